@@ -15,7 +15,7 @@ from gateway.jsontypes import JsonObject
 from gateway.schema.catalog import document, type_for
 from gateway.schema.decode import DecodeReport, decode
 from gateway.schema.decode import zero as zero_of
-from gateway.schema.types import Field, Kind, Omit, Type
+from gateway.schema.types import Field, Omit, Type, TypeKind
 
 _DEPTH = 3  # how often a type may stand within itself
 _UNWRITTEN = {"Table", "WatchEvent"}  # the one has no protobuf form, the other is no object
@@ -47,15 +47,15 @@ def samples(group: str, version: str, kind: str) -> Iterator[tuple[str, JsonObje
 def _full(type_: Type, numbers: count[int], outer: tuple[str, ...]) -> Any:
     n = next(numbers)
     match type_.kind:
-        case Kind.STRUCT:
+        case TypeKind.STRUCT:
             inner = (*outer, type_.name)
             fields = [each for each in type_.fields.values() if _fits(each.type, inner) and not _type_meta(each)]
             return {each.name: _full_field(each, numbers, inner) for each in fields}
-        case Kind.LIST if type_.elem is not None:
+        case TypeKind.LIST if type_.elem is not None:
             return [_full(type_.elem, numbers, outer) for _ in range(1 + n % 2)]
-        case Kind.MAP if type_.elem is not None:
+        case TypeKind.MAP if type_.elem is not None:
             return {f"{key}{n}": _full(type_.elem, numbers, outer) for key in ("b", "a.é/\U0001f600")}
-        case Kind.ANY if type_.elem is not None:
+        case TypeKind.ANY if type_.elem is not None:
             return _union(type_, numbers, outer)
         case kind:
             return _scalar(kind, n)
@@ -86,26 +86,26 @@ def _union(type_: Type, numbers: count[int], outer: tuple[str, ...]) -> Any:
     return ["one", "two"] if type_.name.endswith("OrStringArray") else [schema, {"type": "object"}]
 
 
-def _scalar(kind: Kind, n: int) -> Any:
+def _scalar(kind: TypeKind, n: int) -> Any:
     moment = f"{1900 + n % 200}-0{1 + n % 9}-{10 + n % 18}T{10 + n % 14}:{10 + n % 50}:{10 + n % 49}"
-    made: dict[Kind, Any] = {
-        Kind.STRING: f"text-{n}" if n % 5 else f"é\U0001f600<&>{n}" * (n % 40),
-        Kind.INT32: n * 977 if n % 3 else -n,
-        Kind.INT64: n * 97_700_000_000 if n % 3 else -n,
-        Kind.FLOAT: n + 0.5,
-        Kind.BOOL: True,
-        Kind.BYTES: b64encode(bytes(range(n % 50 + 1))).decode(),
-        Kind.QUANTITY: f"{n * 10 + 1}m" if n % 2 else f"{n * 2 + 1}Ki",
-        Kind.TIME: moment + "Z",
-        Kind.MICROTIME: f"{moment}.{n:06d}Z",
-        Kind.INT_OR_STRING: n if n % 2 else f"{n}%",
-        Kind.ANY: {"b": [n, "x", None], "a": {"deep": {}}},
+    made: dict[TypeKind, Any] = {
+        TypeKind.STRING: f"text-{n}" if n % 5 else f"é\U0001f600<&>{n}" * (n % 40),
+        TypeKind.INT32: n * 977 if n % 3 else -n,
+        TypeKind.INT64: n * 97_700_000_000 if n % 3 else -n,
+        TypeKind.FLOAT: n + 0.5,
+        TypeKind.BOOL: True,
+        TypeKind.BYTES: b64encode(bytes(range(n % 50 + 1))).decode(),
+        TypeKind.QUANTITY: f"{n * 10 + 1}m" if n % 2 else f"{n * 2 + 1}Ki",
+        TypeKind.TIME: moment + "Z",
+        TypeKind.MICROTIME: f"{moment}.{n:06d}Z",
+        TypeKind.INT_OR_STRING: n if n % 2 else f"{n}%",
+        TypeKind.ANY: {"b": [n, "x", None], "a": {"deep": {}}},
     }
     return made[kind]
 
 
 def _empty(type_: Type, outer: tuple[str, ...]) -> Any:
-    if type_.kind is not Kind.STRUCT:
+    if type_.kind is not TypeKind.STRUCT:
         return zero_of(type_)
     inner = (*outer, type_.name)
     found: JsonObject = {}
@@ -113,10 +113,10 @@ def _empty(type_: Type, outer: tuple[str, ...]) -> Any:
         kind = each.type.kind
         if _type_meta(each) or not _fits(each.type, inner):
             continue
-        if kind is Kind.STRUCT:
+        if kind is TypeKind.STRUCT:
             found[each.name] = _empty(each.type, inner)
-        elif kind is Kind.LIST and each.type.elem is not None and each.omit is Omit.EMPTY:
+        elif kind is TypeKind.LIST and each.type.elem is not None and each.omit is Omit.EMPTY:
             found[each.name] = [_empty(each.type.elem, inner)]
-        elif each.pointer and kind not in (Kind.ANY, Kind.TIME, Kind.MICROTIME):
+        elif each.pointer and kind not in (TypeKind.ANY, TypeKind.TIME, TypeKind.MICROTIME):
             found[each.name] = zero_of(each.type)
     return found

@@ -9,7 +9,7 @@ from gateway.apply.field_set import LEAF, FieldSet, children_of, in_order
 from gateway.apply.shapes import FREE, Shape, element_of, item_identity, item_key, members_of, shape_of
 from gateway.apply.walks import Walk, every_path
 from gateway.jsontypes import JsonObject, identical
-from gateway.schema.types import Kind, Type, compiled
+from gateway.schema.types import Type, TypeKind, compiled
 from gateway.schema.zero import zero
 
 
@@ -41,7 +41,7 @@ unset = compiled(zero)
 
 def _holds_anything(type_: Type) -> bool:
     inner = [field.type for field in type_.fields.values()] + [type_.elem] * (type_.elem is not None)
-    open_ = type_.kind is Kind.ANY or type_.structural or type_.preserves
+    open_ = type_.kind is TypeKind.ANY or type_.structural or type_.preserves
     return open_ or any(_may_hold_anything(each) for each in inner if each is not None)
 
 

@@ -6,22 +6,22 @@ from collections.abc import Callable
 from typing import Any
 
 from gateway.apply.shapes import Shape, element_of, is_open, item_identity, members_of, shape_of
-from gateway.schema.types import FORMATTED, FREE_OBJECT, Kind, Type, compiled
+from gateway.schema.types import FORMATTED, FREE_OBJECT, Type, TypeKind, compiled
 
 Test = Callable[[Any], bool]
 
 _MAX_PLANS = 1024
 
-_CONTAINERS = frozenset({Kind.STRUCT, Kind.MAP, Kind.LIST, Kind.ANY})
+_CONTAINERS = frozenset({TypeKind.STRUCT, TypeKind.MAP, TypeKind.LIST, TypeKind.ANY})
 _NUMBER: frozenset[type] = frozenset({int, float, type(None)})
 _SCALAR: frozenset[type] = frozenset({str, int, float, bool, type(None)})
-_PLAIN: dict[Kind, frozenset[type]] = {
-    Kind.STRING: frozenset({str, type(None)}),
-    Kind.BYTES: frozenset({str, type(None)}),
-    Kind.BOOL: frozenset({bool, type(None)}),
-    Kind.INT32: _NUMBER,
-    Kind.INT64: _NUMBER,
-    Kind.FLOAT: _NUMBER,
+_PLAIN: dict[TypeKind, frozenset[type]] = {
+    TypeKind.STRING: frozenset({str, type(None)}),
+    TypeKind.BYTES: frozenset({str, type(None)}),
+    TypeKind.BOOL: frozenset({bool, type(None)}),
+    TypeKind.INT32: _NUMBER,
+    TypeKind.INT64: _NUMBER,
+    TypeKind.FLOAT: _NUMBER,
 }
 
 
@@ -29,17 +29,17 @@ _PLAIN: dict[Kind, frozenset[type]] = {
 def fits(type_: Type) -> Test:
     """A test of values: True when the value conforms without doubt, False when it has to be looked at closely."""
     match type_.kind:
-        case Kind.STRUCT:
+        case TypeKind.STRUCT:
             return _struct_test(type_)
-        case Kind.MAP:
+        case TypeKind.MAP:
             return _map_test(type_)
-        case Kind.LIST:
+        case TypeKind.LIST:
             return _list_test(type_)
-        case Kind.ANY if type_.name == FREE_OBJECT:
+        case TypeKind.ANY if type_.name == FREE_OBJECT:
             return lambda value: value is None or isinstance(value, dict)
-        case Kind.ANY:
+        case TypeKind.ANY:
             return lambda value: True
-        case Kind.INT_OR_STRING:
+        case TypeKind.INT_OR_STRING:
             return lambda value: True
     plain = _plain(type_)
     return lambda value: type(value) in plain

@@ -8,13 +8,13 @@ from gateway.apply.fits import fits
 from gateway.apply.path_element import shown
 from gateway.apply.shapes import Shape, element_of, is_open, item_key, shape_of
 from gateway.patches.go_text import go_print, go_type
-from gateway.schema.types import FORMATTED, FREE_OBJECT, Kind, Type
+from gateway.schema.types import FORMATTED, FREE_OBJECT, Type, TypeKind
 from gateway.validation.field import go_quote
 
 _Errors = list[tuple[str, str]]
 
 _TWICE = "duplicate entries for key"
-_UNTYPED = frozenset({Kind.QUANTITY, Kind.TIME, Kind.MICROTIME, Kind.DURATION})
+_UNTYPED = frozenset({TypeKind.QUANTITY, TypeKind.TIME, TypeKind.MICROTIME, TypeKind.DURATION})
 
 
 def nonconformity(value: Any, type_: Type, *, duplicates: bool = False) -> str | None:
@@ -36,30 +36,30 @@ def _check(value: Any, type_: Type, path: str, errors: _Errors) -> None:
     if value is None:
         return
     match type_.kind:
-        case Kind.STRUCT | Kind.MAP:
+        case TypeKind.STRUCT | TypeKind.MAP:
             if isinstance(value, dict):
                 _check_members(value, type_, path, errors)
             else:
                 errors.append((path, f"expected map, got {_pointer(value)}"))
-        case Kind.LIST:
+        case TypeKind.LIST:
             if isinstance(value, list):
                 _check_items(value, type_, path, errors)
             else:
                 errors.append((path, f"expected list, got {_pointer(value)}"))
-        case Kind.ANY:
+        case TypeKind.ANY:
             if type_.name == FREE_OBJECT and not isinstance(value, dict):
                 errors.append((path, f"expected map, got {_pointer(value)}"))
-        case Kind.INT_OR_STRING:
+        case TypeKind.INT_OR_STRING:
             pass
         case _:
-            message = _scalar_error(value, Kind.QUANTITY if type_.name == FORMATTED else type_.kind)
+            message = _scalar_error(value, TypeKind.QUANTITY if type_.name == FORMATTED else type_.kind)
             if message:
                 errors.append((path, message))
 
 
 def _check_members(value: dict[str, Any], type_: Type, path: str, errors: _Errors) -> None:
     for name, member in value.items():
-        if type_.kind is Kind.MAP:
+        if type_.kind is TypeKind.MAP:
             _check(member, element_of(type_), f"{path}.{name}", errors)
             continue
         field = type_.fields.get(name)
@@ -92,11 +92,11 @@ def _check_items(value: list[Any], type_: Type, path: str, errors: _Errors) -> N
         _check(item, element, path + shown(key), errors)
 
 
-def _scalar_error(value: Any, kind: Kind) -> str | None:
+def _scalar_error(value: Any, kind: TypeKind) -> str | None:
     match kind:
-        case Kind.STRING | Kind.BYTES:
+        case TypeKind.STRING | TypeKind.BYTES:
             return None if isinstance(value, str) else f"expected string, got {_syntax_pointer(value)}"
-        case Kind.BOOL:
+        case TypeKind.BOOL:
             return None if isinstance(value, bool) else f"expected boolean, got {_pointer(value)}"
         case _ if kind in _UNTYPED:
             return f"expected any scalar, got {_pointer(value)}" if isinstance(value, dict | list) else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gateway.apply.field_set import LEAF, FieldSet
 from gateway.apply.shapes import FREE, Shape, element_of, shape_of
-from gateway.schema.types import Kind, Type
+from gateway.schema.types import Type, TypeKind
 
 
 def reconciled(fields: FieldSet, type_: Type, touched: FieldSet | None = None) -> FieldSet:
@@ -39,11 +39,11 @@ def reconciled(fields: FieldSet, type_: Type, touched: FieldSet | None = None) -
 
 
 def _whole(below: FieldSet, type_: Type) -> FieldSet:
-    return LEAF if type_.kind in (Kind.STRUCT, Kind.MAP, Kind.LIST) else below
+    return LEAF if type_.kind in (TypeKind.STRUCT, TypeKind.MAP, TypeKind.LIST) else below
 
 
 def _type_at(type_: Type, element: str) -> Type | None:
-    if type_.kind is Kind.STRUCT:
+    if type_.kind is TypeKind.STRUCT:
         field = type_.fields.get(element[2:]) if element[:2] == "f:" else None
         return field.type if field else type_.elem
-    return element_of(type_) if type_.kind in (Kind.MAP, Kind.LIST) else FREE
+    return element_of(type_) if type_.kind in (TypeKind.MAP, TypeKind.LIST) else FREE

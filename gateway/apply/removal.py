@@ -6,7 +6,7 @@ from typing import Any
 
 from gateway.apply.field_set import LEAF, FieldSet, is_member
 from gateway.apply.shapes import FREE, Shape, element_of, item_key, member_of, shape_of
-from gateway.schema.types import Kind, Type
+from gateway.schema.types import Type, TypeKind
 
 
 def without(value: Any, unwanted: FieldSet, type_: Type) -> Any:
@@ -25,7 +25,7 @@ def without(value: Any, unwanted: FieldSet, type_: Type) -> Any:
             return None if isinstance(value, list) else value
         case Shape.ITEMS | Shape.SET:
             return _without_items(value, unwanted, type_) if isinstance(value, list) else None
-    return None if type_.kind in (Kind.STRUCT, Kind.MAP, Kind.LIST, Kind.ANY) else value
+    return None if type_.kind in (TypeKind.STRUCT, TypeKind.MAP, TypeKind.LIST, TypeKind.ANY) else value
 
 
 def _without_members(value: dict[str, Any], unwanted: FieldSet, type_: Type) -> dict[str, Any] | None:
@@ -63,7 +63,7 @@ def _without_items(value: list[Any], unwanted: FieldSet, type_: Type) -> list[An
 
 def with_named_fields(fields: FieldSet, type_: Type) -> FieldSet:
     """`fields` and, as members, the declared fields of structs that have members below them."""
-    struct = type_.fields if type_.kind is Kind.STRUCT else {}
+    struct = type_.fields if type_.kind is TypeKind.STRUCT else {}
     result: FieldSet = {}
     for name, below in fields.items():
         if not below:
@@ -76,8 +76,8 @@ def with_named_fields(fields: FieldSet, type_: Type) -> FieldSet:
 
 
 def _below(type_: Type, element: str) -> Type:
-    if element[:2] == "f:" and type_.kind in (Kind.MAP, Kind.STRUCT):
+    if element[:2] == "f:" and type_.kind in (TypeKind.MAP, TypeKind.STRUCT):
         return element_of(type_)
-    if element[:2] == "k:" and type_.kind is Kind.LIST:
+    if element[:2] == "k:" and type_.kind is TypeKind.LIST:
         return element_of(type_)
     return FREE

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any
 
 from gateway.apply.path_element import key_element, quoted, scalar, value_element
-from gateway.schema.types import Kind, Omit, Type
+from gateway.schema.types import Omit, Type, TypeKind
 
 
 class Shape(Enum):
@@ -23,22 +23,22 @@ class Shape(Enum):
     FREE = "free"  # what it is shows in the value
 
 
-FREE = Type(Kind.ANY, "interface {}")
+FREE = Type(TypeKind.ANY, "interface {}")
 
 _ANY_IS_ATOMIC = "runtime.RawExtension"
 
 
 def shape_of(type_: Type) -> Shape:
     match type_.kind:
-        case Kind.STRUCT:
+        case TypeKind.STRUCT:
             return Shape.LEAF if type_.atomic else Shape.STRUCT
-        case Kind.MAP:
+        case TypeKind.MAP:
             return Shape.LEAF if type_.atomic else Shape.MAP
-        case Kind.LIST:
+        case TypeKind.LIST:
             return {"map": Shape.ITEMS, "set": Shape.SET}.get(type_.list_type, Shape.LEAF)
-        case Kind.ANY:
+        case TypeKind.ANY:
             return Shape.LEAF if type_.name == _ANY_IS_ATOMIC else Shape.FREE
-        case Kind.INT_OR_STRING if type_.structural:  # a CRD's has no type, as far as field sets are concerned
+        case TypeKind.INT_OR_STRING if type_.structural:  # a CRD's has no type, as far as field sets are concerned
             return Shape.FREE
     return Shape.LEAF
 
@@ -89,7 +89,7 @@ def item_key(type_: Type) -> Keyed:
 
 # whose optional name is the empty string by default, which schemas here don't tell from having no default
 _NAMED_BY_DEFAULT = "v1.LocalObjectReference"
-_ZEROS = {Kind.STRING: "", Kind.INT32: 0, Kind.INT64: 0}
+_ZEROS = {TypeKind.STRING: "", TypeKind.INT32: 0, TypeKind.INT64: 0}
 
 
 def _default(type_: Type, name: str) -> Any:

@@ -6,19 +6,19 @@ from __future__ import annotations
 from gateway.cel.names import escape
 from gateway.cel.schema_types import Declared
 from gateway.cel.types import BOOL, BYTES, DOUBLE, DYN, INT, STRING, TIMESTAMP
-from gateway.schema.types import Kind, Type
+from gateway.schema.types import Type, TypeKind
 
 _SCALARS = {
-    Kind.STRING: STRING,
-    Kind.BOOL: BOOL,
-    Kind.INT32: INT,
-    Kind.INT64: INT,
-    Kind.FLOAT: DOUBLE,
-    Kind.BYTES: BYTES,
-    Kind.TIME: TIMESTAMP,
-    Kind.MICROTIME: TIMESTAMP,
-    Kind.DURATION: STRING,
-    Kind.INT_OR_STRING: DYN,
+    TypeKind.STRING: STRING,
+    TypeKind.BOOL: BOOL,
+    TypeKind.INT32: INT,
+    TypeKind.INT64: INT,
+    TypeKind.FLOAT: DOUBLE,
+    TypeKind.BYTES: BYTES,
+    TypeKind.TIME: TIMESTAMP,
+    TypeKind.MICROTIME: TIMESTAMP,
+    TypeKind.DURATION: STRING,
+    TypeKind.INT_OR_STRING: DYN,
 }
 _OPAQUE_OBJECTS = ("runtime.RawExtension", "v1.FieldsV1")
 
@@ -32,18 +32,18 @@ class _Declaring:
     def declare(self, type_: Type) -> Declared | None:
         key = id(type_)
         if key not in self._known:
-            self._known[key] = Declared(fields={}) if type_.kind is Kind.STRUCT else None
+            self._known[key] = Declared(fields={}) if type_.kind is TypeKind.STRUCT else None
             self._known[key] = self._declared(type_)
         return self._known[key]
 
     def _declared(self, type_: Type) -> Declared | None:
         match type_.kind:
-            case Kind.STRUCT:
+            case TypeKind.STRUCT:
                 return self._object(type_)
-            case Kind.LIST | Kind.MAP:
+            case TypeKind.LIST | TypeKind.MAP:
                 element = None if type_.elem is None else self.declare(type_.elem)
-                return None if element is None else Declared(element=element, is_map=type_.kind is Kind.MAP)
-            case Kind.ANY:
+                return None if element is None else Declared(element=element, is_map=type_.kind is TypeKind.MAP)
+            case TypeKind.ANY:
                 return Declared(fields={}) if type_.name in _OPAQUE_OBJECTS else None
         scalar = _SCALARS.get(type_.kind)
         return None if scalar is None else Declared(scalar)

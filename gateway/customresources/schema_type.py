@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
 from gateway.schema.catalog import META, type_of
-from gateway.schema.types import FORMATTED, FREE_OBJECT, Field, Kind, Omit, Type
+from gateway.schema.types import FORMATTED, FREE_OBJECT, Field, Omit, Type, TypeKind
 
-_STRING = Type(Kind.STRING, "string", structural=True)
-_FREE = Type(Kind.ANY, "object", structural=True, preserves=True)
-_SCALARS = {"string": Kind.STRING, "integer": Kind.INT64, "number": Kind.FLOAT, "boolean": Kind.BOOL}
+_STRING = Type(TypeKind.STRING, "string", structural=True)
+_FREE = Type(TypeKind.ANY, "object", structural=True, preserves=True)
+_SCALARS = {"string": TypeKind.STRING, "integer": TypeKind.INT64, "number": TypeKind.FLOAT, "boolean": TypeKind.BOOL}
 
 
 def object_type(schema: JsonObject, kind: str, *, preserves: bool = False) -> Type:
@@ -29,13 +29,13 @@ def object_type(schema: JsonObject, kind: str, *, preserves: bool = False) -> Ty
 def schema_type(schema: JsonObject, *, lenient: bool = False) -> Type:
     """The type of a part of a schema; `lenient`: of a part of something whose unknown members stay."""
     if schema.get("x-kubernetes-int-or-string"):
-        return _with_facts(Type(Kind.INT_OR_STRING, "int-or-string", structural=True), schema)
+        return _with_facts(Type(TypeKind.INT_OR_STRING, "int-or-string", structural=True), schema)
     kind = schema.get("type", "")
     if kind == "array":
         items = schema.get("items")
         inner = lenient or bool(schema.get("x-kubernetes-preserve-unknown-fields"))
         elem = schema_type(items, lenient=inner) if isinstance(items, dict) else _FREE
-        made = Type(Kind.LIST, "array", elem=elem, structural=True)
+        made = Type(TypeKind.LIST, "array", elem=elem, structural=True)
         made.list_type = schema.get("x-kubernetes-list-type") or "atomic"
         made.list_map_keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
         return _with_facts(made, schema)
@@ -44,9 +44,9 @@ def schema_type(schema: JsonObject, *, lenient: bool = False) -> Type:
         return _with_facts(Type(_SCALARS[kind], name, structural=True), schema)
     if kind == "object" or schema.get("properties") or schema.get("x-kubernetes-embedded-resource"):
         if kind == "object" and _says_nothing(schema):
-            return _with_facts(Type(Kind.ANY, FREE_OBJECT, structural=True), schema)
+            return _with_facts(Type(TypeKind.ANY, FREE_OBJECT, structural=True), schema)
         return _struct(schema, "object", lenient=lenient)
-    return _with_facts(Type(Kind.ANY, "object", structural=True), schema)
+    return _with_facts(Type(TypeKind.ANY, "object", structural=True), schema)
 
 
 def _says_nothing(schema: JsonObject) -> bool:
@@ -63,12 +63,12 @@ def _struct(schema: JsonObject, name: str, *, lenient: bool = False) -> Type:
     if isinstance(additional, dict):
         elem = schema_type(additional, lenient=lenient)
     elif additional:
-        elem = Type(Kind.STRUCT, "object", structural=True)
+        elem = Type(TypeKind.STRUCT, "object", structural=True)
     members = {key: schema_type(below, lenient=lenient) for key, below in (schema.get("properties") or {}).items()}
     embedded = bool(schema.get("x-kubernetes-embedded-resource"))
     if embedded:
         members |= {"apiVersion": _STRING, "kind": _STRING, "metadata": type_of(META + "ObjectMeta")}
-    made = Type(Kind.STRUCT, name, elem=elem, structural=True, embedded=embedded)
+    made = Type(TypeKind.STRUCT, name, elem=elem, structural=True, embedded=embedded)
     made.fields = {
         key: Field(key, key, type_, Omit.NIL, default=type_.default, required=key in (schema.get("required") or ()))
         for key, type_ in members.items()

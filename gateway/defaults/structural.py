@@ -11,7 +11,7 @@ from copy import deepcopy
 from typing import Any
 
 from gateway.jsontypes import dumps, loads
-from gateway.schema.types import Kind, Type, compiled
+from gateway.schema.types import Type, TypeKind, compiled
 
 Rule = Callable[[Any], None]
 
@@ -46,9 +46,9 @@ def _null_pruner(type_: Type) -> Rule | None:
     """Takes away nulls that neither may stay nor have a default; None where there can be none."""
     if not type_.structural:
         return None
-    if type_.kind is Kind.LIST:
+    if type_.kind is TypeKind.LIST:
         return _each(_null_pruner(type_.elem)) if type_.elem is not None else None
-    if type_.kind is not Kind.STRUCT:
+    if type_.kind is not TypeKind.STRUCT:
         return None
     fields = type_.fields
     dropped = {name for name, field in fields.items() if _drops_null(field.type)}
@@ -81,9 +81,9 @@ def _defaulter(type_: Type) -> Rule | None:
     """Sets defaults below a value; None where there are none."""
     if not type_.structural:
         return None
-    if type_.kind is Kind.LIST:
+    if type_.kind is TypeKind.LIST:
         return _each_or_default(type_.elem) if type_.elem is not None else None
-    if type_.kind is not Kind.STRUCT:
+    if type_.kind is not TypeKind.STRUCT:
         return None
     types = {name: field.type for name, field in type_.fields.items()}
     missing = [(name, member.nullable, _maker(member.default)) for name, member in types.items() if _defaults(member)]

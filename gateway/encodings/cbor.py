@@ -19,7 +19,7 @@ from typing import Any
 import cbor2
 
 from gateway.jsontypes import JsonObject
-from gateway.schema.types import Kind, Type
+from gateway.schema.types import Type, TypeKind
 
 MEDIA_TYPE = "application/cbor"
 STREAM_TYPE = "application/cbor-seq"  # of watches, whose clients ask for application/cbor
@@ -123,16 +123,16 @@ def _writer(type_: Type) -> Write:
 
 def _compile(type_: Type) -> Write:
     match type_.kind:
-        case Kind.BYTES:
+        case TypeKind.BYTES:
             return _bytes
-        case Kind.STRUCT:
+        case TypeKind.STRUCT:
             fields = {each.name: _writer(each.type) for each in type_.fields.values()}
             writers = {name: write for name, write in fields.items() if write is not _plain}
             return partial(_struct, writers) if writers else _plain
-        case Kind.LIST | Kind.MAP if type_.elem is not None:
+        case TypeKind.LIST | TypeKind.MAP if type_.elem is not None:
             write = _writer(type_.elem)
             if write is not _plain:
-                return partial(_list if type_.kind is Kind.LIST else _map, write)
+                return partial(_list if type_.kind is TypeKind.LIST else _map, write)
     return _plain
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from gateway.encodings.protobuf_memory import Memo, Shared, Texts
 from gateway.encodings.protobuf_values import ENCODED, VARINTS, WIRE, ZERO, Value, delimited, tag, text
 from gateway.schema.protobuf import ITEMS_IN_MESSAGE
-from gateway.schema.types import Field, Kind, Type
+from gateway.schema.types import Field, Type, TypeKind
 
 Encode = Callable[[Any], bytes]  # a JSON object -> its message
 
@@ -25,15 +25,15 @@ _KEY = "protobuf"
 _KEY_OF = itemgetter(0)
 _REMEMBERED = frozenset(
     {
-        Kind.STRING,
-        Kind.INT32,
-        Kind.INT64,
-        Kind.BOOL,
-        Kind.FLOAT,
-        Kind.QUANTITY,
-        Kind.TIME,
-        Kind.MICROTIME,
-        Kind.INT_OR_STRING,
+        TypeKind.STRING,
+        TypeKind.INT32,
+        TypeKind.INT64,
+        TypeKind.BOOL,
+        TypeKind.FLOAT,
+        TypeKind.QUANTITY,
+        TypeKind.TIME,
+        TypeKind.MICROTIME,
+        TypeKind.INT_OR_STRING,
     }
 )
 
@@ -86,11 +86,11 @@ class _Source:
 
     def field(self, each: Field) -> None:
         match each.type.kind:
-            case Kind.LIST if each.type.elem is not None and each.type.name not in ITEMS_IN_MESSAGE:
+            case TypeKind.LIST if each.type.elem is not None and each.type.name not in ITEMS_IN_MESSAGE:
                 self._repeated(each, each.type.elem)
-            case Kind.MAP if each.type.elem is not None:
+            case TypeKind.MAP if each.type.elem is not None:
                 self._map(each, each.type.elem)
-            case Kind.STRUCT:
+            case TypeKind.STRUCT:
                 self._struct(each)
             case kind if kind in _REMEMBERED:
                 absent = b"" if each.pointer else _tagged(each.number, kind, ZERO[kind])
@@ -103,7 +103,7 @@ class _Source:
         """Bytes, free JSON, the unions with a schema, and lists that are messages."""
         encode = self._global(_value_encoder(each.type))
         found = f"out += ({tag(each.number)!r}, {encode}(item))"
-        if each.pointer or each.type.kind in (Kind.BYTES, Kind.LIST):
+        if each.pointer or each.type.kind in (TypeKind.BYTES, TypeKind.LIST):
             self._add(f"item = get({each.name!r})", f"if item is not None: {found}")
         else:
             self._add(f"item = get({each.name!r})", found)
@@ -120,7 +120,7 @@ class _Source:
 
     def _repeated(self, each: Field, elem: Type) -> None:
         found = f"items = get({each.name!r})"
-        if elem.kind is Kind.STRUCT:
+        if elem.kind is TypeKind.STRUCT:
             encode, name = self._later(elem), tag(each.number)
             written = f"part = {encode}(item); out += ({name!r}, V[len(part)], part)"
             self._add(found, "if items:", " for item in items:", f"  {written}")
@@ -175,29 +175,29 @@ def _is_composed(type_: Type) -> bool:
     return any(each.type.kind not in _REMEMBERED for each in type_.fields.values())
 
 
-def _memo(number: int, kind: Kind, absent: bytes) -> Memo:
-    return (Texts if kind is Kind.STRING else Memo)(tag(number, WIRE.get(kind, 2)), ENCODED[kind], absent)
+def _memo(number: int, kind: TypeKind, absent: bytes) -> Memo:
+    return (Texts if kind is TypeKind.STRING else Memo)(tag(number, WIRE.get(kind, 2)), ENCODED[kind], absent)
 
 
-def _tagged(number: int, kind: Kind, value: Any) -> bytes:
+def _tagged(number: int, kind: TypeKind, value: Any) -> bytes:
     return tag(number, WIRE.get(kind, 2)) + ENCODED[kind](value)
 
 
 def _value_encoder(type_: Type) -> Value:
     """What a value of the type is behind its tag."""
-    if type_.kind is Kind.STRUCT:
+    if type_.kind is TypeKind.STRUCT:
         return lambda value: delimited(message_encoder(type_)(value or {}))
-    if type_.kind is Kind.LIST and type_.elem is not None:  # in a map: a message of the items
+    if type_.kind is TypeKind.LIST and type_.elem is not None:  # in a map: a message of the items
         item, name = _value_encoder(type_.elem), tag(1, WIRE.get(type_.elem.kind, 2))
         return lambda value: delimited(b"".join([name + item(each) for each in value or ()]))
-    if type_.kind is Kind.ANY and type_.elem is not None:
+    if type_.kind is TypeKind.ANY and type_.elem is not None:
         return _union(type_.name, type_.elem)
     return ENCODED[type_.kind]
 
 
 def _entries_encoder(name: bytes, elem: Type) -> Callable[[Iterable[tuple[str, Any]]], bytes]:
     """A map's entries, by key. Absent bytes are left out of theirs."""
-    encode, value_tag, bytes_ = _value_encoder(elem), tag(2, WIRE.get(elem.kind, 2)), elem.kind is Kind.BYTES
+    encode, value_tag, bytes_ = _value_encoder(elem), tag(2, WIRE.get(elem.kind, 2)), elem.kind is TypeKind.BYTES
 
     def entries(items: Iterable[tuple[str, Any]]) -> bytes:
         found: list[bytes] = []

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from gateway.jsontypes import dumps
-from gateway.schema.types import Kind
+from gateway.schema.types import TypeKind
 
 Value = Callable[[Any], bytes]
 
@@ -112,34 +112,34 @@ def raw_json(value: Any) -> bytes:
 
 
 WIRE = {
-    Kind.INT32: VARINT,
-    Kind.INT64: VARINT,
-    Kind.BOOL: VARINT,
-    Kind.FLOAT: FIXED64,
+    TypeKind.INT32: VARINT,
+    TypeKind.INT64: VARINT,
+    TypeKind.BOOL: VARINT,
+    TypeKind.FLOAT: FIXED64,
 }
-ENCODED: dict[Kind, Value] = {
-    Kind.STRING: text,
-    Kind.INT32: _integer,
-    Kind.INT64: _integer,
-    Kind.BOOL: _boolean,
-    Kind.FLOAT: _double,
-    Kind.BYTES: _binary,
-    Kind.QUANTITY: _quantity,
-    Kind.TIME: _time,
-    Kind.MICROTIME: _micro_time,
-    Kind.INT_OR_STRING: _int_or_string,
-    Kind.ANY: raw_json,
+ENCODED: dict[TypeKind, Value] = {
+    TypeKind.STRING: text,
+    TypeKind.INT32: _integer,
+    TypeKind.INT64: _integer,
+    TypeKind.BOOL: _boolean,
+    TypeKind.FLOAT: _double,
+    TypeKind.BYTES: _binary,
+    TypeKind.QUANTITY: _quantity,
+    TypeKind.TIME: _time,
+    TypeKind.MICROTIME: _micro_time,
+    TypeKind.INT_OR_STRING: _int_or_string,
+    TypeKind.ANY: raw_json,
 }
 # what Go writes for a value that was never set; other kinds have no such form
-ZERO: dict[Kind, Any] = {
-    Kind.STRING: "",
-    Kind.INT32: 0,
-    Kind.INT64: 0,
-    Kind.BOOL: False,
-    Kind.FLOAT: 0.0,
-    Kind.QUANTITY: "0",
-    Kind.TIME: None,
-    Kind.MICROTIME: None,
-    Kind.INT_OR_STRING: 0,
-    Kind.ANY: None,
+ZERO: dict[TypeKind, Any] = {
+    TypeKind.STRING: "",
+    TypeKind.INT32: 0,
+    TypeKind.INT64: 0,
+    TypeKind.BOOL: False,
+    TypeKind.FLOAT: 0.0,
+    TypeKind.QUANTITY: "0",
+    TypeKind.TIME: None,
+    TypeKind.MICROTIME: None,
+    TypeKind.INT_OR_STRING: 0,
+    TypeKind.ANY: None,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.patches.go_text import go_print, go_type
-from gateway.schema.types import Field, Kind, Type
+from gateway.schema.types import Field, Type, TypeKind
 
 DIRECTIVE = "$patch"
 RETAIN_KEYS = "$retainKeys"
@@ -40,9 +40,9 @@ def no_merge_key(element: Any, merge_key: str) -> MergeError:
 
 def field_of(type_: Type | None, key: str) -> Field:
     """The field of a struct that a JSON key means, by exact name or else by any case; raises MergeError."""
-    raw = type_ is not None and type_.kind is Kind.ANY and bool(type_.name)  # a struct of Go's without JSON fields
-    if type_ is None or not (raw or type_.kind is Kind.STRUCT):
-        kind = "interface" if type_ is None or type_.kind is Kind.ANY else _GO_KINDS.get(type_.kind, "string")
+    raw = type_ is not None and type_.kind is TypeKind.ANY and bool(type_.name)  # a struct of Go's without JSON fields
+    if type_ is None or not (raw or type_.kind is TypeKind.STRUCT):
+        kind = "interface" if type_ is None or type_.kind is TypeKind.ANY else _GO_KINDS.get(type_.kind, "string")
         raise MergeError(f"merging an object in json but data type is not struct, instead is: {kind}")
     field = type_.fields.get(key)
     if field is None:
@@ -54,7 +54,13 @@ def field_of(type_: Type | None, key: str) -> Field:
     return field
 
 
-_GO_KINDS = {Kind.MAP: "map", Kind.LIST: "slice", Kind.INT32: "int32", Kind.INT64: "int64", Kind.BOOL: "bool"}
+_GO_KINDS = {
+    TypeKind.MAP: "map",
+    TypeKind.LIST: "slice",
+    TypeKind.INT32: "int32",
+    TypeKind.INT64: "int64",
+    TypeKind.BOOL: "bool",
+}
 
 
 def strategy_of(field: Field) -> str:

@@ -19,7 +19,7 @@ from gateway.patches.directives import (
     unknown_directive,
 )
 from gateway.patches.go_text import go_print, go_type
-from gateway.schema.types import Field, Kind, Type
+from gateway.schema.types import Field, Type, TypeKind
 
 MergeMap = Callable[[JsonObject, JsonObject, Type | None], JsonObject]
 
@@ -27,11 +27,11 @@ MergeMap = Callable[[JsonObject, JsonObject, Type | None], JsonObject]
 def element_type(field: Field) -> Type | None:
     """The type of a list field's elements; raises MergeError when the field is no list of plain elements."""
     type_ = field.type
-    if type_.kind is not Kind.LIST:
+    if type_.kind is not TypeKind.LIST:
         if field.pointer:
             return type_
         raise MergeError("expected slice or array type, but got: struct")
-    if type_.elem is not None and type_.elem.kind is Kind.LIST:
+    if type_.elem is not None and type_.elem.kind is TypeKind.LIST:
         raise MergeError("unexpected slice of slice")
     return type_.elem
 
@@ -46,7 +46,7 @@ def merge(
         items = list({_hashable(item): item for item in (*original, *patch)}.values())
         return in_order(items, patch, original, "")
     if not merge_key:
-        kind = "struct" if element is None or element.kind is Kind.STRUCT else element.kind.value
+        kind = "struct" if element is None or element.kind is TypeKind.STRUCT else element.kind.value
         raise MergeError(f"cannot merge lists without merge key for {kind}")
     original, patch = _without_special(original, patch, merge_key)
     items = list(original)

@@ -9,7 +9,7 @@ from gateway.jsontypes import GO_ESCAPES, JsonObject, dumps
 from gateway.patches import strategic_merge_patch
 from gateway.patches.go_text import go_print
 from gateway.patches.unstructured import mismatch
-from gateway.schema.types import Kind, Type
+from gateway.schema.types import Type, TypeKind
 from gateway.validation import field as errors
 
 
@@ -54,13 +54,13 @@ def _as_patched(value: Any, original: Any, type_: Type | None) -> Any:
     if not isinstance(value, dict):
         return value
     old = original if isinstance(original, dict) else {}
-    fields = type_.fields if type_ and type_.kind is Kind.STRUCT else {}
+    fields = type_.fields if type_ and type_.kind is TypeKind.STRUCT else {}
     keys: list[str] = list(value)
     if value is original and fields:
         keys = [*(name for name in fields if name in value), *(key for key in value if key not in fields)]
     elif value is original or isinstance(original, dict):
         keys.sort()
-    map_element = type_.elem if type_ and type_.kind is Kind.MAP else None
+    map_element = type_.elem if type_ and type_.kind is TypeKind.MAP else None
     return {
         key: _as_patched(value[key], old.get(key), fields[key].type if key in fields else map_element) for key in keys
     }

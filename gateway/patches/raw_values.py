@@ -11,7 +11,7 @@ from typing import Any
 
 from gateway.jsontypes import dumps
 from gateway.schema.structural import settled
-from gateway.schema.types import Kind, Type, compiled
+from gateway.schema.types import Type, TypeKind, compiled
 
 Rewrite = Callable[[Any], Any]
 _RAW = ("runtime.RawExtension", "v1.JSON")
@@ -25,15 +25,15 @@ def rewritten(type_: Type, value: Any) -> Any:
 
 def _compile(type_: Type) -> Rewrite | None:
     """None for a type in whose values there is no free JSON."""
-    if type_.kind is Kind.ANY and type_.name in _RAW:
+    if type_.kind is TypeKind.ANY and type_.name in _RAW:
         return _unless_in_order
-    if type_.kind is Kind.STRUCT:
+    if type_.kind is TypeKind.STRUCT:
         members = {field.name: rewrite for field in type_.fields.values() if (rewrite := _rewriter(field.type))}
         return _members(members) if members else None
-    element = _rewriter(type_.elem) if type_.elem is not None and type_.kind in (Kind.LIST, Kind.MAP) else None
+    element = _rewriter(type_.elem) if type_.elem is not None and type_.kind in (TypeKind.LIST, TypeKind.MAP) else None
     if element is None:
         return None
-    return _each(element) if type_.kind is Kind.LIST else _entries(element)
+    return _each(element) if type_.kind is TypeKind.LIST else _entries(element)
 
 
 _rewriter = compiled(_compile, meanwhile=lambda type_: lambda value: rewritten(type_, value))

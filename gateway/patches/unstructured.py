@@ -11,9 +11,9 @@ from typing import Any
 from gateway.patches.go_text import go_type
 from gateway.schema.decode import DecodeError, DecodeReport, decode
 from gateway.schema.refusals import refusal_of_own
-from gateway.schema.types import Kind, Type
+from gateway.schema.types import Type, TypeKind
 
-_BITS = {Kind.INT32: 32, Kind.INT64: 64}
+_BITS = {TypeKind.INT32: 32, TypeKind.INT64: 64}
 
 
 def converted(type_: Type, value: dict[str, Any], report: DecodeReport) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def _wrapped(value: Any, type_: Type) -> Any:
     if type(value) is int and type_.kind in _BITS:
         half = 1 << (_BITS[type_.kind] - 1)
         return (value + half) % (2 * half) - half
-    if isinstance(value, dict) and type_.kind is Kind.STRUCT:
+    if isinstance(value, dict) and type_.kind is TypeKind.STRUCT:
         fields = type_.fields
         return {name: _wrapped(item, fields[name].type) if name in fields else item for name, item in value.items()}
     if type_.elem is None:
@@ -50,23 +50,23 @@ def mismatch(value: Any, type_: Type) -> str | None:
         return None
     members: Iterator[tuple[Any, Type]]
     match type_.kind:
-        case Kind.STRUCT:
+        case TypeKind.STRUCT:
             if not isinstance(value, dict):
                 return f"cannot restore struct from: {_kind(value)}"
             members = ((value.get(name), field.type) for name, field in type_.fields.items())
-        case Kind.MAP:
+        case TypeKind.MAP:
             if not isinstance(value, dict):
                 return f"cannot restore map from {_kind(value)}"
             members = ((member, type_.elem) for member in value.values()) if type_.elem else iter(())
-        case Kind.LIST:
+        case TypeKind.LIST:
             if not isinstance(value, list):
                 return f"cannot restore slice from {_kind(value)}"
             members = ((member, type_.elem) for member in value) if type_.elem else iter(())
-        case Kind.BYTES:
+        case TypeKind.BYTES:
             return (
                 refusal_of_own(type_, value) if isinstance(value, str) else f"cannot restore slice from {_kind(value)}"
             )
-        case Kind.STRING | Kind.BOOL | Kind.INT32 | Kind.INT64 | Kind.FLOAT:
+        case TypeKind.STRING | TypeKind.BOOL | TypeKind.INT32 | TypeKind.INT64 | TypeKind.FLOAT:
             return _scalar_mismatch(value, type_)
         case _:
             return refusal_of_own(type_, value)
@@ -76,11 +76,11 @@ def mismatch(value: Any, type_: Type) -> str | None:
 def _scalar_mismatch(value: Any, type_: Type) -> str | None:
     source, target = go_type(value), type_.name
     match type_.kind:
-        case Kind.STRING:
+        case TypeKind.STRING:
             fits, related = isinstance(value, str), source == "int64"
-        case Kind.BOOL:
+        case TypeKind.BOOL:
             fits, related = isinstance(value, bool), False
-        case Kind.FLOAT:
+        case TypeKind.FLOAT:
             fits, related = source in ("int64", "float64"), False
         case _:
             fits = source == "int64" or (source == "float64" and float(value).is_integer())

@@ -10,36 +10,45 @@ from functools import cache
 from pathlib import Path
 
 from gateway.jsontypes import JsonObject, loads
-from gateway.schema.types import Field, Kind, Omit, Type
+from gateway.schema.types import Field, Omit, Type, TypeKind
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 
 _PLAIN = {
-    "string": Kind.STRING,
-    "int32": Kind.INT32,
-    "int64": Kind.INT64,
-    "float64": Kind.FLOAT,
-    "bool": Kind.BOOL,
-    "[]uint8": Kind.BYTES,
-    "interface {}": Kind.ANY,
+    "string": TypeKind.STRING,
+    "int32": TypeKind.INT32,
+    "int64": TypeKind.INT64,
+    "float64": TypeKind.FLOAT,
+    "bool": TypeKind.BOOL,
+    "[]uint8": TypeKind.BYTES,
+    "interface {}": TypeKind.ANY,
 }
 _OWN_JSON = {
-    META + "Time": Kind.TIME,
-    META + "MicroTime": Kind.MICROTIME,
-    META + "Duration": Kind.DURATION,
-    META + "FieldsV1": Kind.ANY,
-    "io.k8s.apimachinery.pkg.api.resource.Quantity": Kind.QUANTITY,
-    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": Kind.INT_OR_STRING,
-    "io.k8s.apimachinery.pkg.runtime.RawExtension": Kind.ANY,
-    _EXTENSIONS + "JSON": Kind.ANY,
-    _EXTENSIONS + "JSONSchemaPropsOrArray": Kind.ANY,
-    _EXTENSIONS + "JSONSchemaPropsOrBool": Kind.ANY,
-    _EXTENSIONS + "JSONSchemaPropsOrStringArray": Kind.ANY,
+    META + "Time": TypeKind.TIME,
+    META + "MicroTime": TypeKind.MICROTIME,
+    META + "Duration": TypeKind.DURATION,
+    META + "FieldsV1": TypeKind.ANY,
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": TypeKind.QUANTITY,
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": TypeKind.INT_OR_STRING,
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": TypeKind.ANY,
+    _EXTENSIONS + "JSON": TypeKind.ANY,
+    _EXTENSIONS + "JSONSchemaPropsOrArray": TypeKind.ANY,
+    _EXTENSIONS + "JSONSchemaPropsOrBool": TypeKind.ANY,
+    _EXTENSIONS + "JSONSchemaPropsOrStringArray": TypeKind.ANY,
 }
 _JUDGED_EMPTY = frozenset({_EXTENSIONS + "JSONSchemaDependencies"})  # not written, but refused when they are there
 _OMITTED_WHEN_EMPTY = frozenset(
-    {Kind.STRING, Kind.INT32, Kind.INT64, Kind.FLOAT, Kind.BOOL, Kind.BYTES, Kind.LIST, Kind.MAP}
+    {
+        TypeKind.STRING,
+        TypeKind.INT32,
+        TypeKind.INT64,
+        TypeKind.FLOAT,
+        TypeKind.BOOL,
+        TypeKind.BYTES,
+        TypeKind.LIST,
+        TypeKind.MAP,
+    }
 )
 
 
@@ -89,7 +98,7 @@ def _named(name: str) -> Type:
     if "is" in entry:
         built = _types[name] = replace(_expression(entry["is"], {}), name=entry["go"])
         return built
-    built = _types[name] = Type(Kind.STRUCT, entry["go"], atomic=entry.get("atomic", False))
+    built = _types[name] = Type(TypeKind.STRUCT, entry["go"], atomic=entry.get("atomic", False))
     for facts in entry.get("fields", ()):
         built.fields[facts["name"]] = _field(facts)  # one by one: the type may lead back to itself
     return built
@@ -109,10 +118,10 @@ def _build(expression: str, facts: JsonObject) -> Type:
     if expression in _PLAIN:
         return Type(_PLAIN[expression], expression)
     if expression.startswith("[]"):
-        built = Type(Kind.LIST, "")
+        built = Type(TypeKind.LIST, "")
         elem = expression[2:]
     elif expression.startswith("map["):
-        built = Type(Kind.MAP, "")
+        built = Type(TypeKind.MAP, "")
         elem = expression[expression.index("]") + 1 :]
     else:
         built = _named(expression)
@@ -167,7 +176,7 @@ def _field(facts: JsonObject) -> Field:
     )
 
 
-def _omit(written: str, pointer: bool, kind: Kind) -> Omit:
+def _omit(written: str, pointer: bool, kind: TypeKind) -> Omit:
     """omitempty leaves out nil pointers and empty values but never structs; omitzero asks the type (times)."""
     if not written:
         return Omit.NEVER

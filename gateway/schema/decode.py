@@ -24,7 +24,7 @@ from gateway.schema.body import Body, not_a_float, parse_body, parse_exactly, to
 from gateway.schema.errors import DecodeError, Mismatch
 from gateway.schema.exact import Number, PairsObject
 from gateway.schema.times import TimeError, canonical_microtime, canonical_time
-from gateway.schema.types import Kind, Omit, Type, compiled
+from gateway.schema.types import Omit, Type, TypeKind, compiled
 from gateway.schema.zero import zero, zero_field
 
 __all__ = ["DecodeError", "DecodeReport", "decode", "parse_body"]
@@ -112,15 +112,15 @@ def _compile(type_: Type) -> Decoder:
     if type_.structural:
         return structural.reader(type_, _decoder)
     match type_.kind:
-        case Kind.STRUCT:
+        case TypeKind.STRUCT:
             return _struct(type_)
-        case Kind.LIST:
+        case TypeKind.LIST:
             return _list(type_)
-        case Kind.MAP:
+        case TypeKind.MAP:
             return _map(type_)
-        case Kind.ANY if type_.elem is not None:
+        case TypeKind.ANY if type_.elem is not None:
             return _schema_or(type_)
-        case Kind.ANY if type_.name == _CONVERTED_JSON:
+        case TypeKind.ANY if type_.name == _CONVERTED_JSON:
             return structural.as_came
         case kind:
             return _SCALARS[kind]
@@ -137,12 +137,12 @@ def _struct(type_: Type) -> Decoder:
     structs: list[tuple[str, Callable[[], JsonObject]]] = []
     for each in type_.fields.values():
         decoders[each.name] = _decoder(each.type)
-        if each.type.kind in (Kind.STRING, Kind.BOOL, Kind.DURATION):
-            plain[each.name] = bool if each.type.kind is Kind.BOOL else str
+        if each.type.kind in (TypeKind.STRING, TypeKind.BOOL, TypeKind.DURATION):
+            plain[each.name] = bool if each.type.kind is TypeKind.BOOL else str
         if each.omit is not Omit.EMPTY:
             kept.add(each.name)
         if each.omit is Omit.NEVER:
-            if each.type.kind is Kind.STRUCT and not each.pointer:
+            if each.type.kind is TypeKind.STRUCT and not each.pointer:
                 structs.append((each.name, partial(zero, each.type) if zero(each.type) else dict))
             else:
                 zeros.append((each.name, zero_field(each)))
@@ -177,7 +177,7 @@ def _struct(type_: Type) -> Decoder:
 def _list(type_: Type) -> Decoder:
     elem = _elem(type_)
     decoder = _decoder(elem)
-    if elem.kind is Kind.STRING:
+    if elem.kind is TypeKind.STRING:
 
         def decode_strings(value: Any, marks: list[None]) -> Any:
             if type(value) is not list:
@@ -200,7 +200,7 @@ def _list(type_: Type) -> Decoder:
 def _map(type_: Type) -> Decoder:
     elem = _elem(type_)
     decoder = _decoder(elem)
-    if elem.kind is Kind.STRING:
+    if elem.kind is TypeKind.STRING:
 
         def decode_string_map(value: Any, marks: list[None]) -> Any:
             if not isinstance(value, dict):
@@ -227,7 +227,7 @@ def _elem(type_: Type) -> Type:
 
 def _zero_elem(type_: Type) -> Any:
     elem = _elem(type_)
-    if elem.kind is Kind.BYTES:
+    if elem.kind is TypeKind.BYTES:
         return ""  # storage does not tell absent bytes from empty ones
     return None if type_.elem_pointer else zero(elem)
 
@@ -338,8 +338,8 @@ def _schema_or(type_: Type) -> Decoder:
     """JSONSchemaPropsOrBool, …OrArray, …OrStringArray of apiextensions: a schema, or what the name says."""
     schema = _elem(type_)
     decode_schema = _decoder(schema)
-    strings = _list(Type(Kind.LIST, "[]string", elem=Type(Kind.STRING, "string")))
-    schemas = _list(Type(Kind.LIST, "[]" + schema.name, elem=schema))
+    strings = _list(Type(TypeKind.LIST, "[]string", elem=Type(TypeKind.STRING, "string")))
+    schemas = _list(Type(TypeKind.LIST, "[]" + schema.name, elem=schema))
 
     def decode_schema_or(value: Any, marks: list[None]) -> Any:
         unseen: list[None] = []  # unknown fields below here are dropped without a word
@@ -354,17 +354,17 @@ def _schema_or(type_: Type) -> Decoder:
     return decode_schema_or
 
 
-_SCALARS: dict[Kind, Decoder] = {
-    Kind.STRING: _string,
-    Kind.DURATION: _string,
-    Kind.BOOL: _bool,
-    Kind.INT32: _int32,
-    Kind.INT64: _int64,
-    Kind.FLOAT: _float,
-    Kind.BYTES: _bytes,
-    Kind.QUANTITY: _quantity,
-    Kind.TIME: _time,
-    Kind.MICROTIME: _microtime,
-    Kind.INT_OR_STRING: _int_or_string,
-    Kind.ANY: _any,
+_SCALARS: dict[TypeKind, Decoder] = {
+    TypeKind.STRING: _string,
+    TypeKind.DURATION: _string,
+    TypeKind.BOOL: _bool,
+    TypeKind.INT32: _int32,
+    TypeKind.INT64: _int64,
+    TypeKind.FLOAT: _float,
+    TypeKind.BYTES: _bytes,
+    TypeKind.QUANTITY: _quantity,
+    TypeKind.TIME: _time,
+    TypeKind.MICROTIME: _microtime,
+    TypeKind.INT_OR_STRING: _int_or_string,
+    TypeKind.ANY: _any,
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gateway.schema.types import Kind, Omit, Type, compiled
+from gateway.schema.types import Omit, Type, TypeKind, compiled
 
 _REFUSED = {("v1.CustomResourceDefinitionSpec", "versions")}
 """Fields whose empty lists are refused, so that none goes through storage: clients are told what they sent."""
@@ -31,13 +31,13 @@ def _through(type_: Type) -> Nulled:
 
 def _compile(type_: Type) -> Nulled | None:
     """None for a type in whose values there are no such fields."""
-    if type_.kind is Kind.STRUCT:
+    if type_.kind is TypeKind.STRUCT:
         return _struct(type_)
-    element = _nuller(type_.elem) if type_.elem is not None and type_.kind in (Kind.LIST, Kind.MAP) else None
+    element = _nuller(type_.elem) if type_.elem is not None and type_.kind in (TypeKind.LIST, TypeKind.MAP) else None
     if element is None:
         return None
     null_in_each = _each(element)
-    return null_in_each if type_.kind is Kind.LIST else lambda members: null_in_each(members.values())
+    return null_in_each if type_.kind is TypeKind.LIST else lambda members: null_in_each(members.values())
 
 
 _nuller = compiled(_compile, meanwhile=_through)
@@ -48,7 +48,7 @@ def _struct(type_: Type) -> Nulled | None:
     written = [
         field.name
         for field in fields
-        if field.omit is Omit.NEVER and field.type.kind is Kind.LIST and (type_.name, field.name) not in _REFUSED
+        if field.omit is Omit.NEVER and field.type.kind is TypeKind.LIST and (type_.name, field.name) not in _REFUSED
     ]
     below = [(field.name, nulled) for field in fields if (nulled := _nuller(field.type)) is not None]
     if not written and not below:

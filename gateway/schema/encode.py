@@ -5,11 +5,11 @@ from __future__ import annotations
 from gateway.jsontypes import JsonObject, dumps
 from gateway.schema.catalog import META, type_for, type_of
 from gateway.schema.order import in_go_order
-from gateway.schema.types import Kind, Type
+from gateway.schema.types import Type, TypeKind
 from storage.entry import MARK
 
 _VERSIONED = frozenset({"resourceVersion", "selfLink"})
-_UNKNOWN = Type(Kind.ANY, "interface {}")  # whose order is its client's
+_UNKNOWN = Type(TypeKind.ANY, "interface {}")  # whose order is its client's
 _FIRST = ("kind", "apiVersion", "metadata")
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from operator import is_not
 from typing import Any
 
-from gateway.schema.types import Kind, Type, compiled
+from gateway.schema.types import Type, TypeKind, compiled
 
 Order = Callable[[Any], Any]
 
@@ -20,13 +20,13 @@ Order = Callable[[Any], Any]
 def orderer(type_: Type) -> Order | None:
     """A function that gives a value in Go's order; None for a type whose values have no members."""
     match type_.kind:
-        case Kind.STRUCT:
+        case TypeKind.STRUCT:
             return _struct(type_)
-        case Kind.MAP if type_.elem is not None:
+        case TypeKind.MAP if type_.elem is not None:
             return _map(type_.elem)
-        case Kind.LIST if type_.elem is not None and _has_members(type_.elem):
+        case TypeKind.LIST if type_.elem is not None and _has_members(type_.elem):
             return _list(type_.elem)
-        case Kind.ANY if type_.structural:
+        case TypeKind.ANY if type_.structural:
             return _sorted_deep
         case _:
             return None
@@ -39,9 +39,9 @@ def in_go_order(type_: Type, value: Any) -> Any:
 
 
 def _has_members(type_: Type) -> bool:
-    if type_.kind is Kind.LIST and type_.elem is not None:
+    if type_.kind is TypeKind.LIST and type_.elem is not None:
         return _has_members(type_.elem)
-    return type_.kind in (Kind.STRUCT, Kind.MAP) or (type_.kind is Kind.ANY and type_.structural)
+    return type_.kind in (TypeKind.STRUCT, TypeKind.MAP) or (type_.kind is TypeKind.ANY and type_.structural)
 
 
 PLANS = 256  # combinations of members that are remembered for a struct

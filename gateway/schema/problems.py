@@ -14,14 +14,14 @@ from gateway.schema.body import MAX_PROBLEMS, MAX_TOLD, Path, path_text, plain, 
 from gateway.schema.errors import DecodeError, EmbeddedError
 from gateway.schema.exact import pairs
 from gateway.schema.refusals import OWN_JSON, STRING, Refusal, plain_refusal
-from gateway.schema.types import Kind, Type
+from gateway.schema.types import Type, TypeKind
 from gateway.time_limits import look
 
-_FREE = Type(Kind.ANY, "interface {}", structural=True)
-_FREE_OBJECT = Type(Kind.STRUCT, "map[string]interface {}", elem=_FREE, structural=True)
-_FREE_LIST = Type(Kind.LIST, "[]interface {}", elem=_FREE, structural=True)
-_BARE_OBJECT = Type(Kind.STRUCT, "map[string]interface {}", structural=True)
-_BARE_LIST = Type(Kind.LIST, "[]interface {}", elem=_BARE_OBJECT, structural=True)
+_FREE = Type(TypeKind.ANY, "interface {}", structural=True)
+_FREE_OBJECT = Type(TypeKind.STRUCT, "map[string]interface {}", elem=_FREE, structural=True)
+_FREE_LIST = Type(TypeKind.LIST, "[]interface {}", elem=_FREE, structural=True)
+_BARE_OBJECT = Type(TypeKind.STRUCT, "map[string]interface {}", structural=True)
+_BARE_LIST = Type(TypeKind.LIST, "[]interface {}", elem=_BARE_OBJECT, structural=True)
 
 
 def examine(type_: Type, value: Any, problems: list[str]) -> None:
@@ -63,16 +63,16 @@ class _Examiner:
     def value(self, type_: Type, value: Any) -> None:
         """Looks at a value that is not null."""
         kind = type_.kind
-        if kind is Kind.STRUCT and isinstance(value, dict):
+        if kind is TypeKind.STRUCT and isinstance(value, dict):
             look()
             self.members(type_, value)
-        elif kind is Kind.MAP and isinstance(value, dict):
+        elif kind is TypeKind.MAP and isinstance(value, dict):
             self.entries(type_, value)
-        elif kind is Kind.LIST and isinstance(value, list):
+        elif kind is TypeKind.LIST and isinstance(value, list):
             self.items(type_, value)
         elif type_.structural:
-            self.free(value, known=kind is Kind.ANY or type_.preserves)
-        elif kind is Kind.ANY:
+            self.free(value, known=kind is TypeKind.ANY or type_.preserves)
+        elif kind is TypeKind.ANY:
             if type_.elem is not None:
                 _schema_or(type_, value)
         elif kind in OWN_JSON:
@@ -174,7 +174,7 @@ def _schema_or(type_: Type, value: Any) -> None:
         return
     else:
         elem = STRING if type_.name.endswith("OrStringArray") else type_.element()
-        inner = Type(Kind.LIST, f"[]{elem.name}", elem=elem)
+        inner = Type(TypeKind.LIST, f"[]{elem.name}", elem=elem)
     apart = _FirstRefusal()
     apart.value(inner, value)
     if apart.first:

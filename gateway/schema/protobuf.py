@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from gateway.jsontypes import JsonObject, loads
 from gateway.schema.catalog import type_of
 from gateway.schema.protobuf_wire import BYTES, FIXED64, VARINT, ProtobufError, varints, wire_fields
-from gateway.schema.types import Field, Kind, Type, compiled
+from gateway.schema.types import Field, Type, TypeKind, compiled
 
 MAGIC = b"k8s\0"
 
@@ -126,10 +126,10 @@ def _is_type_meta(each: Field) -> bool:
 def _reader(each: Field) -> _Reader:
     type_, names = each.type, (each.name, each.go_name)
     elem = type_.elem
-    if type_.kind is Kind.LIST and elem is not None and type_.name not in ITEMS_IN_MESSAGE:
+    if type_.kind is TypeKind.LIST and elem is not None and type_.name not in ITEMS_IN_MESSAGE:
         packed = elem.kind in _VARINT_KINDS
         return _Reader(*names, _wire_of(elem), _value_reader(elem), repeated=True, packed=packed)
-    if type_.kind is Kind.MAP and elem is not None:
+    if type_.kind is TypeKind.MAP and elem is not None:
         return _Reader(*names, BYTES, partial(_entry, _value_reader(elem), _wire_of(elem)), entries=True)
     return _Reader(*names, _wire_of(type_), _value_reader(type_))
 
@@ -138,15 +138,15 @@ def _wire_of(type_: Type) -> int:
     """The wire type of a value."""
     if type_.kind in _VARINT_KINDS:
         return VARINT
-    return FIXED64 if type_.kind is Kind.FLOAT else BYTES
+    return FIXED64 if type_.kind is TypeKind.FLOAT else BYTES
 
 
 def _value_reader(type_: Type) -> Read:
-    if type_.kind is Kind.STRUCT:
+    if type_.kind is TypeKind.STRUCT:
         return partial(read_message, type_)
-    if type_.kind is Kind.LIST and type_.elem is not None:  # a list in a list or a map is a message of its items
+    if type_.kind is TypeKind.LIST and type_.elem is not None:  # a list in a list or a map is a message of its items
         return partial(_items, _value_reader(type_.elem), _wire_of(type_.elem))
-    if type_.kind is Kind.ANY and type_.name in _SCHEMA_OR:
+    if type_.kind is TypeKind.ANY and type_.name in _SCHEMA_OR:
         return partial(_schema_or, _SCHEMA_OR[type_.name])
     return _READERS.get(type_.kind, _unreadable)
 
@@ -303,17 +303,17 @@ _SCHEMA_OR = {
     "v1.JSONSchemaPropsOrBool": _SchemaOr(2, 1, "Allows", bool, False),
     "v1.JSONSchemaPropsOrStringArray": _SchemaOr(1, 2, "Property", _text, True),
 }
-_VARINT_KINDS = frozenset({Kind.INT32, Kind.INT64, Kind.BOOL})
-_READERS: dict[Kind, Read] = {
-    Kind.STRING: _text,
-    Kind.INT32: _int32,
-    Kind.INT64: _integer,
-    Kind.BOOL: bool,
-    Kind.FLOAT: lambda data: struct.unpack("<d", data)[0],
-    Kind.BYTES: lambda data: b64encode(data).decode(),
-    Kind.QUANTITY: _quantity,
-    Kind.TIME: _time,
-    Kind.MICROTIME: _micro_time,
-    Kind.INT_OR_STRING: _int_or_string,
-    Kind.ANY: _raw_json,
+_VARINT_KINDS = frozenset({TypeKind.INT32, TypeKind.INT64, TypeKind.BOOL})
+_READERS: dict[TypeKind, Read] = {
+    TypeKind.STRING: _text,
+    TypeKind.INT32: _int32,
+    TypeKind.INT64: _integer,
+    TypeKind.BOOL: bool,
+    TypeKind.FLOAT: lambda data: struct.unpack("<d", data)[0],
+    TypeKind.BYTES: lambda data: b64encode(data).decode(),
+    TypeKind.QUANTITY: _quantity,
+    TypeKind.TIME: _time,
+    TypeKind.MICROTIME: _micro_time,
+    TypeKind.INT_OR_STRING: _int_or_string,
+    TypeKind.ANY: _raw_json,
 }

@@ -9,14 +9,14 @@ from typing import Any
 from gateway.schema.exact import Number
 from gateway.schema.quantity import QuantityError, parse_quantity
 from gateway.schema.times import TimeError, canonical_microtime, canonical_time
-from gateway.schema.types import Kind, Type
+from gateway.schema.types import Type, TypeKind
 
-_BITS = {Kind.INT32: 31, Kind.INT64: 63}
+_BITS = {TypeKind.INT32: 31, TypeKind.INT64: 63}
 _WHOLE_BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 _BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
-STRING = Type(Kind.STRING, "string")
-_INT32 = Type(Kind.INT32, "int32")
-_UINT8 = Type(Kind.INT32, "uint8")
+STRING = Type(TypeKind.STRING, "string")
+_INT32 = Type(TypeKind.INT32, "int32")
+_UINT8 = Type(TypeKind.INT32, "uint8")
 
 
 class Refusal(Exception):
@@ -29,7 +29,7 @@ class Refusal(Exception):
 
 def refusal_of_own(type_: Type, value: Any) -> str | None:
     """What a scalar type that reads its JSON itself says to a value, or bytes to one that is no base64; None: fine."""
-    if type_.kind is Kind.BYTES:
+    if type_.kind is TypeKind.BYTES:
         found = plain_refusal(type_, value)
         return f"error decoding from json: {found.text}" if found and not found.go_type else None
     try:
@@ -47,17 +47,17 @@ def refusal_of_own(type_: Type, value: Any) -> str | None:
 def plain_refusal(type_: Type, value: Any) -> Refusal | None:
     """Why Go's generic code doesn't take a value for a type, or None when it does."""
     match type_.kind, value:
-        case (Kind.BOOL, bool()) | (Kind.STRING | Kind.DURATION, str()):
+        case (TypeKind.BOOL, bool()) | (TypeKind.STRING | TypeKind.DURATION, str()):
             return None
-        case Kind.FLOAT, int() | float() | Number() if not isinstance(value, bool):
+        case TypeKind.FLOAT, int() | float() | Number() if not isinstance(value, bool):
             overflows = abs(float(value)) == float("inf")
             return Refusal(f"number {number_text(value)}", type_.name) if overflows else None
-        case (Kind.INT32 | Kind.INT64, int() | float() | Number()) if not isinstance(value, bool):
+        case (TypeKind.INT32 | TypeKind.INT64, int() | float() | Number()) if not isinstance(value, bool):
             return _int_refusal(type_, value)
-        case Kind.BYTES, str():
+        case TypeKind.BYTES, str():
             offset = _bad_base64(value)
             return None if offset is None else Refusal(f"illegal base64 data at input byte {offset}")
-        case Kind.BYTES, list():
+        case TypeKind.BYTES, list():
             refusals = (_byte_refusal(item) for item in value if item is not None)
             return next((refusal for refusal in refusals if refusal), None)
     return Refusal(json_kind(value), type_.name)
@@ -172,8 +172,8 @@ def _int_or_string(value: Any) -> None:
 
 
 OWN_JSON = {
-    Kind.TIME: _time,
-    Kind.MICROTIME: _microtime,
-    Kind.QUANTITY: _quantity,
-    Kind.INT_OR_STRING: _int_or_string,
+    TypeKind.TIME: _time,
+    TypeKind.MICROTIME: _microtime,
+    TypeKind.QUANTITY: _quantity,
+    TypeKind.INT_OR_STRING: _int_or_string,
 }

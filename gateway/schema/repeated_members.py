@@ -6,7 +6,7 @@ from typing import Any
 
 from gateway.schema.body import plain
 from gateway.schema.exact import PairsObject, pairs
-from gateway.schema.types import Kind, Type
+from gateway.schema.types import Type, TypeKind
 from gateway.time_limits import look
 
 
@@ -17,17 +17,17 @@ def merged(type_: Type, value: Any) -> Any:
     kind = type_.kind
     if type_.structural:
         return plain(value)
-    if kind is Kind.STRUCT and isinstance(value, dict):
+    if kind is TypeKind.STRUCT and isinstance(value, dict):
         last: dict[str, Any] = {}
         for key, item in pairs(value):
             field = type_.fields.get(key)
             last[key] = _over(field.type, field.pointer, last[key], item) if field and key in last else item
         return {k: merged(type_.fields[k].type, item) if k in type_.fields else None for k, item in last.items()}
-    if kind is Kind.MAP and isinstance(value, dict):
+    if kind is TypeKind.MAP and isinstance(value, dict):
         return {key: merged(type_.element(), item) for key, item in pairs(value)}
-    if kind is Kind.LIST and isinstance(value, list):
+    if kind is TypeKind.LIST and isinstance(value, list):
         return [merged(type_.element(), item) for item in value]
-    return plain(value) if kind is Kind.ANY else value
+    return plain(value) if kind is TypeKind.ANY else value
 
 
 class _Joined(PairsObject):
@@ -36,18 +36,20 @@ class _Joined(PairsObject):
     __slots__ = ()
 
 
-_KEPT_BY_NULL = frozenset({Kind.STRUCT, Kind.STRING, Kind.INT32, Kind.INT64, Kind.FLOAT, Kind.BOOL, Kind.ANY})
+_KEPT_BY_NULL = frozenset(
+    {TypeKind.STRUCT, TypeKind.STRING, TypeKind.INT32, TypeKind.INT64, TypeKind.FLOAT, TypeKind.BOOL, TypeKind.ANY}
+)
 
 
 def _over(type_: Type, pointer: bool, old: Any, new: Any) -> Any:
     if new is None:
         return old if not pointer and type_.kind in _KEPT_BY_NULL else None
-    if type_.kind in (Kind.STRUCT, Kind.MAP) and isinstance(old, dict) and isinstance(new, dict):
+    if type_.kind in (TypeKind.STRUCT, TypeKind.MAP) and isinstance(old, dict) and isinstance(new, dict):
         both = old if type(old) is _Joined else _Joined()
         for key, item in (*(() if both is old else pairs(old)), *pairs(new)):
             both.append(key, item)
         return both
-    if type_.kind is Kind.LIST and isinstance(old, list) and isinstance(new, list):
+    if type_.kind is TypeKind.LIST and isinstance(old, list) and isinstance(new, list):
         elem = type_.element()
         shared = [_over(elem, type_.elem_pointer, *pair) for pair in zip(old, new, strict=False)]
         return shared + new[len(shared) :]

@@ -15,23 +15,23 @@ from typing import Any
 
 from gateway.jsontypes import Whole
 from gateway.schema.errors import Mismatch
-from gateway.schema.types import Kind, Type
+from gateway.schema.types import Type, TypeKind
 
 Reader = Callable[[Any, list[None]], Any]  # a value, marks left where a member was unknown -> the value without it
 
 
 def reader(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
     """The reader of a structural type; `reader_of` finds those of its parts."""
-    if type_.kind is Kind.STRUCT:
+    if type_.kind is TypeKind.STRUCT:
         return _members(type_, reader_of)
-    if type_.kind is Kind.LIST and type_.elem is not None:
+    if type_.kind is TypeKind.LIST and type_.elem is not None:
         elem = type_.elem
         if type_.preserves and elem.structural and not elem.preserves:  # hands it down to its items alone
             elem = replace(elem, preserves=True)
         return _items(reader_of(elem), texts_stay=elem.structural)
-    if type_.kind in (Kind.FLOAT, Kind.INT64, Kind.INT_OR_STRING) and type_.preserves:
+    if type_.kind in (TypeKind.FLOAT, TypeKind.INT64, TypeKind.INT_OR_STRING) and type_.preserves:
         return _number
-    if type_.kind is Kind.ANY or type_.preserves:
+    if type_.kind is TypeKind.ANY or type_.preserves:
         return settled
     return _bare
 

@@ -15,7 +15,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 
-class Kind(Enum):
+class TypeKind(Enum):
     """What JSON a type takes and how it is checked."""
 
     STRUCT = "struct"  # object with known fields
@@ -51,7 +51,7 @@ FREE_OBJECT = "free object"  # the name of a structural ANY whose values are obj
 class Type:
     """A node of the schema. Which attributes mean something depends on `kind`."""
 
-    kind: Kind
+    kind: TypeKind
     name: str  # the Go type as error messages have it: "v1.PodSpec", "[]string", "map[string]string", "int32"
     fields: dict[str, Field] = field(default_factory=dict)  # STRUCT, by JSON name, inlined ones flattened, Go order
     elem: Type | None = None  # MAP, LIST; of a structural STRUCT: of members that are no fields (additionalProperties)

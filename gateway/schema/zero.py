@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.schema.types import Field, Kind, Omit, Type
+from gateway.schema.types import Field, Omit, Type, TypeKind
 
 _ZEROS = {
-    Kind.STRING: "",
-    Kind.DURATION: "0s",
-    Kind.INT32: 0,
-    Kind.INT64: 0,
-    Kind.FLOAT: 0,
-    Kind.INT_OR_STRING: 0,
-    Kind.BOOL: False,
-    Kind.QUANTITY: "0",
+    TypeKind.STRING: "",
+    TypeKind.DURATION: "0s",
+    TypeKind.INT32: 0,
+    TypeKind.INT64: 0,
+    TypeKind.FLOAT: 0,
+    TypeKind.INT_OR_STRING: 0,
+    TypeKind.BOOL: False,
+    TypeKind.QUANTITY: "0",
 }
 
 
 def zero(type_: Type) -> Any:
     """A new zero value of a type: for a struct its fields that are always written, None for what has no other."""
     if type_.structural:
-        return {} if type_.kind is Kind.STRUCT else None
-    if type_.kind is Kind.STRUCT:
+        return {} if type_.kind is TypeKind.STRUCT else None
+    if type_.kind is TypeKind.STRUCT:
         return {each.name: zero_field(each) for each in type_.fields.values() if each.omit is Omit.NEVER}
     return _ZEROS.get(type_.kind)
 

@@ -8,15 +8,15 @@ from gateway.jsontypes import JsonObject
 from gateway.schema.catalog import type_of
 from gateway.schema.exact import PairsObject, pairs
 from gateway.schema.problems import examine
-from gateway.schema.types import Field, Kind, Omit, Type
+from gateway.schema.types import Field, Omit, Type, TypeKind
 from gateway.validation.json_text import read_json
 
 _FIELDS = [
     Field(each.go_name, each.go_name, Type(each.type.kind, each.type.name.replace("v1.", "core.")), Omit.EMPTY)
     for each in type_of("io.k8s.api.core.v1.Toleration").fields.values()
 ]
-_TOLERATION = Type(Kind.STRUCT, "core.Toleration", {each.name: each for each in _FIELDS})
-_TOLERATIONS = Type(Kind.LIST, "[]core.Toleration", elem=_TOLERATION)
+_TOLERATION = Type(TypeKind.STRUCT, "core.Toleration", {each.name: each for each in _FIELDS})
+_TOLERATIONS = Type(TypeKind.LIST, "[]core.Toleration", elem=_TOLERATION)
 _GO_NAMES = {each.name.lower(): each.name for each in _FIELDS}  # encoding/json takes names in any case
 _NAMES = {each.go_name.lower(): name for name, each in type_of("io.k8s.api.core.v1.Toleration").fields.items()}
 

@@ -11,11 +11,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from gateway.schema.catalog import type_of
-from gateway.schema.types import Field, Kind, Omit, Type
+from gateway.schema.types import Field, Omit, Type, TypeKind
 from gateway.validation.field import Verbatim
 
 _CORE = "io.k8s.api.core.v1."
-_ZERO: dict[Kind, Any] = {Kind.STRING: "", Kind.INT32: 0, Kind.INT64: 0, Kind.FLOAT: 0, Kind.BOOL: False}
+_ZERO: dict[TypeKind, Any] = {
+    TypeKind.STRING: "",
+    TypeKind.INT32: 0,
+    TypeKind.INT64: 0,
+    TypeKind.FLOAT: 0,
+    TypeKind.BOOL: False,
+}
 # where an internal type has its fields in another order than the versioned one
 _VOLUME_SOURCES = (
     "gcePersistentDisk awsElasticBlockStore hostPath glusterfs nfs rbd quobyte iscsi flexVolume cinder cephfs fc "
@@ -46,13 +52,13 @@ _ORDER: dict[str, Sequence[str]] = {
 
 def go_form(type_: Type, value: Any) -> Any:
     """The value with Go's names in Go's order, absent fields filled in."""
-    if value is None or type_.kind in (Kind.ANY, Kind.STRING):
+    if value is None or type_.kind in (TypeKind.ANY, TypeKind.STRING):
         return value
-    if type_.kind is Kind.LIST and type_.elem is not None:
+    if type_.kind is TypeKind.LIST and type_.elem is not None:
         return [go_form(type_.elem, item) for item in value]
-    if type_.kind is Kind.MAP and type_.elem is not None:
+    if type_.kind is TypeKind.MAP and type_.elem is not None:
         return {key: go_form(type_.elem, value[key]) for key in sorted(value)}
-    if type_.kind is not Kind.STRUCT:
+    if type_.kind is not TypeKind.STRUCT:
         return value
     meta = _is_meta(type_)
     shown: dict[str, Any] = {}
@@ -86,9 +92,9 @@ def _schemas(key: str, schema: Type, value: Any) -> Any:
 def _member(field: Field, value: Any) -> Any:
     if value is not None or field.pointer or field.omit is Omit.NIL:
         return go_form(field.type, value)
-    if field.type.kind is Kind.STRUCT:
+    if field.type.kind is TypeKind.STRUCT:
         return go_form(field.type, {})
-    if field.type.kind is Kind.QUANTITY:
+    if field.type.kind is TypeKind.QUANTITY:
         return "0"
     return _ZERO.get(field.type.kind)
 

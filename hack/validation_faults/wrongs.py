@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from gateway.schema.types import Kind, Type
+from gateway.schema.types import Type, TypeKind
 
 Path = tuple[str | int, ...]
 Patch = list[tuple[Path, Any]]
@@ -34,18 +34,18 @@ ADDRESSES = (
 )
 STRINGS = (*NAMES, *ADDRESSES)
 FEW_STRINGS = ("", "changed", "Bad_Name")
-SCALARS: dict[Kind, tuple[Any, ...]] = {
-    Kind.INT32: (-1, 0, 1, 2, 101, 65536, 2**31 - 1),
-    Kind.INT64: (-1, 0, 1, 2, 101, 65536, 2**40),
-    Kind.FLOAT: (-1, 0, 1.5),
-    Kind.BOOL: (True, False),
-    Kind.QUANTITY: ("0", "-1", "1m", "1500m", "7"),
-    Kind.INT_OR_STRING: (-1, 0, 1, 65536, "0%", "150%", "50%", "x", "Bad_Name", ""),
-    Kind.DURATION: ("-1s", "0s", "1h"),
-    Kind.TIME: ("2020-01-01T00:00:00Z", "2099-01-01T00:00:00Z"),
-    Kind.MICROTIME: ("2020-01-01T00:00:00.000000Z",),
-    Kind.BYTES: ("", "eA==", "MTIzNA=="),
-    Kind.ANY: ({}, {"a": 1}),
+SCALARS: dict[TypeKind, tuple[Any, ...]] = {
+    TypeKind.INT32: (-1, 0, 1, 2, 101, 65536, 2**31 - 1),
+    TypeKind.INT64: (-1, 0, 1, 2, 101, 65536, 2**40),
+    TypeKind.FLOAT: (-1, 0, 1.5),
+    TypeKind.BOOL: (True, False),
+    TypeKind.QUANTITY: ("0", "-1", "1m", "1500m", "7"),
+    TypeKind.INT_OR_STRING: (-1, 0, 1, 65536, "0%", "150%", "50%", "x", "Bad_Name", ""),
+    TypeKind.DURATION: ("-1s", "0s", "1h"),
+    TypeKind.TIME: ("2020-01-01T00:00:00Z", "2099-01-01T00:00:00Z"),
+    TypeKind.MICROTIME: ("2020-01-01T00:00:00.000000Z",),
+    TypeKind.BYTES: ("", "eA==", "MTIzNA=="),
+    TypeKind.ANY: ({}, {"a": 1}),
 }
 KEYS = ("", "Bad key", "a/b/c", "-a", "a" * 64, "kubernetes.io/a", "example.com/a", "cpu")
 
@@ -65,11 +65,11 @@ class Wrongs:
     ) -> Iterator[Patch]:
         """Patches for what stands at a path. `few` strings are tried; what was `added` gets no more members."""
         match type_.kind:
-            case Kind.STRUCT if isinstance(value, dict):
+            case TypeKind.STRUCT if isinstance(value, dict):
                 yield from self._struct(type_, value, path, added)
-            case Kind.LIST if isinstance(value, list):
+            case TypeKind.LIST if isinstance(value, list):
                 yield from self._list(type_, value, path, few, added)
-            case Kind.MAP if isinstance(value, dict):
+            case TypeKind.MAP if isinstance(value, dict):
                 yield from self._map(type_, value, path, few, added)
             case _:
                 for other in scalars(type_.kind, few or self._few):
@@ -93,7 +93,7 @@ class Wrongs:
         each = type_.fields[name]
         self._met[type_.name, name] += 1
         yield [(here, ABSENT)]
-        if each.type.kind is Kind.STRUCT:
+        if each.type.kind is TypeKind.STRUCT:
             yield [(here, {})]
         yield from ([(here, other)] for other in each.enum if other != value)
         yield from self.of(each.type, value, here, few=self._met[type_.name, name] > 1, added=added)
@@ -106,7 +106,7 @@ class Wrongs:
             return
         given = plausible(each.type)
         yield [(here, given)]
-        if each.type.kind is Kind.STRUCT:
+        if each.type.kind is TypeKind.STRUCT:
             yield [(here, {})]
         yield from ([(here, other)] for other in each.enum)
         if times == 1 and not self._few and len(json.dumps(given)) < _MOST:
@@ -136,9 +136,9 @@ class Wrongs:
             yield from self.of(type_.elem, value[key], (*path, key), few=few, added=added)
 
 
-def scalars(kind: Kind, few: bool) -> tuple[Any, ...]:
+def scalars(kind: TypeKind, few: bool) -> tuple[Any, ...]:
     """What may be tried for a value of a kind."""
-    if kind is Kind.STRING:
+    if kind is TypeKind.STRING:
         return FEW_STRINGS if few else STRINGS
     return SCALARS.get(kind, ())
 
@@ -186,33 +186,33 @@ def of_metadata(update: bool) -> Iterator[Patch]:
 def plausible(type_: Type, outer: tuple[str, ...] = ()) -> Any:
     """A value of a type as it may well be, all fields filled some types deep."""
     match type_.kind:
-        case Kind.STRUCT:
+        case TypeKind.STRUCT:
             if len(outer) >= _DEPTH or type_.name in outer:
                 return {}
             inner = (*outer, type_.name)
             fields = type_.fields.items()
             return {name: each.enum[0] if each.enum else plausible(each.type, inner) for name, each in fields}
-        case Kind.LIST | Kind.MAP:
+        case TypeKind.LIST | TypeKind.MAP:
             assert type_.elem is not None
             each = plausible(type_.elem, outer)
-            return [each] if type_.kind is Kind.LIST else {"a": each}
-        case Kind.STRING:
+            return [each] if type_.kind is TypeKind.LIST else {"a": each}
+        case TypeKind.STRING:
             return "a"
-        case Kind.INT32 | Kind.INT64 | Kind.FLOAT | Kind.INT_OR_STRING:
+        case TypeKind.INT32 | TypeKind.INT64 | TypeKind.FLOAT | TypeKind.INT_OR_STRING:
             return 1
-        case Kind.BOOL:
+        case TypeKind.BOOL:
             return True
         case kind:
             return _PLAUSIBLE[kind]
 
 
-_PLAUSIBLE: dict[Kind, Any] = {
-    Kind.QUANTITY: "1",
-    Kind.DURATION: "1s",
-    Kind.TIME: "2020-01-01T00:00:00Z",
-    Kind.MICROTIME: "2020-01-01T00:00:00.000000Z",
-    Kind.BYTES: "YQ==",
-    Kind.ANY: {"a": 1},
+_PLAUSIBLE: dict[TypeKind, Any] = {
+    TypeKind.QUANTITY: "1",
+    TypeKind.DURATION: "1s",
+    TypeKind.TIME: "2020-01-01T00:00:00Z",
+    TypeKind.MICROTIME: "2020-01-01T00:00:00.000000Z",
+    TypeKind.BYTES: "YQ==",
+    TypeKind.ANY: {"a": 1},
 }
 
 

@@ -22,7 +22,7 @@ from gateway.kinds.objects import Objects
 from gateway.schema.body import SLOWLY
 from gateway.schema.catalog import type_of
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
-from gateway.schema.types import Kind, Type
+from gateway.schema.types import Type, TypeKind
 from gateway.validation.qos import qos_class
 
 NAME = "PodTolerationRestriction"
@@ -38,7 +38,7 @@ _TOLERATION = {
     "tolerationSeconds": Leaf.INTEGER,
 }
 _NAMES = {name.lower(): name for name in _TOLERATION}
-_TOLERATIONS = Type(Kind.LIST, "[]v1.Toleration", elem=type_of("io.k8s.api.core.v1.Toleration"))
+_TOLERATIONS = Type(TypeKind.LIST, "[]v1.Toleration", elem=type_of("io.k8s.api.core.v1.Toleration"))
 _OPERATORS, _EFFECTS = ("", "Equal", "Exists"), ("", "NoSchedule", "PreferNoSchedule", "NoExecute")
 
 

@@ -15,7 +15,7 @@ from gateway.apply.shapes import Shape, shape_of
 from gateway.cel.patch_objects import misnamed
 from gateway.cel.values import EvaluationError
 from gateway.jsontypes import JsonObject
-from gateway.schema.types import Kind, Type
+from gateway.schema.types import Type, TypeKind
 
 _FREE_ATOM = "runtime.RawExtension"
 
@@ -65,16 +65,16 @@ def _unfit(problem: str) -> MutationFailed:
 def atoms(value: Any, type_: Type, path: str = "") -> Iterator[str]:
     """The paths of what is owned as a whole: applying a part of it would remove the rest unasked."""
     if isinstance(value, dict):
-        if type_.atomic if type_.kind in (Kind.STRUCT, Kind.MAP) else _is_free_atom(type_):
+        if type_.atomic if type_.kind in (TypeKind.STRUCT, TypeKind.MAP) else _is_free_atom(type_):
             yield path
         for name, each in value.items():
             if (field := type_.fields.get(name)) is not None:
                 yield from atoms(each, field.type, f"{path}.{name}")
     elif isinstance(value, list):
-        if type_.kind is not Kind.LIST or type_.list_type not in ("map", "set"):
+        if type_.kind is not TypeKind.LIST or type_.list_type not in ("map", "set"):
             yield path
         for at, each in enumerate(value):
-            if type_.kind is Kind.LIST and type_.elem is not None:
+            if type_.kind is TypeKind.LIST and type_.elem is not None:
                 yield from atoms(each, type_.elem, f"{path}[{at}]")
             elif shape_of(type_) is Shape.FREE:
                 yield from _free_atoms(each, f"{path}[{at}]")
@@ -89,4 +89,4 @@ def _free_atoms(value: Any, path: str) -> Iterator[str]:
 
 
 def _is_free_atom(type_: Type) -> bool:
-    return type_.kind is Kind.ANY and type_.name == _FREE_ATOM
+    return type_.kind is TypeKind.ANY and type_.name == _FREE_ATOM

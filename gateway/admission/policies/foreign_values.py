@@ -14,12 +14,18 @@ from gateway.apply.shapes import Shape, element_of, is_open, item_key, member_of
 from gateway.cel.moments import format_duration
 from gateway.cel.values import NANOS, Duration, Timestamp, Uint
 from gateway.schema.quantity import Quantity
-from gateway.schema.types import Kind, Type
+from gateway.schema.types import Type, TypeKind
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_NUMBERS, _TEXTS = (Kind.INT32, Kind.INT64, Kind.FLOAT), (Kind.STRING, Kind.BYTES)
-_WANTED = {Kind.STRUCT: "map", Kind.MAP: "map", Kind.ANY: "map", Kind.LIST: "list", Kind.BOOL: "boolean"}
-_SCALARS = (Kind.TIME, Kind.MICROTIME, Kind.DURATION, Kind.QUANTITY)
+_NUMBERS, _TEXTS = (TypeKind.INT32, TypeKind.INT64, TypeKind.FLOAT), (TypeKind.STRING, TypeKind.BYTES)
+_WANTED = {
+    TypeKind.STRUCT: "map",
+    TypeKind.MAP: "map",
+    TypeKind.ANY: "map",
+    TypeKind.LIST: "list",
+    TypeKind.BOOL: "boolean",
+}
+_SCALARS = (TypeKind.TIME, TypeKind.MICROTIME, TypeKind.DURATION, TypeKind.QUANTITY)
 
 _NO_SCALARS = (bytes, Unfit, Timestamp, Quantity)
 
@@ -65,19 +71,19 @@ _FOREIGN: dict[type, _Shown] = {
 def foreign_problems(value: Any, type_: Type, path: str = "") -> Iterator[str]:
     """What is said of each such value in the value of an expression, whose types are otherwise looked at elsewhere."""
     if (foreign := _FOREIGN.get(type(value))) is not None:
-        kind = Kind.ANY if type_.kind is Kind.INT_OR_STRING else type_.kind
+        kind = TypeKind.ANY if type_.kind is TypeKind.INT_OR_STRING else type_.kind
         if problem := _problem(value, kind, *foreign):
             yield f"{path}: {problem}"
-    elif isinstance(value, dict) and (type_.kind in (Kind.STRUCT, Kind.MAP) or shape_of(type_) is Shape.FREE):
+    elif isinstance(value, dict) and (type_.kind in (TypeKind.STRUCT, TypeKind.MAP) or shape_of(type_) is Shape.FREE):
         for name, each in value.items():
-            if type_.kind is Kind.STRUCT and name not in type_.fields and not is_open(type_):
+            if type_.kind is TypeKind.STRUCT and name not in type_.fields and not is_open(type_):
                 continue  # nonconformity says so
-            member = element_of(type_) if type_.kind is Kind.MAP else member_of(type_, name)
+            member = element_of(type_) if type_.kind is TypeKind.MAP else member_of(type_, name)
             yield from foreign_problems(each, member, f"{path}.{name}")
     elif isinstance(value, list) and shape_of(type_) is Shape.FREE:
         for at, each in enumerate(value):
             yield from foreign_problems(each, type_, f"{path}[{at}]")
-    elif isinstance(value, list) and type_.kind is Kind.LIST:
+    elif isinstance(value, list) and type_.kind is TypeKind.LIST:
         keyed = item_key(type_) if shape_of(type_) is not Shape.LEAF else None
         for at, each in enumerate(value):
             if type(each) in _FOREIGN and keyed is not None and type_.list_type == "map":
@@ -95,7 +101,7 @@ def _step(item: Any, at: int, keyed: Callable[[Any], str] | None) -> str:
         return f"[{at}]"
 
 
-def _problem(value: Any, kind: Kind, name: str, print_: Callable[[Any], str], write: Callable[[Any], str]) -> str:
+def _problem(value: Any, kind: TypeKind, name: str, print_: Callable[[Any], str], write: Callable[[Any], str]) -> str:
     if kind in _TEXTS:
         return f"expected string, got &value.valueUnstructured{{Value:{write(value)}}}"
     if kind in _NUMBERS:

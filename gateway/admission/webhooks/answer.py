@@ -13,7 +13,7 @@ from gateway.patches.document import go_kind
 from gateway.schema.body import SLOWLY
 from gateway.schema.catalog import META, type_of
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
-from gateway.schema.types import Field, Kind, Omit, Type
+from gateway.schema.types import Field, Omit, Type, TypeKind
 from gateway.settings.configuration_file import InvalidConfiguration, load_yaml
 
 GROUP, KIND = "admission.k8s.io", "AdmissionReview"
@@ -47,27 +47,27 @@ def _member(name: str, go_name: str, of: Type, *, pointer: bool = False) -> tupl
     return name, Field(name, go_name, of, Omit.NIL if pointer else Omit.EMPTY, pointer)
 
 
-_TEXT = Type(Kind.STRING, "string")
+_TEXT = Type(TypeKind.STRING, "string")
 
 
 def _review(version: str) -> Type:
     response = (
-        _member("uid", "UID", Type(Kind.STRING, "types.UID")),
-        _member("allowed", "Allowed", Type(Kind.BOOL, "bool")),
+        _member("uid", "UID", Type(TypeKind.STRING, "types.UID")),
+        _member("allowed", "Allowed", Type(TypeKind.BOOL, "bool")),
         _member("status", "Result", type_of(META + "Status"), pointer=True),
-        _member("patch", "Patch", Type(Kind.BYTES, "[]uint8")),
-        _member("patchType", "PatchType", Type(Kind.STRING, f"{version}.PatchType"), pointer=True),
-        _member("auditAnnotations", "AuditAnnotations", Type(Kind.MAP, "map[string]string", elem=_TEXT)),
-        _member("warnings", "Warnings", Type(Kind.LIST, "[]string", elem=_TEXT)),
+        _member("patch", "Patch", Type(TypeKind.BYTES, "[]uint8")),
+        _member("patchType", "PatchType", Type(TypeKind.STRING, f"{version}.PatchType"), pointer=True),
+        _member("auditAnnotations", "AuditAnnotations", Type(TypeKind.MAP, "map[string]string", elem=_TEXT)),
+        _member("warnings", "Warnings", Type(TypeKind.LIST, "[]string", elem=_TEXT)),
     )
     members = (
         _member("kind", "Kind", _TEXT),
         _member("apiVersion", "APIVersion", _TEXT),
         _member(
-            "response", "Response", Type(Kind.STRUCT, f"{version}.AdmissionResponse", dict(response)), pointer=True
+            "response", "Response", Type(TypeKind.STRUCT, f"{version}.AdmissionResponse", dict(response)), pointer=True
         ),
     )
-    return Type(Kind.STRUCT, f"{version}.AdmissionReview", dict(members))
+    return Type(TypeKind.STRUCT, f"{version}.AdmissionReview", dict(members))
 
 
 _REVIEWS = {f"{GROUP}/{version}": _review(version) for version in _VERSIONS}

@@ -28,7 +28,7 @@ from gateway.jsontypes import JsonObject, loads
 from gateway.schema.catalog import META, type_for, type_of
 from gateway.schema.decode import DecodeReport, decode
 from gateway.schema.protobuf import read_envelope, read_message
-from gateway.schema.types import Kind, Type
+from gateway.schema.types import Type, TypeKind
 from tests.samples import has_numbers, kinds, samples
 
 RECORDINGS: list[JsonObject] = loads(gzip.decompress(Path(__file__).with_name("recordings.json.gz").read_bytes()))
@@ -103,15 +103,15 @@ def test_nothing_of_a_kind_is_lost(gvk: tuple[str, str, str]) -> None:
 def value_of(type_: Type, random: Random, depth: int = 6) -> Any:
     """Some canonical value of a type."""
     match type_.kind:
-        case Kind.STRUCT:
+        case TypeKind.STRUCT:
             fields = [each for each in type_.fields.values() if each.embedded[-1:] != ("TypeMeta",)]
             chosen = [each for each in fields if random.random() < depth / 10]
             return {each.name: value_of(each.type, random, depth - 1) for each in chosen}
-        case Kind.LIST if type_.elem is not None:
+        case TypeKind.LIST if type_.elem is not None:
             return [value_of(type_.elem, random, depth) for _ in range(random.randrange(3))]
-        case Kind.MAP if type_.elem is not None:
+        case TypeKind.MAP if type_.elem is not None:
             return {text(random): value_of(type_.elem, random, depth) for _ in range(random.randrange(3))}
-        case Kind.ANY if type_.elem is not None:
+        case TypeKind.ANY if type_.elem is not None:
             return random.random() < 0.5 if type_.name.endswith("OrBool") else ["a"]
         case kind:
             return SCALARS[kind](random)
@@ -131,18 +131,18 @@ def integer(random: Random, bits: int) -> int:
     return random.choice((0, 1, -1, 127, 128, 20_000, -(1 << bits), (1 << bits) - 1, random.randrange(1 << bits)))
 
 
-SCALARS: dict[Kind, Callable[[Random], Any]] = {
-    Kind.STRING: text,
-    Kind.INT32: lambda random: integer(random, 31),
-    Kind.INT64: lambda random: integer(random, 63),
-    Kind.FLOAT: lambda random: random.choice((0, 0.5, -1, 1e300, random.random())),
-    Kind.BOOL: lambda random: random.random() < 0.5,
-    Kind.BYTES: lambda random: random.choice(("", "AA==", "aGVsbG8=")),
-    Kind.QUANTITY: lambda random: random.choice(("0", "1", "100m", "-1500", "64Mi", "1e3", "3n")),
-    Kind.TIME: lambda random: time(random) + "Z",
-    Kind.MICROTIME: lambda random: f"{time(random)}.{random.randrange(1_000_000):06d}Z",
-    Kind.INT_OR_STRING: lambda random: random.choice((integer(random, 31), text(random))),
-    Kind.ANY: lambda random: {text(random): random.choice((None, 5, "x", {"y": [True]})) for _ in range(3)},
+SCALARS: dict[TypeKind, Callable[[Random], Any]] = {
+    TypeKind.STRING: text,
+    TypeKind.INT32: lambda random: integer(random, 31),
+    TypeKind.INT64: lambda random: integer(random, 63),
+    TypeKind.FLOAT: lambda random: random.choice((0, 0.5, -1, 1e300, random.random())),
+    TypeKind.BOOL: lambda random: random.random() < 0.5,
+    TypeKind.BYTES: lambda random: random.choice(("", "AA==", "aGVsbG8=")),
+    TypeKind.QUANTITY: lambda random: random.choice(("0", "1", "100m", "-1500", "64Mi", "1e3", "3n")),
+    TypeKind.TIME: lambda random: time(random) + "Z",
+    TypeKind.MICROTIME: lambda random: f"{time(random)}.{random.randrange(1_000_000):06d}Z",
+    TypeKind.INT_OR_STRING: lambda random: random.choice((integer(random, 31), text(random))),
+    TypeKind.ANY: lambda random: {text(random): random.choice((None, 5, "x", {"y": [True]})) for _ in range(3)},
 }
 
 
@@ -233,4 +233,4 @@ def test_only_tables_and_their_parts_have_no_protobuf_form() -> None:
 def _struct_types() -> Iterator[str]:
     from gateway.schema.catalog import document
 
-    return (name for name in document()["types"] if type_of(name).kind is Kind.STRUCT)
+    return (name for name in document()["types"] if type_of(name).kind is TypeKind.STRUCT)

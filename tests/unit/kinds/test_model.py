@@ -7,7 +7,7 @@ from gateway.kinds.model import Model, Version
 from gateway.kinds.resource import Resource
 from gateway.kinds.strategy import Strategy
 from gateway.schema.decode import DecodeReport
-from gateway.schema.types import Field, Kind, Omit, Type
+from gateway.schema.types import Field, Omit, Type, TypeKind
 
 REGISTRY = builtin_registry()
 
@@ -47,7 +47,7 @@ def test_versions_that_share_storage_share_a_model_in_any_group() -> None:
 def test_every_resource_finds_its_version_type_and_strategy() -> None:
     for each in REGISTRY.resources.values():
         assert each.model.versions[GroupVersion(each.group, each.version)] is each.model_version
-        assert each.type.kind is Kind.STRUCT
+        assert each.type.kind is TypeKind.STRUCT
         assert isinstance(each.strategy, Strategy)
         assert bool(each.storage_version) == bool(each.storage_prefix)
         if each.kind == each.model.kind:
@@ -75,8 +75,8 @@ def test_a_version_defaults_and_decodes() -> None:
 
 def custom_model() -> Model:
     def make() -> Type:
-        string = Type(Kind.STRING, "string")
-        return Type(Kind.STRUCT, "W", fields={"color": Field("color", "Color", string, Omit.EMPTY)})
+        string = Type(TypeKind.STRING, "string")
+        return Type(TypeKind.STRUCT, "W", fields={"color": Field("color", "Color", string, Omit.EMPTY)})
 
     def default(obj: JsonObject) -> None:
         obj.setdefault("color", "red")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gateway.patches import strategic_merge_patch
 from gateway.schema.catalog import type_for
-from gateway.schema.types import Kind, Type
+from gateway.schema.types import Type, TypeKind
 from tests.examples import examples
 
 POD = type_for("", "v1", "Pod")
@@ -54,11 +54,11 @@ def difference(source: dict[str, Any], target: dict[str, Any], type_: Type) -> d
         if before == value:
             continue
         field = type_.fields[key]
-        if field.type.kind is Kind.STRUCT and before is not None:
+        if field.type.kind is TypeKind.STRUCT and before is not None:
             patch[key] = difference(before, value, field.type)
-        elif field.type.kind is Kind.MAP and before is not None:
+        elif field.type.kind is TypeKind.MAP and before is not None:
             patch[key] = {name: None for name in before if name not in value} | value
-        elif field.type.kind is Kind.LIST and before and "merge" in field.patch_strategies:
+        elif field.type.kind is TypeKind.LIST and before and "merge" in field.patch_strategies:
             patch.update(list_difference(key, before, value, field.patch_merge_key, field.type))
         else:
             patch[key] = value

@@ -7,7 +7,7 @@ from gateway.kinds.model import Model, Version
 from gateway.kinds.registry import version_priority
 from gateway.kinds.resource import Resource
 from gateway.schema.catalog import document, type_for, type_of
-from gateway.schema.types import Kind, Omit, Type
+from gateway.schema.types import Omit, Type, TypeKind
 
 
 def test_every_type_of_the_catalog_can_be_built() -> None:
@@ -48,7 +48,7 @@ def test_served_resources_have_their_places_in_etcd() -> None:
     )
     assert len(set(prefixes.values())) == len(prefixes)
     for resource in registry.resources.values():
-        assert type_of(resource.type_name).kind is Kind.STRUCT
+        assert type_of(resource.type_name).kind is TypeKind.STRUCT
 
 
 def test_versions_of_one_resource_share_storage() -> None:
@@ -64,7 +64,9 @@ def test_resources_come_and_go() -> None:
     registry = builtin_registry()
     verbs = frozenset({"get"})
     versions = {
-        GroupVersion("e.com", version): Version(GroupVersionKind("e.com", version, "W"), lambda: Type(Kind.ANY, "W"))
+        GroupVersion("e.com", version): Version(
+            GroupVersionKind("e.com", version, "W"), lambda: Type(TypeKind.ANY, "W")
+        )
         for version in ("v1beta1", "v1")
     }
     model = Model("e.com", "ws", "W", True, GroupVersion("e.com", "v1"), versions, storage_prefix="e.com/ws")

@@ -13,7 +13,7 @@ from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
 from gateway.schema.empty_lists import null_empty_lists
 from gateway.schema.encode import encode_stored
 from gateway.schema.order import in_go_order
-from gateway.schema.types import Kind, Type
+from gateway.schema.types import Type, TypeKind
 from tests.examples import examples
 
 POD = type_for("", "v1", "Pod")
@@ -25,31 +25,31 @@ KINDS = [
     SECRET,
     type_for("apiextensions.k8s.io", "v1", "CustomResourceDefinition"),
 ]
-SCALARS: dict[Kind, st.SearchStrategy[Any]] = {
-    Kind.STRING: st.text(max_size=3),
-    Kind.INT32: st.integers(-(2**31), 2**31 - 1),
-    Kind.INT64: st.integers(-(2**63), 2**63 - 1),
-    Kind.FLOAT: st.integers(-5, 5) | st.floats(-5, 5),
-    Kind.BOOL: st.booleans(),
-    Kind.BYTES: st.sampled_from(["", "YQ==", "YR==", "YW\nJj"]),
-    Kind.QUANTITY: st.sampled_from(["1", "0.5", "1.5Gi", 3]),
-    Kind.TIME: st.sampled_from(["2020-01-01T00:00:00Z", "2020-01-01T00:00:00.5+01:00"]),
-    Kind.MICROTIME: st.just("2020-01-01T00:00:00.000001+01:00"),
-    Kind.INT_OR_STRING: st.sampled_from([1, "50%"]),
-    Kind.ANY: st.sampled_from([{"a": [1]}, {}]),
+SCALARS: dict[TypeKind, st.SearchStrategy[Any]] = {
+    TypeKind.STRING: st.text(max_size=3),
+    TypeKind.INT32: st.integers(-(2**31), 2**31 - 1),
+    TypeKind.INT64: st.integers(-(2**63), 2**63 - 1),
+    TypeKind.FLOAT: st.integers(-5, 5) | st.floats(-5, 5),
+    TypeKind.BOOL: st.booleans(),
+    TypeKind.BYTES: st.sampled_from(["", "YQ==", "YR==", "YW\nJj"]),
+    TypeKind.QUANTITY: st.sampled_from(["1", "0.5", "1.5Gi", 3]),
+    TypeKind.TIME: st.sampled_from(["2020-01-01T00:00:00Z", "2020-01-01T00:00:00.5+01:00"]),
+    TypeKind.MICROTIME: st.just("2020-01-01T00:00:00.000001+01:00"),
+    TypeKind.INT_OR_STRING: st.sampled_from([1, "50%"]),
+    TypeKind.ANY: st.sampled_from([{"a": [1]}, {}]),
 }
 
 
 @st.composite
 def values(draw: st.DrawFn, type_: Type, depth: int = 0) -> Any:
     """JSON values that fit a type, with nulls, empties and unknown fields among them."""
-    if type_.kind is Kind.STRUCT:
+    if type_.kind is TypeKind.STRUCT:
         names = draw(st.lists(st.sampled_from([*type_.fields, "unknown"]), max_size=4 if depth < 5 else 0, unique=True))
         members = {name: type_.fields.get(name) for name in names}
         return {n: draw(st.none() | values(f.type, depth + 1)) if f else {"x": 1} for n, f in members.items()}
-    if type_.kind is Kind.LIST and type_.elem:
+    if type_.kind is TypeKind.LIST and type_.elem:
         return draw(st.lists(st.none() | values(type_.elem, depth + 1), max_size=2 if depth < 6 else 0))
-    if type_.kind is Kind.MAP and type_.elem:
+    if type_.kind is TypeKind.MAP and type_.elem:
         return draw(st.dictionaries(st.text(max_size=2), st.none() | values(type_.elem, depth + 1), max_size=2))
     return draw(SCALARS[type_.kind])
 

@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 from gateway.kinds.builtin import builtin_registry
 from gateway.schema.encode import encode_answer, encode_stored
-from gateway.schema.types import Field, Kind, Omit, Type
+from gateway.schema.types import Field, Omit, Type, TypeKind
 from storage.entry import entry_of, with_version
 
-ANY = Type(Kind.ANY, "interface {}", structural=True)
-STRUCTURAL = Type(Kind.STRUCT, "v1.W", structural=True, fields={"spec": Field("spec", "Spec", ANY, Omit.NIL)}, elem=ANY)
+ANY = Type(TypeKind.ANY, "interface {}", structural=True)
+STRUCTURAL = Type(
+    TypeKind.STRUCT, "v1.W", structural=True, fields={"spec": Field("spec", "Spec", ANY, Omit.NIL)}, elem=ANY
+)
 TRAP = "trap"
 METADATA = {
     "zone": {"uid": TRAP},  # unknown to metadata

@@ -22,24 +22,24 @@ from gateway.schema.body import parse_body
 from gateway.schema.catalog import META, type_of
 from gateway.schema.decode import DecodeError, DecodeReport, decode
 from gateway.schema.order import in_go_order
-from gateway.schema.types import Field, Kind, Omit, Type
+from gateway.schema.types import Field, Omit, Type, TypeKind
 
-STRING = Type(Kind.STRING, "string", structural=True)
-NUMBER = Type(Kind.INT64, "integer", structural=True)
-INT_OR_STRING = Type(Kind.INT_OR_STRING, "int-or-string", structural=True)
-FREE = Type(Kind.ANY, "object", structural=True, preserves=True)
+STRING = Type(TypeKind.STRING, "string", structural=True)
+NUMBER = Type(TypeKind.INT64, "integer", structural=True)
+INT_OR_STRING = Type(TypeKind.INT_OR_STRING, "int-or-string", structural=True)
+FREE = Type(TypeKind.ANY, "object", structural=True, preserves=True)
 
 
 def struct(fields: dict[str, Type] | None = None, **facts: Any) -> Type:
     made = {name: Field(name, name, type_, Omit.NIL, default=type_.default) for name, type_ in (fields or {}).items()}
-    return Type(Kind.STRUCT, "object", fields=made, structural=True, **facts)
+    return Type(TypeKind.STRUCT, "object", fields=made, structural=True, **facts)
 
 
 def items(elem: Type, **facts: Any) -> Type:
-    return Type(Kind.LIST, "array", elem=elem, structural=True, **facts)
+    return Type(TypeKind.LIST, "array", elem=elem, structural=True, **facts)
 
 
-def defaulted(kind: Kind, default: Any, **facts: Any) -> Type:
+def defaulted(kind: TypeKind, default: Any, **facts: Any) -> Type:
     return Type(kind, kind.value, structural=True, default=default, **facts)
 
 
@@ -119,9 +119,9 @@ def test_nulls_stay_where_they_are_nullable_and_else_go_or_become_the_default() 
     type_ = struct(
         {
             "plain": STRING,
-            "nullable": Type(Kind.STRING, "string", structural=True, nullable=True),
-            "defaulted": defaulted(Kind.STRING, "d"),
-            "both": defaulted(Kind.STRING, "d", nullable=True),
+            "nullable": Type(TypeKind.STRING, "string", structural=True, nullable=True),
+            "defaulted": defaulted(TypeKind.STRING, "d"),
+            "both": defaulted(TypeKind.STRING, "d", nullable=True),
             "list": items(STRING),
             "map": struct(elem=STRING),
             "free": FREE,
@@ -135,8 +135,8 @@ def test_nulls_stay_where_they_are_nullable_and_else_go_or_become_the_default() 
 
 
 def test_defaults_reach_what_defaults_have_made_and_are_not_shared() -> None:
-    inner = struct({"a": defaulted(Kind.LIST, [{}], elem=struct({"b": defaulted(Kind.INT64, 1)}))}, default={})
-    type_ = struct({"s": inner, "l": items(defaulted(Kind.INT64, 7))}, elem=defaulted(Kind.STRING, "x"))
+    inner = struct({"a": defaulted(TypeKind.LIST, [{}], elem=struct({"b": defaulted(TypeKind.INT64, 1)}))}, default={})
+    type_ = struct({"s": inner, "l": items(defaulted(TypeKind.INT64, 7))}, elem=defaulted(TypeKind.STRING, "x"))
     one, other = settled(type_, {"l": [None, 1], "more": None}), settled(type_, {})
     assert one == {"l": [7, 1], "more": "x", "s": {"a": [{"b": 1}]}}
     one["s"]["a"].append(2)
@@ -196,7 +196,7 @@ JSON = st.recursive(
 DEFAULTS = st.none() | st.sampled_from(["x", 1])
 LEAVES = st.builds(
     lambda kind, nullable, default: Type(kind, kind.value, structural=True, nullable=nullable, default=default),
-    st.sampled_from([Kind.STRING, Kind.INT64, Kind.INT_OR_STRING, Kind.ANY]), st.booleans(), DEFAULTS,
+    st.sampled_from([TypeKind.STRING, TypeKind.INT64, TypeKind.INT_OR_STRING, TypeKind.ANY]), st.booleans(), DEFAULTS,
 )  # fmt: skip
 
 
@@ -226,10 +226,10 @@ def bare(value: Any) -> Any:
 
 def pruned(type_: Type, value: Any) -> Any:
     """Pruning as the documentation tells it, by walking type and value together."""
-    if type_.kind is Kind.LIST and isinstance(value, list) and type_.elem:
+    if type_.kind is TypeKind.LIST and isinstance(value, list) and type_.elem:
         return [pruned(type_.elem, item) for item in value]
-    if type_.kind is not Kind.STRUCT or not isinstance(value, dict):
-        stays = type_.kind is Kind.ANY or (type_.kind is not Kind.LIST and type_.preserves)
+    if type_.kind is not TypeKind.STRUCT or not isinstance(value, dict):
+        stays = type_.kind is TypeKind.ANY or (type_.kind is not TypeKind.LIST and type_.preserves)
         return value if stays else bare(value)
     found = {}
     for name, member in value.items():

@@ -15,7 +15,7 @@ from gateway.schema.decode import DecodeReport, decode
 from gateway.schema.empty_lists import null_empty_lists
 from gateway.schema.order import in_go_order
 from gateway.schema.protobuf import read_message
-from gateway.schema.types import Field, Kind, Omit, Type, compiled
+from gateway.schema.types import Field, Omit, Type, TypeKind, compiled
 
 USES: dict[str, Callable[[Type, dict[str, Any]], object]] = {
     "decode": lambda type_, value: decode(type_, value, DecodeReport()),
@@ -32,13 +32,13 @@ USES: dict[str, Callable[[Type, dict[str, Any]], object]] = {
 
 def custom_type() -> Type:
     """A kind that refers to itself and, in its metadata, to a type of the catalog."""
-    string = Type(Kind.STRING, "string")
-    root = Type(Kind.STRUCT, "v1.Tree")
-    items = Type(Kind.LIST, "[]v1.Tree", elem=root, list_type="map", list_map_keys=("name",))
+    string = Type(TypeKind.STRING, "string")
+    root = Type(TypeKind.STRUCT, "v1.Tree")
+    items = Type(TypeKind.LIST, "[]v1.Tree", elem=root, list_type="map", list_map_keys=("name",))
     for name, type_, number in (
         ("metadata", type_of("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"), 1),
         ("name", string, 2),
-        ("more", Type(Kind.INT32, "int32"), 3),
+        ("more", Type(TypeKind.INT32, "int32"), 3),
         ("items", items, 4),
     ):
         root.fields[name] = Field(name, name, type_, Omit.EMPTY, number=number)
@@ -64,7 +64,7 @@ def test_what_is_compiled_is_made_once_a_type_and_none_counts_as_made() -> None:
     def thing(type_: Type) -> None:
         made.append(type_)
 
-    one, other = Type(Kind.STRING, "one"), Type(Kind.STRING, "other")
+    one, other = Type(TypeKind.STRING, "one"), Type(TypeKind.STRING, "other")
     for type_ in (one, other, one):
         thing(type_)
     assert made == [one, other]
