@@ -18,6 +18,7 @@ LONG = (
     "tests/clients/test_podsecurity.py",
     "tests/clients/test_sessions.py",
     "tests/clients/test_stalled.py",
+    "tests/clients/test_storms.py",
     "tests/clients/test_workflows.py",
     "tests/integration/access/test_escalation.py",
     "tests/integration/admission/test_policy_rules.py",

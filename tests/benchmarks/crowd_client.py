@@ -67,16 +67,17 @@ class Loop:
     epoll: select.epoll = field(default_factory=select.epoll)
     connections: dict[int, Connection] = field(default_factory=dict)
     broken: int = 0
+    lost: Callable[[Connection], None] | None = None  # is told of each that breaks
     _context: ssl.SSLContext = field(default_factory=lambda: ssl._create_unverified_context())
 
     def connect(self, received: Callable[[Connection, bytes], None]) -> Connection:
         """Begins a connection; what it is to send may be given to it at once."""
         plain = socket.socket()
         plain.bind((f"127.0.1.{len(self.connections) % ADDRESSES + 1}", 0))
-        plain.connect(self.address)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         plain.setblocking(False)
         stream = self._context.wrap_socket(plain, do_handshake_on_connect=False)
+        stream.connect_ex(self.address)  # what goes wrong there shows when it is served
         connection = self.connections[stream.fileno()] = Connection(stream, self.token, received)
         connection.mask = select.EPOLLIN | select.EPOLLOUT
         self.epoll.register(stream, connection.mask)
@@ -92,6 +93,8 @@ class Loop:
                 except (OSError, EOFError):
                     self.broken += 1
                     self.drop(connection)
+                    if self.lost is not None:
+                        self.lost(connection)
 
     def serve(self, connection: Connection) -> None:
         """Sends and receives what there is."""

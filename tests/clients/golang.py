@@ -43,6 +43,11 @@ def built(name: str) -> Path:
     return _for_a_test(HERE / name, ["build"], PACKAGES.get(name, "."))
 
 
+def program(name: str) -> Path:
+    """The program of the directory `name`, for what is no test. Raises NoGo, NotBuilt."""
+    return _made(HERE / name, ["build"], PACKAGES.get(name, "."))
+
+
 def suite_of(directory: Path) -> Path:
     """The program that the tests of a module are. As `built`."""
     return _for_a_test(directory, ["test", "-c"], ".")

@@ -1,0 +1,50 @@
+"""Informers and watchers that all come back after a restart, by the programs that measure thousands of them."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from apiserver_gateway.testing import api_server
+from storage.embedded import EmbeddedEtcd
+from tests.benchmarks import informers, storm
+from tests.benchmarks.crowd import Server, fill
+from tests.clients import golang
+
+FEW = 4  # streams of etcd's that a server begins for itself, however many watch
+
+OUTCOMES = {"200", "connection refused", "connection reset", "EOF"}  # the last three while there is no server
+
+
+def test_informers_of_many_clients_sync_and_come_back() -> None:
+    """All watches are open again, none was answered an error meanwhile, and etcd has no stream for each."""
+    golang.built("crowd")  # skips the test where there is no Go
+    watches = 3 * 30
+    with (
+        EmbeddedEtcd(loopback=True) as etcd,
+        api_server(*informers.FLAGS, etcd_servers=etcd.endpoint) as server,
+        informers.informers(server, 3, 30) as crowd,
+    ):
+        found = crowd.report()
+        assert found["open"] == watches and found["answers"] == {"watch of all: 200": watches}
+        for end in (server.stop, server.kill):
+            before = informers.watches_of(etcd.endpoint)
+            crowd.mark()
+            end()
+            server.start()
+            crowd.ask("wait")
+            found = crowd.report()
+            assert found["open"] == watches
+            assert {each.partition(": ")[2] for each in found["answers"]} <= OUTCOMES, found["answers"]
+            assert informers.watches_of(etcd.endpoint) - before <= FEW
+
+
+@pytest.mark.parametrize("how", storm.HOW)
+def test_watchers_that_come_back_at_once_are_all_served(how: str) -> None:
+    with EmbeddedEtcd(loopback=True) as etcd, api_server(*informers.FLAGS, etcd_servers=etcd.endpoint) as server:
+        fill(Server(server.url, server.token), 100)
+        before = informers.watches_of(etcd.endpoint)
+        found = storm.storm("gateway", how, server, etcd.endpoint, argparse.Namespace(watchers=100, within=0.1))
+        assert 0 < found["served after, p99"] <= found["all served after"]
+        assert informers.watches_of(etcd.endpoint) - before <= FEW
