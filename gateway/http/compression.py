@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import AsyncIterator, Sequence
-from functools import partial
+from functools import cache, partial
+from typing import TYPE_CHECKING
 
 from gateway.http.exchange import Request, Response
-from gateway.http.packed_pieces import Pieces
 from gateway.http.thread_pool import beside
+
+if TYPE_CHECKING:
+    from gateway.http.packed_pieces import Pieces
 
 THRESHOLD = 128 * 1024  # bytes from which compression pays
 AT_ONCE = 8 << 20  # bytes; more is packed while it is sent
@@ -52,9 +55,9 @@ async def _streamed(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     checksum = size = 0
     yield _HEADER
     async for chunk in chunks:
-        piece = _hot.known(chunk)
+        piece = _hot().known(chunk)
         if piece is None:
-            piece = await beside(partial(_hot.piece, chunk))
+            piece = await beside(partial(_hot().piece, chunk))
         checksum, size = piece.after(checksum), size + len(chunk)
         yield piece.packed
     yield _end(checksum, size)
@@ -62,7 +65,7 @@ async def _streamed(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 def _known(chunks: Sequence[bytes]) -> list[bytes] | None:
     """The chunks as one gzip stream, where all but a little of it is remembered."""
-    if sum([len(chunk) for chunk in chunks if _hot.known(chunk) is None]) > LITTLE:
+    if sum([len(chunk) for chunk in chunks if _hot().known(chunk) is None]) > LITTLE:
         return None
     return gzip(chunks)
 
@@ -77,7 +80,7 @@ def gzip(chunks: Sequence[bytes]) -> list[bytes]:
     checksum = size = 0
     packed = [_HEADER]
     for chunk in chunks:
-        piece = _hot.piece(chunk)
+        piece = _hot().piece(chunk)
         checksum, size = piece.after(checksum), size + len(chunk)
         packed.append(piece.packed)
     return [*packed, _end(checksum, size)]
@@ -87,4 +90,8 @@ def _end(checksum: int, size: int) -> bytes:
     return _LAST_BLOCK + struct.pack("<LL", checksum, size & 0xFFFFFFFF)
 
 
-_hot = Pieces()
+@cache
+def _hot() -> Pieces:
+    from gateway.http.packed_pieces import Pieces  # many servers never send so much
+
+    return Pieces()

@@ -40,7 +40,8 @@ def packed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The sizes of what was packed."""
     sizes: list[int] = []
     monkeypatch.setattr(packed_pieces, "deflated", lambda chunk: sizes.append(len(chunk)) or deflated(chunk))
-    monkeypatch.setattr(compression, "_hot", Pieces(1 << 20))
+    pieces = Pieces(1 << 20)
+    monkeypatch.setattr(compression, "_hot", lambda: pieces)
     return sizes
 
 
