@@ -26,6 +26,7 @@ from gateway.observability.sizes import keep_told
 from gateway.operations.application import Operational
 from gateway.requests.context import Receive, Scope
 from gateway.requests.parts import Gateway
+from gateway.requests.stages import STARTING
 from gateway.settings.config import Settings
 from storage.backups.marker import RestoreUnfinished
 from storage.database import Database
@@ -46,7 +47,6 @@ class App:
         self.gateway, self.settings = gateway, gateway.settings
         self._operational, self._siblings = operational, siblings
         self.failure: CannotServe | None = None  # why it never served, or ended by itself
-        self._started = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -69,8 +69,9 @@ class App:
             await send({"type": "lifespan.shutdown.complete"})
 
     def started(self) -> None:
-        """Requests are answered: what they need not wait for may begin."""
-        self._started.set()
+        """The start is over: all requests are answered, and what they need not wait for may begin."""
+        self.gateway.interposed.put(STARTING, [])
+        self.gateway.served.set()
 
     def drain(self, seconds: float) -> None:
         """Says that the process stops in so many seconds, and goes on answering."""
@@ -91,7 +92,8 @@ class App:
         encryption = gateway.services.encryption
         if encryption is not None:
             await encryption.start()
-        background = Background(gateway.stopping, self._failed)
+        served, background = gateway.served, Background(gateway.stopping, self._failed)
+        gateway.services.policy.complete.clear()
         if gateway.feed.shared is not None:
             background.keep_up("shared-cache", gateway.feed.shared.run)
         main = gateway.services.database
@@ -104,13 +106,12 @@ class App:
             async with said("the objects that every cluster has to be in etcd"):
                 await check_etcd(gateway.settings, main)
                 await bootstrap(gateway.endpoints)
-            gateway.services.policy.complete.clear()
             _begin_upkeep(gateway, background)
-            _begin_when_served(gateway, background, self._started)
+            _begin_when_served(gateway, background, served)
             background.keep_up("definitions", gateway.definitions.run)
             async with said("CustomResourceDefinitions to be served"):
                 await gateway.definitions.ready.wait()
-            background.run("aggregation", _aggregate(gateway, self._started, self._siblings))
+            background.run("aggregation", _aggregate(gateway, served, self._siblings))
             background.keep_up("siblings", self._siblings.run)
             follow(gateway)
             self._operational.begin()
@@ -127,7 +128,7 @@ class App:
             raise
         finally:
             gateway.stop()
-            await background.end(leave=self._started.is_set())
+            await background.end(leave=served.is_set())
             if gateway.services.audit is not None:
                 await gateway.services.audit.close()
             for database in gateway.services.databases:

@@ -162,7 +162,14 @@ def _run(
                 try:
                     feeder = None if feeding is None else feeding.path
                     return serve(
-                        settings, context, listener, parent.ready, beat=parent.beat, siblings=siblings, feeder=feeder
+                        settings,
+                        context,
+                        listener,
+                        parent.ready,
+                        beat=parent.beat,
+                        others=parent.others,
+                        siblings=siblings,
+                        feeder=feeder,
                     )
                 except CannotServe as error:
                     logger.log(logging.INFO if isinstance(error, ToldToStop) else logging.ERROR, "%s", error)

@@ -10,7 +10,7 @@ import socket
 import ssl
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import uvloop
 
 from gateway.http import engine
+from gateway.http.accepting import Acceptor
 from gateway.http.framing import Framing
 from gateway.http.limits import Farewell, Heads, Limits
 from gateway.http.protocol import Protocol
@@ -49,8 +50,8 @@ RECURSION = 3000  # enough to walk what is `gateway.jsontypes.MAX_DEPTH` deep; 8
 
 
 class Server(engine.Server):
-    """uvicorn's server, which accepts connections itself; says when it is ready, and ends watches as soon as it is told
-    to stop. To be made on its event loop.
+    """uvicorn's server, which accepts connections itself, while it starts too; says when it is ready, and ends watches
+    as soon as it is told to stop. To be made on its event loop.
     """
 
     def __init__(
@@ -60,8 +61,11 @@ class Server(engine.Server):
         ready: Callable[[], None],
         guard: StopGuard | None = None,
         beat: Callable[[], None] | None = None,
+        others: bool = False,
     ) -> None:
+        """With `others` that answer requests on the same port, none are accepted before the start is over."""
         super().__init__(config)
+        self._others = others
         self._app, self._ready, self._guard, self._beat = app, ready, guard, beat
         self._heads, self._framing = Heads(), Framing()
         self._farewell = Farewell(chance=app.settings.goaway_chance)
@@ -75,15 +79,32 @@ class Server(engine.Server):
         await super().serve(sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup([])
-        services, context = self._app.gateway.services, self.config.ssl
-        assert context is not None
-        # they have all that is used of a server
-        self.servers += accept(sockets or (), context, self._protocol, services.settings, services.following)  # type: ignore[arg-type]
+        acceptors = [] if self._others else self._accept(sockets or ())
+        telling = self._loop.create_task(self._tell_time(), name="time")
+        try:
+            await super().startup([])
+        except BaseException:
+            for acceptor in acceptors:
+                acceptor.close()
+            raise
+        finally:
+            telling.cancel()
+        self.servers += acceptors or self._accept(sockets or ())  # type: ignore[arg-type]  # they have what is used
         if not self.should_exit:
             settle_collector()
             self._ready()
             self._app.started()
+
+    def _accept(self, sockets: Sequence[socket.socket]) -> list[Acceptor]:
+        services, context = self._app.gateway.services, self.config.ssl
+        assert context is not None
+        return accept(sockets, context, self._protocol, services.settings, services.following)
+
+    async def _tell_time(self) -> None:
+        """Has answers say what time it is; the main loop does so later."""
+        while True:
+            await self.on_tick(0)
+            await asyncio.sleep(1)
 
     def _protocol(self, limits: Limits, lost: Callable[[], None]) -> Protocol:
         state = self.server_state, self.lifespan.state
@@ -212,14 +233,15 @@ def serve(
     guard: StopGuard | None = None,
     *,
     beat: Callable[[], None] | None = None,
+    others: bool = False,
     siblings: Path | None = None,
     feeder: Path | None = None,
 ) -> int:
-    """Serves until SIGTERM or SIGINT; returns the exit status. `ready` is called once requests are answered, and `beat`
-    about every second from then on.
+    """Serves until SIGTERM or SIGINT; returns the exit status. `ready` is called once all requests are answered, and
+    `beat` about every second from then on.
 
     `siblings` is a directory in which several processes that serve together meet, `feeder` the socket of the one that
-    reads etcd for all of them.
+    reads etcd for all of them; `others` says that some of them answer requests already.
 
     Raises CannotServe when it never came to that, or something ended on which all else depends.
     """
@@ -227,7 +249,8 @@ def serve(
     sys.setrecursionlimit(RECURSION)
     sys.setswitchinterval(SWITCH)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_serve(context, listener, ready, guard, beat, partial(app_of, settings, siblings, feeder)))
+        make = partial(app_of, settings, siblings, feeder)
+        return runner.run(_serve(context, listener, ready, guard, beat, others, make))
 
 
 async def _serve(
@@ -236,13 +259,14 @@ async def _serve(
     ready: Callable[[], None],
     guard: StopGuard | None,
     beat: Callable[[], None] | None,
+    others: bool,
     make: Callable[[], App],
 ) -> int:
     try:
         app = make()
     except (OSError, ValueError) as error:
         raise CannotServe(str(error), passing=False) from error
-    server = Server(app, configuration(app, context), ready, guard, beat)
+    server = Server(app, configuration(app, context), ready, guard, beat, others)
     with suppress(SystemExit):  # uvicorn's way to say that the application did not start
         await server.serve(sockets=[listener])
     if server.started:

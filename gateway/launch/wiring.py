@@ -70,6 +70,7 @@ from gateway.quotas.charging import Charges
 from gateway.requests.handler import Handler
 from gateway.requests.interposed import Interposed
 from gateway.requests.parts import Gateway
+from gateway.requests.stages import STARTING, while_starting
 from gateway.settings.config import Settings
 from gateway.webhooks.client import Webhooks
 from gateway.writing.actor import Actor
@@ -97,6 +98,7 @@ def app_of(settings: Settings, siblings: Path | None = None, feeder: Path | None
     """
     gateway, beside = gateway_of(settings, feeder), Siblings(siblings)
     operational = Operational(gateway, beside, BOOTSTRAP_HOOKS, _checks(gateway))
+    gateway.interposed.put(STARTING, while_starting(gateway, operational))
     return App(gateway, _answering(settings, Handler(gateway, operational)), operational, beside)
 
 
@@ -128,6 +130,7 @@ def gateway_of(settings: Settings, feeder: Path | None = None) -> Gateway:
         _aggregation(state, servers, endpoints),
         Controllers(endpoints, services.stopping),
         Interposed(),
+        asyncio.Event(),
         asyncio.Event(),
     )
 

@@ -31,10 +31,14 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """What a process tells its parent: `ready` once, `beat` as long as its event loop turns."""
+    """What a process tells its parent: `ready` once, `beat` as long as its event loop turns.
+
+    `others` says that workers were ready before it was started: they have the port's connections until it is, too.
+    """
 
     ready: Callable[[], None]
     beat: Callable[[], None]
+    others: bool
 
 
 Work = Callable[[Parent], int]
@@ -59,6 +63,7 @@ class Supervisor:
         self._beside = beside
         self._started: dict[int, _Process] = {}  # by their ids
         self._looked = 0.0  # when it was looked whether one hangs
+        self._announced = False  # whether any worker has been ready
         self._parent_alive, self._held_by_parent = os.pipe()  # at its end when the parent is gone
         self._ready, self._tell_ready = os.pipe()
         self._woken, self._wake = os.pipe()  # the numbers of signals that have arrived
@@ -82,7 +87,7 @@ class Supervisor:
             if not readable and waiting:
                 still_waiting(f"{waiting} of {self._workers} workers", time.monotonic() - began)
             if self._ready in readable:
-                told = len(os.read(self._ready, 256))
+                told, self._announced = len(os.read(self._ready, 256)), True
                 if waiting and waiting - told <= 0:
                     ready()
                 waiting = max(waiting - told, 0)
@@ -158,7 +163,7 @@ class Supervisor:
                 signal.signal(sig, signal.SIG_DFL)
             os.close(self._held_by_parent)
             threading.Thread(target=self._end_with_parent, name="parent-watch", daemon=True).start()
-            status = work(Parent(self._say_ready, process.pulse.beat))
+            status = work(Parent(self._say_ready, process.pulse.beat, self._announced))
         except KeyboardInterrupt:
             status = 0
         except BaseException:

@@ -110,7 +110,7 @@ def _looking(look: Callable[[], str]) -> Check:
 
 
 async def _passed() -> None:
-    """The check of what is done by the time that requests are answered."""
+    """The check of what is always done."""
 
 
 class _Checks:
@@ -127,7 +127,12 @@ class _Checks:
         if self._gateway.services.draining.is_set():
             raise Unhealthy("process is shutting down")
 
+    async def begun(self) -> None:
+        if not self._gateway.served.is_set():
+            raise Unhealthy("not finished")
+
     async def roles(self) -> None:
+        await self.begun()
         try:
             await asyncio.wait_for(self._gateway.services.policy.complete.wait(), ROLES_TIMEOUT)
         except TimeoutError:
@@ -189,14 +194,14 @@ def _of_etcds(databases: Sequence[Database]) -> tuple[dict[str, Check], dict[str
 def checks_of(
     gateway: Gateway, hooks: Sequence[str], looks: Mapping[str, Callable[[], str]]
 ) -> dict[str, dict[str, Check]]:
-    """The checks of each endpoint. `hooks` names what has to be done once at start and is done by now; each of `looks`
+    """The checks of each endpoint. `hooks` names what has to be done once at start; each of `looks`
     says what is wrong with what is done beside the requests, "" if nothing is.
     """
     checks = _Checks(gateway)
     basic: dict[str, Check] = {"ping": _passed, "log": _passed}
     alive, ready = _of_etcds(gateway.services.databases)
     kms, started = checks.of_encryption()
-    started |= {f"poststarthook/{name}": _passed for name in hooks}
+    started |= {f"poststarthook/{name}": checks.begun for name in hooks}
     started["poststarthook/rbac/bootstrap-roles"] = checks.roles
     started |= {f"poststarthook/{name}": checks.synced for name in _OF_CACHE}
     started |= {name: _looking(look) for name, look in looks.items()}

@@ -1,4 +1,4 @@
-"""Stages that tests insert among those of a request: faults and the recorder. Without these there are none."""
+"""Stages that are inserted among those of a request for a while: of a start, and faults and the recorder of tests."""
 
 from __future__ import annotations
 

@@ -24,7 +24,8 @@ from storage.store import EtcdStore
 class Gateway:
     """One server process: what it serves (`endpoints`, `registry`) with which parts (`services`).
 
-    `furnished` is set once all is there that every cluster has; `interposed` has the stages that tests put in.
+    `served` is set once the start is over and all requests are answered, `furnished` once all is there that every
+    cluster has; `interposed` has the stages that tests and a start put in.
     """
 
     registry: Registry
@@ -35,6 +36,7 @@ class Gateway:
     aggregation: Aggregation
     controllers: Controllers
     interposed: Interposed
+    served: asyncio.Event
     furnished: asyncio.Event
 
     @property

@@ -11,10 +11,31 @@ remembered, as for most GETs; those of writes for a GET; for a resource those of
 from __future__ import annotations
 
 from gateway.requests import access, elsewhere, identity, serving
-from gateway.requests.context import Stage
+from gateway.requests.context import Outcome, RequestContext, Stage
 from gateway.requests.elsewhere import Operations
 from gateway.requests.parts import Gateway
 from gateway.requests.routes import Routes
+
+STARTING = "starting"  # whose stages these are
+
+
+def while_starting(gateway: Gateway, operations: Operations) -> list[tuple[str, Stage]]:
+    """What a request meets as long as the start goes on, each after the stage that is named with it.
+
+    They are taken away in the end, so that no request has to ask whether it is over.
+    """
+
+    def hold(context: RequestContext) -> Outcome:
+        from gateway.requests import starting  # nobody may ask before the start is over
+
+        return starting.hold(gateway, context)
+
+    def probe(context: RequestContext) -> Outcome:
+        from gateway.requests import starting
+
+        return starting.probe(operations, context)
+
+    return [("request-info", Stage(STARTING, hold)), ("priority-and-fairness", Stage("probes", probe))]
 
 
 def stages_of(gateway: Gateway, routes: Routes, operations: Operations) -> list[Stage]:

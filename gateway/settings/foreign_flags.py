@@ -40,7 +40,7 @@ FIXED: dict[str, tuple[tuple[str, ...], str]] = {
 """Values that may be given, as they are what this server does, and why there are no others."""
 
 REFUSED: dict[str, str] = {
-    "livez-grace-period": "the port is open only once the server has started: /livez has no time to be lenient in",
+    "livez-grace-period": "a startup probe has the patience that a liveness probe lacks",
     "shutdown-watch-termination-grace-period": "watches end one after the other within --shutdown-delay-duration",
     "storage-initialization-timeout": "a start waits for etcd for as long as that takes, and says so",
     "etcd-count-metric-poll-period": "objects are counted in the watch cache, at each scrape",

@@ -47,6 +47,7 @@ def probes(etcd: str = "", *, kms: int | None = None, reloads: bool = False, etc
     )
     gateway = SimpleNamespace(
         stopping=asyncio.Event(),
+        served=ready,
         settings=SimpleNamespace(encryption_provider_config_automatic_reload=reloads),
         services=SimpleNamespace(
             policy=SimpleNamespace(complete=ready),

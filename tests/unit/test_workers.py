@@ -48,6 +48,29 @@ raise SystemExit(workers.Supervisor(1, work).run(lambda: None))
 """
 
 
+REPLACED = """
+import os, signal
+from gateway.launch import workers
+
+workers.RESTART_PAUSE = 0
+
+def work(parent):
+    with open("others", "a") as said:
+        said.write(f"{parent.others} ")
+    if not parent.others:
+        parent.ready()
+        signal.pause()  # until the parent has heard of it
+    os.kill(os.getppid(), signal.SIGTERM)
+    signal.pause()
+
+def ready():
+    os.kill(next(iter(supervisor._started)), signal.SIGKILL)
+
+supervisor = workers.Supervisor(1, work)
+raise SystemExit(supervisor.run(ready))
+"""
+
+
 def said_by(program: str, directory: Path) -> tuple[int, list[str]]:
     command = [sys.executable, "-c", f"import sys; sys.path[:0] = [{str(ROOT)!r}]\n{program}"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, cwd=directory)
@@ -58,6 +81,12 @@ def said_by(program: str, directory: Path) -> tuple[int, list[str]]:
 def test_a_worker_that_hangs_is_replaced(tmp_path: Path) -> None:
     said = ["worker hangs, killing it", "worker ended, starting another"]
     assert said_by(HANGS_ONCE, tmp_path) == (0, said)
+
+
+def test_who_takes_the_place_of_a_ready_worker_knows_that(tmp_path: Path) -> None:
+    """Until it is ready it leaves connections to the others of the port."""
+    assert said_by(REPLACED, tmp_path)[0] == 0
+    assert (tmp_path / "others").read_text() == "False True "
 
 
 def test_a_worker_that_fails_is_replaced(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from gateway.access.authorization import NO_OPINION, Decision, Verdict
 from gateway.access.rbac.policy import RbacPolicy, aggregated
+from gateway.http.status import too_many_requests
 from gateway.kinds.attributes import Attributes
 
 PATIENCE = 5.0  # seconds that a decision waits for the default roles, which a start makes
@@ -30,10 +31,15 @@ class RBAC:
         return self._decided.get(_question(attributes))
 
     async def authorize(self, attributes: Attributes) -> Verdict:
-        """The verdict on a request, with the binding that allows it as the reason."""
+        """The verdict on a request, with the binding that allows it as the reason.
+
+        Raises StatusError 429 as long as no role is known.
+        """
         if not self._policy.complete.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._policy.complete.wait(), PATIENCE)
+            if not self._policy.loaded:
+                raise too_many_requests("storage is (re)initializing")
         return self.decide(attributes)
 
     def decide(self, attributes: Attributes) -> Verdict:

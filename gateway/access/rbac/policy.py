@@ -85,6 +85,7 @@ class RbacPolicy:
         self._listeners: list[Callable[[], None]] = []
         self.complete = asyncio.Event()  # cleared while the default roles are being made: decisions wait for them
         self.complete.set()
+        self.loaded = False  # whether anything is known of what is stored
 
     def on_change(self, listener: Callable[[], None]) -> None:
         """Calls `listener` whenever a role or binding has changed."""
@@ -103,6 +104,7 @@ class RbacPolicy:
         self.drop(_kind_of(resource), *namespace_and_name(entry.key, resource.spec.prefix))
 
     def told(self, revision: int) -> None:
+        self.loaded = revision > 0
         for listener in self._listeners:
             listener()
 

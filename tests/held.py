@@ -1,0 +1,59 @@
+"""A server whose load of objects from etcd waits until a test lets it go on."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from apiserver_gateway.testing import ApiServer
+
+_PROGRAM = """
+import asyncio, os, sys
+from importlib import import_module
+from gateway.commands.cli import main
+
+held = import_module({module!r})
+pages, let_go = held.pages, asyncio.Event()
+fifo = os.open({fifo!r}, os.O_RDONLY | os.O_NONBLOCK)
+
+async def wait(*given):
+    asyncio.get_running_loop().add_reader(fifo, let_go.set)  # somebody has written
+    await let_go.wait()
+    asyncio.get_running_loop().remove_reader(fifo)
+    async for page in pages(*given):
+        yield page
+
+held.pages = wait
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+class Held(ApiServer):
+    """A server that is started once as usual, and then with the pages held that a module loads."""
+
+    def begin(self, module: str) -> None:
+        """Starts it, and does not wait."""
+        self._fifo = self.directory / "fifo"
+        self._fifo.unlink(missing_ok=True)
+        os.mkfifo(self._fifo)
+        self._module = module
+        with self._output() as output:
+            self._spawn(output)
+
+    def release(self) -> None:
+        """Lets the load go on."""
+        self._fifo.write_bytes(b"x")
+
+    def finish(self) -> None:
+        """Lets the load go on, and waits until the server is ready."""
+        self.release()
+        self.start()
+
+    def _command(self, control: int) -> list[str]:
+        words = super()._command(control)
+        fifo: Path | None = getattr(self, "_fifo", None)
+        if fifo is None:
+            return words
+        program = _PROGRAM.format(module=self._module, fifo=str(fifo))
+        return [sys.executable, "-c", program, *words[words.index("serve") :]]

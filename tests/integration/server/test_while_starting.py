@@ -1,0 +1,109 @@
+"""What a server answers while it loads all objects: the load is held until the test has asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.client import HTTPException
+from pathlib import Path
+
+import pytest
+
+from storage.embedded import EmbeddedEtcd
+from tests.held import Held
+from tests.integration.lifecycle.api import until
+from tests.integration.server.client import Answer, ask
+
+LOAD = "storage.loading"
+SETTINGS = "/api/v1/namespaces/default/configmaps"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Held]:
+    """One that has been there, and that has an object."""
+    with EmbeddedEtcd() as etcd:
+        server = Held(tmp_path, etcd_servers=etcd.endpoint)
+        server.start()
+        try:
+            assert ask(server, "POST", SETTINGS, {"metadata": {"name": "there"}}).status == 201
+            server.stop()
+            yield server
+        finally:
+            server.stop()
+
+
+@contextmanager
+def held(server: Held, module: str) -> Iterator[None]:
+    """While what a module loads is held; afterwards the server is ready."""
+    server.begin(module)
+    try:
+        until(lambda: _listens(server))
+        yield
+    finally:
+        server.finish()
+
+
+def _listens(server: Held) -> bool:
+    try:
+        return ask(server, "GET", "/livez").status > 0
+    except ConnectionRefusedError:
+        return False
+
+
+def refused(answer: Answer) -> bool:
+    """Whether it is kube-apiserver's answer to what it has not loaded yet, which clients repeat by themselves."""
+    assert (answer.status, answer.headers.get("retry-after")) == (429, "1"), answer.body
+    status = answer.json
+    return (status["reason"], status["message"], status["details"]) == (
+        "TooManyRequests",
+        "storage is (re)initializing",
+        {"retryAfterSeconds": 1},
+    )
+
+
+def test_health_says_what_is_not_ready_and_nothing_else_is_answered(server: Held) -> None:
+    with held(server, LOAD):
+        for token in (None, ""):
+            for path in ("/healthz", "/livez", "/readyz"):
+                answer = ask(server, "GET", path, token=token)
+                assert answer.status == 500 and b"[-]poststarthook/bootstrap-controller failed" in answer.body
+                assert b"[+]etcd ok" in answer.body and "date" in answer.headers
+            assert b"[-]informer-sync failed: reason withheld\n" in answer.body
+        assert ask(server, "GET", "/readyz/etcd").body == b"ok"
+        assert ask(server, "GET", "/version").json["major"] == "1"
+        with ThreadPoolExecutor(8) as pool:
+            asked = [
+                pool.submit(ask, server, "GET", "/version", token=None),  # no role is known that would allow it
+                pool.submit(ask, server, "GET", "/apis"),
+                pool.submit(ask, server, "GET", f"{SETTINGS}/there?resourceVersion=0"),
+                pool.submit(ask, server, "GET", f"{SETTINGS}?resourceVersion=0"),
+                pool.submit(ask, server, "GET", f"{SETTINGS}?watch=1&resourceVersion=0"),
+                pool.submit(ask, server, "POST", SETTINGS, {"metadata": {"name": "new"}}),
+                pool.submit(ask, server, "GET", "/apis/example.org/v1/things"),
+            ]
+            assert all(refused(each.result()) for each in asked)
+        assert json.loads(ask(server, "GET", "/version", headers={"Accept": "*/*"}).body)
+    assert ask(server, "GET", "/readyz", token=None).body == b"ok"
+    assert ask(server, "GET", f"{SETTINGS}/there").status == 200
+    assert ask(server, "GET", f"{SETTINGS}/new").status == 404
+
+
+def test_who_waits_is_answered_once_all_is_there(server: Held) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        with held(server, LOAD):
+            found = pool.submit(ask, server, "GET", f"{SETTINGS}/there")
+            made = pool.submit(ask, server, "POST", SETTINGS, {"metadata": {"name": "new"}})
+        assert (found.result().status, made.result().status) == (200, 201)
+
+
+def test_a_start_may_be_stopped_while_somebody_waits(server: Held) -> None:
+    server.begin(LOAD)
+    until(lambda: _listens(server))
+    with ThreadPoolExecutor(2) as pool:
+        waiting = pool.submit(ask, server, "GET", f"{SETTINGS}/there")
+        assert ask(server, "GET", "/livez").status == 500
+        assert pool.submit(server.stop).result() == 1
+        assert isinstance(waiting.exception(), OSError | HTTPException), "it gets no wrong answer"
+    assert "told to stop while waiting for etcd" in server.log_file.read_text()
