@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares throw-away servers with recordings of a real kube-apiserver; exit 1 if a step differs unexpectedly.
 
-    hack/conformance.py DIR [--topics lists,watches] [--expected FILE] [--report FILE]
+    hack/conformance.py DIR [--topics lists,watches] [--apart /pods,/configmaps] [--expected FILE] [--report FILE]
 
 DIR holds conformance.py, scenarios/, golden/ and tokens.csv. Topics that were recorded with the same controllers share
 a server. Wording is compared too, but for what WORDING names. FILE lists the steps that are known to differ, with the
@@ -23,6 +23,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="a regular expression on scenario names")
     parser.add_argument("--expected", type=Path, default=EXPECTED)
     parser.add_argument("--jobs", type=int, default=6)
+    parser.add_argument("--apart", default="", help="resources (group/resource) that are kept in a second etcd")
     parser.add_argument("--report", type=Path)
     options = parser.parse_args()
     options.directory = options.directory.resolve()
@@ -108,7 +110,7 @@ def main() -> int:
     report: Report = {}
     for group in GROUPS:
         if wanted := [topic for topic in group.topics if topic in topics]:
-            report |= compared(options.directory, group, wanted, options.only, options.jobs)
+            report |= compared(options.directory, group, wanted, options.apart, options.only, options.jobs)
     if options.report:
         options.report.write_text(json.dumps(report))
     return verdict(report, read_expected(options.expected), topics if not options.only else set())
@@ -129,13 +131,20 @@ def in_namespace() -> int:
     return subprocess.run(command if probed.returncode == 0 else command[6:], env=where).returncode
 
 
-def compared(directory: Path, group: Group, topics: list[str], only: str, jobs: int) -> Report:
+def compared(directory: Path, group: Group, topics: list[str], apart: str, only: str, jobs: int) -> Report:
     """The differences by scenario, of topics on a server of their own."""
     controllers = ",".join((*_ALWAYS, *group.controllers))
     tokens = f"--token-auth-file={directory / 'tokens.csv'}"
-    with EmbeddedEtcd() as etcd:
+    flags = [*FLAGS, f"--controllers={controllers}", tokens]
+    with ExitStack() as begun:
+        etcd = begun.enter_context(EmbeddedEtcd())
         asyncio.run(age(etcd.endpoint))
-        with api_server(*FLAGS, f"--controllers={controllers}", tokens, etcd_servers=etcd.endpoint) as server:
+        if apart:
+            other = begun.enter_context(EmbeddedEtcd())
+            asyncio.run(age(other.endpoint))
+            overrides = ",".join(f"{each}#{other.endpoint}" for each in apart.split(","))
+            flags += [f"--etcd-servers-overrides={overrides}", "--testing-api=false"]
+        with api_server(*flags, etcd_servers=etcd.endpoint) as server:
             return check(directory, server.url, [directory / "scenarios" / topic for topic in topics], only, jobs)
 
 

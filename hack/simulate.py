@@ -164,10 +164,10 @@ A limit is 10 Gbit/s and 16 cores for a replica, and {etcd:,} writes a second fo
 - **Writes** are next: a core makes some {writes:,.0f} of them a second, and those of Leases alone are {leases:,.0f} a
   second with 5,000 nodes.
 - **Memory** is the objects' own size and {beside:,.0f} bytes each beside it, in every process that shares no cache.
-- **Ten times as much** is over what one etcd takes. Events and Leases would need an etcd of their own each. Events can
-  have it, by `--etcd-servers-overrides` ([Operating](operating.md#events-in-an-etcd-of-their-own)); Leases can in
-  kube-apiserver, but not here ([differences](differences.md)). All changes would go through every process still: who
-  only watches one namespace needs a cache of it alone, which neither has.
+- **Ten times as much** is over what one etcd takes. Events and Leases would need an etcd of their own each, which
+  `--etcd-servers-overrides` gives them ([Operating](operating.md#resources-in-an-etcd-of-their-own)), and pods another.
+  All changes would go through every process still: who only watches one namespace needs a cache of it alone, which
+  kube-apiserver does not have either.
 """
 
 

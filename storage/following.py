@@ -14,8 +14,7 @@ from storage.cache import ResourceCache
 from storage.entry import ChangeType, Entry
 from storage.guarded import guarded
 from storage.keys import name_of
-from storage.tap import Batch, State, listen
-from storage.watch_cache import WatchCache
+from storage.tap import Batch, Place, State, listen
 
 V = TypeVar("V")
 
@@ -35,15 +34,15 @@ class Follower(Protocol):
         """An object is gone; the entry is the last that there was."""
 
     def told(self, revision: int) -> None:
-        """Everything up to a revision has been told; 0 before the first load."""
+        """Everything up to a revision has been told; 0 before the first load of all."""
 
 
-def follow(cache: WatchCache, resources: Sequence[ResourceCache], follower: Follower) -> Callable[[], None]:
+def follow(places: Sequence[Place], follower: Follower) -> Callable[[], None]:
     """Tells a follower of all objects of some resources, then of each change in the turn in which it is applied.
 
     So what this process writes is known before its writer goes on. The function that comes back ends it.
     """
-    return listen(cache, resources, partial(tell, follower))
+    return listen(places, partial(tell, follower))
 
 
 def tell(follower: Follower, batch: Batch) -> None:

@@ -48,6 +48,8 @@ class Changes:
 
 
 Batch = State | Changes
+Place = tuple[WatchCache, ResourceCache]
+"""A resource and the cache of the etcd that it is in."""
 
 
 async def tap(cache: WatchCache, resources: Sequence[ResourceCache]) -> AsyncIterator[Batch]:
@@ -57,7 +59,7 @@ async def tap(cache: WatchCache, resources: Sequence[ResourceCache]) -> AsyncIte
     while not any(resource.closed for resource in resources):
         if positions is None:
             positions = [resource.history.end for resource in resources]
-            yield _state(cache, resources)
+            yield _state(cache.reached, resources)
         try:
             bound, told = _next(cache, resources, positions)
         except Overrun:
@@ -69,20 +71,22 @@ async def tap(cache: WatchCache, resources: Sequence[ResourceCache]) -> AsyncIte
             await _changed(resources)
 
 
-def listen(cache: WatchCache, resources: Sequence[ResourceCache], tell: Callable[[Batch], None]) -> Callable[[], None]:
+def listen(places: Sequence[Place], tell: Callable[[Batch], None]) -> Callable[[], None]:
     """Calls `tell` with the state, then with each change in the turn of the loop in which it is applied.
 
     So what this process writes is told before its writer goes on. The state is empty before the first load. `tell`
-    must be quick, and must go by what it is told: the caches may be in the middle of a change. The function that comes
-    back ends it.
+    must be quick, and must go by what it is told: the caches may be in the middle of a change. The resources may be of
+    several etcds: each change has a revision of its own, and a state the lowest. The function that comes back ends it.
     """
     known: list[int] = []
+    caches, resources = dict.fromkeys(cache for cache, _ in places), [resource for _, resource in places]
 
     def tell_state() -> None:
-        loaded = [cache.reached, *(resource.generation for resource in resources)]  # the first load is of no new one
+        reached = [cache.reached for cache in caches]
+        loaded = [*reached, *(resource.generation for resource in resources)]  # the first load is of no new one
         if loaded != known:
             known[:] = loaded
-            tell(_state(cache, resources))
+            tell(_state(min(reached), resources))
 
     def told_by(resource: ResourceCache) -> Callable[[Change | None], None]:
         def told(change: Change | None) -> None:
@@ -105,8 +109,8 @@ def listen(cache: WatchCache, resources: Sequence[ResourceCache], tell: Callable
     return end
 
 
-def _state(cache: WatchCache, resources: Sequence[ResourceCache]) -> State:
-    return State(cache.reached, {resource: _readable(resource) for resource in resources})
+def _state(revision: int, resources: Sequence[ResourceCache]) -> State:
+    return State(revision, {resource: _readable(resource) for resource in resources})
 
 
 def _readable(resource: ResourceCache) -> list[Entry]:

@@ -16,7 +16,7 @@ from gateway.allocation.errors import AllocationError, RangeFull
 from gateway.allocation.measures import Taken, counted
 from gateway.jsontypes import JsonObject, loads
 from gateway.kinds.identity import GroupVersionResource
-from storage.protocol import Store
+from storage.entry import Entry
 
 IP_ADDRESSES = GroupVersionResource("networking.k8s.io", "v1", "ipaddresses")
 MANAGED_BY = "ipallocator.k8s.io"
@@ -64,12 +64,20 @@ class Objects(Protocol):
         ...
 
 
+class Stored(Protocol):
+    """Objects as the cache has them, by key."""
+
+    def cached_entry(self, key: bytes) -> Entry | None: ...
+
+    def cached_entries(self, prefix: bytes) -> list[Entry]: ...
+
+
 class Addresses:
     """Hands out addresses and takes them back."""
 
-    def __init__(self, store: Store, etcd_prefix: str, default_ranges: tuple[str, ...], objects: Objects) -> None:
+    def __init__(self, stored: Stored, etcd_prefix: str, default_ranges: tuple[str, ...], objects: Objects) -> None:
         """`default_ranges` are used as long as there is no ServiceCIDR object; the first says the primary family."""
-        self._store, self._objects = store, objects
+        self._stored, self._objects = stored, objects
         self._prefix = f"{etcd_prefix}/ipaddresses/"
         self._ranges_prefix = f"{etcd_prefix}/servicecidrs/".encode()
         self._defaults = default_ranges
@@ -82,7 +90,7 @@ class Addresses:
     def ranges(self, family: str) -> list[Network]:
         """The ranges of a family that addresses may be taken from."""
         texts: list[str] = []
-        entries = self._store.cached_entries(self._ranges_prefix)
+        entries = self._stored.cached_entries(self._ranges_prefix)
         for entry in entries:
             if entry.readable is not None:
                 block: JsonObject = loads(b"{" + entry.readable.tail)
@@ -120,7 +128,7 @@ class Addresses:
                 return str(block.network_address)
             for number in _candidates(block):
                 address = str(block.network_address + (number - int(block.network_address)))
-                if self._store.cached(self._key(address)) is None and await self.record(address, parent):
+                if self._stored.cached_entry(self._key(address)) is None and await self.record(address, parent):
                     return address
         raise RangeFull
 

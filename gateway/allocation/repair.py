@@ -56,9 +56,8 @@ async def repair_until(allocation: ServiceAllocation, stopping: asyncio.Event, i
 async def repair(allocation: ServiceAllocation, addresses: Suspects, ports: Suspects) -> None:
     """One round of repair. Raises StatusError, StorageError."""
     taken_ports = await allocation.ports.taken()
-    root = allocation.prefix
-    recorded = await allocation.store.list(f"{root}/ipaddresses/".encode())
-    services = [loads(stored.value) for stored in await allocation.store.list(f"{root}/services/specs/".encode())]
+    recorded = await _stored(allocation, "ipaddresses")
+    services = [loads(each.value) for each in await _stored(allocation, "services/specs")]
     await _repair_addresses(allocation, services, recorded, addresses)
     used = _ports(services)
     missing = used - taken_ports
@@ -69,6 +68,11 @@ async def repair(allocation: ServiceAllocation, addresses: Suspects, ports: Susp
     if leaked:
         await allocation.ports.release(int(port) for port in leaked)
         REPAIRED_PORTS.labels(LEAK).inc(len(leaked))
+
+
+async def _stored(allocation: ServiceAllocation, resource: str) -> list[StoredObject]:
+    prefix = f"{allocation.prefix}/{resource}/".encode()
+    return await allocation.stores.of_collection(prefix).list(prefix)
 
 
 async def _repair_addresses(

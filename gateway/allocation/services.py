@@ -23,6 +23,7 @@ from gateway.validation.field import invalid
 from storage.change import Finish
 from storage.errors import StorageError
 from storage.protocol import Store
+from storage.stores import Stores
 
 _ENDPOINTS = GroupVersionResource("", "v1", "endpoints")
 
@@ -83,10 +84,11 @@ class Holding:
 class ServiceAllocation:
     """The write hooks of services."""
 
-    def __init__(self, store: Store, settings: Settings, objects: Objects) -> None:
-        self.store, self.prefix, self._objects = store, settings.etcd_prefix, objects
+    def __init__(self, store: Store, stores: Stores, settings: Settings, objects: Objects) -> None:
+        """`store` has the services, and as with kube-apiserver the ports that they have taken."""
+        self.stores, self.prefix, self._objects = stores, settings.etcd_prefix, objects
         ranges = tuple(settings.service_cluster_ip_range.split(","))
-        self.addresses = Addresses(store, settings.etcd_prefix, ranges, objects)
+        self.addresses = Addresses(stores, settings.etcd_prefix, ranges, objects)
         self.ports = NodePorts(store, settings.etcd_prefix, *settings.service_node_port_range)
 
     async def begin_create(self, obj: JsonObject, attributes: WriteContext) -> Finish:

@@ -57,7 +57,9 @@ class ClassProtection(Keyed):
             await self.actor.change(classes, "", name, lambda obj: change(obj, finalizer), uid=found["metadata"]["uid"])
 
     async def _is_used(self, name: str) -> bool:
-        await all_seen(self.actor.endpoints.services.store.reads)
+        stores = self.actor.endpoints.services.stores
+        for store in dict.fromkeys(stores.of_collection(self.key(resource, "")) for resource in _USERS):
+            await all_seen(store.reads)
         named = name.encode()
         return any(
             name in classes_of(loads(b"{" + entry.tail))

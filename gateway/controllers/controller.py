@@ -9,6 +9,7 @@ from typing import Protocol
 from gateway.controllers.actor import Actor
 from gateway.controllers.observing import Follower
 from gateway.controllers.queue import Work
+from gateway.controllers.telling import Telling
 from gateway.settings.config import Settings
 
 
@@ -26,7 +27,10 @@ class Controller(Follower, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ControllerParts:
-    """What controllers are made with. `act` gives the hands of a service account of kube-system."""
+    """What controllers are made with. `act` gives the hands of a service account of kube-system; `telling` says how
+    far they have been told.
+    """
 
     settings: Settings
     act: Callable[[str], Actor]
+    telling: Telling

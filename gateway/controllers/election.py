@@ -28,6 +28,7 @@ from storage.instruments import ALPHA, gauge
 
 logger = logging.getLogger(__name__)
 
+LEASES = "coordination.k8s.io", "v1", "leases"
 NAME, NAMESPACE = "apiserver-gateway-controllers", "kube-system"
 DURATION = 10  # seconds that the lease is good for
 RENEW_DEADLINE = 7.0  # seconds after which a leader that could not renew it gives up
@@ -49,7 +50,7 @@ class Election:
         self.identity = f"{socket.gethostname()}_{uuid4()}"
         self.leading = False
         self._actor, self._stopping = actor, stopping
-        self._leases = actor.of("coordination.k8s.io", "v1", "leases")
+        self._leases = actor.of(*LEASES)
         self._key = self._leases.key(NAMESPACE, NAME)
         self.fence = Fence(self._key, lambda value: _holder(loads(value)) == self.identity)
         self._seen = 0  # the revision of the lease that was seen last, and when

@@ -20,7 +20,9 @@ from gateway.controllers.marks import unblocked, without_finalizer, without_owne
 from gateway.controllers.owners import Classified, ClusterScoped, Owners, UnknownKind
 from gateway.controllers.ownership import Graph, Node, Owner, node_of, owners_of, policy_of, uid_of
 from gateway.controllers.queue import Work, WorkQueue
+from gateway.controllers.seeing import all_seen
 from gateway.controllers.strangers import Strangers
+from gateway.controllers.telling import Telling
 from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.foreign import ForeignKind
 from gateway.http.time_slices import next_turn
@@ -44,13 +46,13 @@ class GarbageCollector:
     looked at.
     """
 
-    def __init__(self, actor: Actor) -> None:
+    def __init__(self, actor: Actor, telling: Telling) -> None:
         self.queue: WorkQueue[bytes] = WorkQueue("garbage_collector_attempt_to_delete", max_delay=300.0)
         self.orphaning: WorkQueue[bytes] = WorkQueue("garbage_collector_attempt_to_orphan", max_delay=300.0)
         self.abroad: WorkQueue[bytes] = WorkQueue("garbage_collector_other_servers", max_delay=60.0)
         self.changes: WorkQueue[str] = WorkQueue("garbage_collector_graph_changes")
         self.graph = Graph()
-        self._actor = actor
+        self._actor, self._telling = actor, telling
         self._foreign = actor.endpoints.services.foreign_objects
         self._owners = Owners(actor.endpoints, actor.user)
         self._strangers = Strangers(actor)
@@ -189,6 +191,8 @@ class GarbageCollector:
         if self._may_miss_dependents():
             self.orphaning.add_after(key, AGAIN)
             return
+        if not await self._knows_dependents(owner):
+            return
         dependents = [self.graph.nodes[each] for each in self.graph.dependents(owner.uid)]
         if any(each.prefix in self._kinds_abroad for each in (owner, *dependents)):
             self.abroad.add(key)
@@ -211,7 +215,7 @@ class GarbageCollector:
             if policy_of(metadata) == FOREGROUND and not self.graph.is_blocked(node.uid):
                 if self._may_miss_dependents():
                     self.queue.add_after(node.key, AGAIN)
-                else:
+                elif await self._knows_dependents(node) and not self.graph.is_blocked(node.uid):
                     await self._take_finalizer(node, holder, FOREGROUND)
             return
         owners = list(owners_of(metadata))
@@ -292,6 +296,19 @@ class GarbageCollector:
         if time.monotonic() >= self._patient_until:
             return False
         return bool(self._actor.endpoints.services.foreign.undiscovered()) or not self._foreign.complete
+
+    async def _knows_dependents(self, node: Node) -> bool:
+        """Has the graph know what there is in every etcd by now; whether the object is still the same then.
+
+        In one etcd dependents come before the deletion of their owner, in two they may not. Raises Unavailable.
+        """
+        if len(self._actor.endpoints.services.databases) > 1:
+            self._served(node.prefix)
+            for store in {each.store for prefix, each in self._prefixes.items() if prefix not in self._ignored}:
+                await all_seen(store.reads)
+            await self._telling.reached()
+        now = self.graph.nodes.get(node.key)
+        return now is not None and (now.uid, now.policy) == (node.uid, node.policy)
 
     def _is_abroad(self, node: Node) -> bool:
         """Whether extension servers have to be asked about an object."""

@@ -73,18 +73,18 @@ class Keyed:
 
     def cached(self, key: bytes) -> JsonObject | None:
         """An object as this process has it, with its resourceVersion."""
-        entry = self.actor.endpoints.services.store.cached_entry(key)
+        entry = self.actor.endpoints.services.stores.cached_entry(key)
         readable = None if entry is None else entry.readable
         return None if readable is None else loads(readable.head + readable.tail)
 
     def entries(self, resource: str, namespace: str = "") -> Iterable[Entry]:
         """All objects of a resource, or of a namespace."""
-        found = self.actor.endpoints.services.store.cached_entries(self.key(resource, namespace))
+        found = self.actor.endpoints.services.stores.cached_entries(self.key(resource, namespace))
         return (entry for entry in found if entry.readable is entry)
 
     async def live(self, key: bytes) -> JsonObject | None:
         """An object as etcd has it; without a resourceVersion."""
-        stored = await self.actor.endpoints.services.store.get(key)
+        stored = await self.actor.endpoints.services.stores.of(key).get(key)
         found: JsonObject | None = None if stored is None else loads(stored.value)
         return found
 

@@ -113,8 +113,12 @@ class Namespaces:
                 self.queue.add_after(namespace.decode(), SETTLE)
 
     def _ends_now(self, name: bytes) -> None:
-        """A namespace is gone. What was let in before it began to end may still be on its way into it."""
+        """A namespace is gone. What was let in before it began to end may still be on its way into it, or seen already
+        where that is in another etcd.
+        """
         self._ending.discard(name)
+        if len(self._actor.endpoints.services.databases) > 1:
+            self.queue.add_after(name.decode(), SETTLE)
         now = time.monotonic()
         self._ended[name] = now
         while self._ended and next(iter(self._ended.values())) < now - LATE:
@@ -204,26 +208,31 @@ class Namespaces:
 
     def _is_still(self, name: str, uid: str) -> bool:
         """Whether it is the namespace of this uid, and no later one of its name, whose contents are in the cache."""
-        entry = self._actor.endpoints.services.store.cached_entry(self._prefix + name.encode())
+        entry = self._actor.endpoints.services.stores.cached_entry(self._prefix + name.encode())
         return entry is not None and entry.readable is entry and uid_of(entry) == uid
 
     async def _delete_all(self, endpoint: Endpoint, namespace: str, uid: str, remains: Remains) -> None:
-        prefix = endpoint.collection(namespace)
-        await all_seen(endpoint.store.reads)
-        if not self._is_still(namespace, uid):
-            return
-        failures = await self._delete_each(endpoint, namespace, endpoint.store.cached_entries(prefix))
+        entries = await self._seen(endpoint, namespace, uid)
+        failures = await self._delete_each(endpoint, namespace, entries)
         if failures is None:
             return
         remains.failures += failures
-        await all_seen(endpoint.store.reads)
-        left = endpoint.store.cached_entries(prefix) if self._is_still(namespace, uid) else []
+        left = await self._seen(endpoint, namespace, uid)
         if left:
             resource = endpoint.resource
             remains.resources[f"{resource.resource}.{resource.group}"] = len(left)
             for entry in left:
                 if entry.readable is entry and b'"finalizers":[' in entry.tail:
                     remains.finalizers.update(loads(b"{" + entry.tail)["metadata"].get("finalizers") or ())
+
+    async def _seen(self, endpoint: Endpoint, namespace: str, uid: str) -> list[Entry]:
+        """All objects of a kind in a namespace, none where that is gone by now. Raises Unavailable."""
+        namespaces = self._actor.of("", "v1", "namespaces").store
+        await all_seen(endpoint.store.reads)
+        entries = endpoint.store.cached_entries(endpoint.collection(namespace))
+        if entries and namespaces is not endpoint.store:  # the namespace that there is after them is theirs
+            await all_seen(namespaces.reads)
+        return entries if self._is_still(namespace, uid) else []
 
     async def _delete_each(self, endpoint: Endpoint, namespace: str, entries: list[Entry]) -> list[str] | None:
         """Deletes objects; why that failed, each reason once. None when there was nothing."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
+from gateway.controllers.telling import Telling
 from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.table import Endpoints
 from storage.cache import ResourceCache
@@ -45,8 +46,8 @@ class Follower(Protocol):
 class Observer:
     """Tells followers the state of each resource, and what changes."""
 
-    def __init__(self, endpoints: Endpoints, followers: Sequence[Follower]) -> None:
-        self._endpoints, self._followers = endpoints, followers
+    def __init__(self, endpoints: Endpoints, followers: Sequence[Follower], telling: Telling) -> None:
+        self._endpoints, self._followers, self._telling = endpoints, followers, telling
         self._caches: dict[bytes, tuple[ResourceCache, Callable[[], None]]] = {}
         self._told: deque[tuple[ResourceCache, Change | None]] = deque()
         self._arrived = asyncio.Event()
@@ -105,6 +106,7 @@ class Observer:
 
     def _tell(self, cache: ResourceCache, change: Change | None) -> None:
         self._told.append((cache, change))
+        self._telling.expected += 1
         self._arrived.set()
 
     async def _tell_next(self, number: int) -> None:
@@ -118,6 +120,7 @@ class Observer:
             self._told.popleft()
             if piece.over():
                 await piece.next()
+        self._telling.told(number)
 
     def _who_follows(self, prefix: bytes) -> tuple[Follower, ...]:
         found = self._following.get(prefix)

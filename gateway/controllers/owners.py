@@ -120,7 +120,7 @@ class Owners:
         key, api_version, kind = self._gone.get(owner.uid, (b"", "", ""))
         if not key.endswith(f"/{owner.name}".encode()) or (api_version, kind) != (owner.api_version, owner.kind):
             return False
-        stored = await self._endpoints.services.store.get(key)
+        stored = await self._endpoints.services.stores.of(key).get(key)
         return stored is None or loads(stored.value)["metadata"].get("uid") != owner.uid
 
     def seems_there(self, owner: Owner, namespace: str) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from gateway import clock
 from gateway.controllers.actor import Actor
 from gateway.controllers.keyed import Keyed
+from gateway.controllers.seeing import all_seen
 from gateway.endpoints.foreign import ForeignKind
 from gateway.jsontypes import JsonObject
 from gateway.kinds.resource import Resource
@@ -25,11 +26,13 @@ from gateway.quotas.scopes import ScopeSelector, selectors_of
 from gateway.quotas.tallies import Tallies, Tally
 from gateway.schema.quantity import Quantity
 from storage.entry import Change, ChangeType, Entry
+from storage.store import EtcdStore
 
 QUOTAS = "resourcequotas"
 RESYNC = 300.0  # seconds from one recount of everything to the next, as kube-controller-manager's default
 QUIET = 1.0  # seconds without a charge after which what was charged and never written is looked for
 SETTLE = 0.1  # seconds in which changes that may have freed something are looked at together
+STILL, MOST = 0.2, 2.0  # seconds without a charge after which a usage is lowered; those that this may be waited for
 _COUNTABLE = frozenset({"create", "list", "watch", "delete"})
 _COUNT = "count/"
 _ALIASED = {alias: place for place, alias in counts.ALIASES.items()}
@@ -47,14 +50,16 @@ class ResourceQuotas(Keyed):
 
     def __init__(self, actor: Actor) -> None:
         super().__init__(actor)
-        store = actor.endpoints.services.store
-        self._classes = CachedClasses(store, store.cache.root)
+        stores = actor.endpoints.services.stores
+        self._classes = CachedClasses(stores, stores.main.cache.root)
         self._tallies = Tallies(self._counted_changed)
         self._used_by: dict[bytes, set[Tally]] = {}
         self._recounted: dict[bytes, float] = {}
         self._charged: dict[bytes, float] = {}  # when a quota that is still to be looked at was written last
         self._kinds: dict[bytes, Evaluator] = {}  # by the prefix of their keys: those that are only counted
         self._kinds_abroad = set[bytes]()  # of extension servers, among these
+        self._apart: dict[bytes, tuple[Evaluator, EtcdStore]] = {}  # by prefix: what is in another etcd than quotas
+        self._put_off: dict[bytes, float] = {}  # since when a lower usage of a quota waits for writes under way
         self._foreign = actor.endpoints.services.foreign_objects
         self.kinds_changed()
 
@@ -62,12 +67,16 @@ class ResourceQuotas(Keyed):
 
     def kinds_changed(self) -> None:
         """Other kinds are served: those that quotas name are counted from now on."""
-        root = self.actor.endpoints.services.store.cache.root
-        self._kinds = {}
+        stores = self.actor.endpoints.services.stores
+        root, quotas = stores.main.cache.root, stores.of_collection(self.key(QUOTAS, ""))
+        self._kinds, self._apart = {}, {}
         for resource in self.actor.endpoints.registry.stored():
             evaluator = evaluator_of(resource.group, resource.resource) if _is_countable(resource) else None
+            prefix = root + resource.storage_prefix.encode() + b"/"
             if evaluator is not None and (resource.group, resource.resource) not in SPECIAL:
-                self._kinds[root + resource.storage_prefix.encode() + b"/"] = evaluator
+                self._kinds[prefix] = evaluator
+            if evaluator is not None and (store := stores.of_collection(prefix)) is not quotas:
+                self._apart[prefix] = evaluator, store
         self._kinds_abroad = {kind.prefix for kind in self._foreign.followed() if _is_counted_abroad(kind)}
         for kind in self._foreign.followed():
             evaluator = evaluator_of(kind.group, kind.resource)
@@ -78,7 +87,7 @@ class ResourceQuotas(Keyed):
                 self.queue.add(entry.key)
 
     def follows(self, prefix: bytes) -> bool:
-        return prefix in self.prefixes or prefix in self._kinds
+        return prefix in self.prefixes or prefix in self._kinds or prefix in self._apart
 
     def begin(self, prefix: bytes, keys: set[bytes]) -> None:
         if prefix in self._kinds_abroad:
@@ -106,6 +115,10 @@ class ResourceQuotas(Keyed):
         # what is made at another server is charged by no write here
         if change.type is ChangeType.DELETED or (change.type is ChangeType.ADDED and prefix in self._kinds_abroad):
             self._counted_anew(prefix, change.key[len(prefix) :].partition(b"/")[0].decode())
+        elif change.type is ChangeType.ADDED and prefix in self._apart:
+            # it was charged before it was written, and a recount between the two has undone that
+            for entry in self.entries(QUOTAS, change.key[len(prefix) :].partition(b"/")[0].decode()):
+                self.queue.add_after(entry.key, QUIET)
 
     def _written(self, key: bytes) -> None:
         """A status was written, maybe by a gateway that has charged and then crashed."""
@@ -158,14 +171,24 @@ class ResourceQuotas(Keyed):
                 tally.start_over()
         self._recounted.setdefault(key, now)
         self.queue.add_after(key, RESYNC)
+        apart = self._counted_apart(quota)
+        for store in apart:
+            await all_seen(store.reads)
         while not all(tally.settled for tally, _ in tallies):
             for tally, _ in tallies:
                 await tally.settle(self._classes, clock.now())
-        await self._write(key, tallies)
+        # in one etcd the sums are of the state that the present quota is of; in two of a later one than the quota's
+        await self._write(key, tallies, quota if apart else self.cached(key), bool(apart))
 
-    async def _write(self, key: bytes, tallies: list[tuple[Tally, Evaluator]]) -> None:
-        """Writes what is used at this moment, of which the sums are, if the quota says otherwise."""
-        quota = self.cached(key)
+    def _counted_apart(self, quota: JsonObject) -> set[EtcdStore]:
+        """The other etcds that have something of what a quota counts."""
+        hard = (quota.get("spec") or {}).get("hard") or {}
+        return {store for evaluator, store in self._apart.values() if evaluator.matching(hard, self._classes)}
+
+    async def _write(
+        self, key: bytes, tallies: list[tuple[Tally, Evaluator]], quota: JsonObject | None, apart: bool
+    ) -> None:
+        """Writes what is used, of which the sums are, if a quota says otherwise and is as it was."""
         if quota is None:
             return
         for tally, _ in tallies:
@@ -173,7 +196,11 @@ class ResourceQuotas(Keyed):
                 self.queue.add_after(key, max(0.0, due - clock.now()) + SETTLE)
         status, hard = quota.get("status") or {}, (quota.get("spec") or {}).get("hard") or {}
         used = {name: amount for name, amount in amounts_of(status.get("used")).items() if name in hard}
+        before = dict(used)
         used |= self._used(quota, hard, tallies)
+        if apart and _is_lower(used, before) and self._may_be_under_way(key):
+            used = {name: max(amount, before.get(name, amount)) for name, amount in used.items()}
+            self.queue.add_after(key, STILL)
         if same(used, amounts_of(status.get("used"))) and same(amounts_of(hard), amounts_of(status.get("hard"))):
             return
         meta = quota["metadata"]
@@ -188,7 +215,17 @@ class ResourceQuotas(Keyed):
         try:
             await self.actor.change(quotas, meta["namespace"], meta["name"], alter, uid=meta["uid"])
         except Outdated:
-            self.queue.add(key)
+            self.queue.add_after(key, SETTLE) if apart else self.queue.add(key)
+
+    def _may_be_under_way(self, key: bytes) -> bool:
+        """Whether writes may be charged to a quota whose objects are still on their way into another etcd: it was
+        written a moment ago, and has not been looked at for that for long.
+        """
+        now = time.monotonic()
+        if now - self._charged.get(key, now - STILL) < STILL and now - self._put_off.setdefault(key, now) < MOST:
+            return True
+        self._put_off.pop(key, None)
+        return False
 
     def _used(self, quota: JsonObject, hard: Iterable[str], tallies: list[tuple[Tally, Evaluator]]) -> Amounts:
         """What is used of all that can be counted."""
@@ -240,6 +277,7 @@ class ResourceQuotas(Keyed):
 
     def _forget(self, key: bytes) -> None:
         self._recounted.pop(key, None)
+        self._put_off.pop(key, None)
         if self._used_by.pop(key, None):
             self._tallies.keep(set().union(*self._used_by.values()))
 
@@ -250,6 +288,10 @@ def _is_countable(resource: Resource) -> bool:
 
 def _is_counted_abroad(kind: ForeignKind) -> bool:
     return kind.namespaced and kind.verbs >= _COUNTABLE and (kind.group, kind.resource) not in SPECIAL
+
+
+def _is_lower(used: Amounts, before: Amounts) -> bool:
+    return any(amount < before[name] for name, amount in used.items() if name in before)
 
 
 def _selectors(quota: JsonObject) -> tuple[ScopeSelector, ...]:

@@ -54,18 +54,23 @@ class Controllers:
     async def _lead(self, fence: Fence) -> None:
         from gateway.controllers.actor import Actor, controller_user
         from gateway.controllers.controller import ControllerParts
+        from gateway.controllers.election import LEASES
         from gateway.controllers.observing import Observer
+        from gateway.controllers.telling import Telling
 
         services = self._endpoints.services
-        main = services.database
-        fenced = {main.store: main.store.fenced(fence)}
-        fenced |= {each.store: each.store.fenced(fence, main.client) for each in services.databases if each is not main}
+        holder, telling = self._endpoints.of(*LEASES).database, Telling()
+        fenced = {
+            each.store: each.store.fenced(fence, None if each is holder else holder.client)
+            for each in services.databases
+        }
         parts = ControllerParts(
             services.settings,
             lambda account: Actor(self._endpoints, controller_user(account), fenced),
+            telling,
         )
         made = [CONTROLLERS[name].make(parts) for name in self._names]
-        observer, foreign = Observer(self._endpoints, made), self._endpoints.services.foreign_objects
+        observer, foreign = Observer(self._endpoints, made, telling), self._endpoints.services.foreign_objects
         self._made, self._observers = made, [observer]
         end = foreign.on_change(self._kinds_changed)
         try:

@@ -22,16 +22,20 @@ class Known:
     account: str
     alias: str
     default_on: bool = True
+    told: bool = False  # whether it wants to know how far it has been told
 
     def make(self, parts: ControllerParts) -> Controller:
         """The controller, ready to be told what happens."""
         module, _, name = self.place.partition(":")
-        made: Controller = getattr(import_module(f"gateway.controllers.{module}"), name)(parts.act(self.account))
+        making, actor = getattr(import_module(f"gateway.controllers.{module}"), name), parts.act(self.account)
+        made: Controller = making(actor, parts.telling) if self.told else making(actor)
         return made
 
 
 CONTROLLERS = {
-    "garbage-collector-controller": Known("garbage:GarbageCollector", "generic-garbage-collector", "garbagecollector"),
+    "garbage-collector-controller": Known(
+        "garbage:GarbageCollector", "generic-garbage-collector", "garbagecollector", told=True
+    ),
     "namespace-controller": Known("namespaces:Namespaces", "namespace-controller", "namespace"),
     "serviceaccount-controller": Known(
         "service_accounts:ServiceAccounts", "service-account-controller", "serviceaccount"

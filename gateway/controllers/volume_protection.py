@@ -46,9 +46,10 @@ class ClaimProtection(Keyed):
 
     async def _is_used(self, namespace: str, name: str) -> bool:
         """Whether a scheduled pod uses a claim. Raises StorageError where nobody can say, and the claim stays."""
-        store = self.actor.endpoints.services.store
+        pods = self.key("pods", namespace)
+        store = self.actor.endpoints.services.stores.of_collection(pods)
         await all_seen(store.reads)
-        for found in store.cached_entries(self.key("pods", namespace)):
+        for found in store.cached_entries(pods):
             entry = found.readable or found  # of a pod that was never readable nobody knows: its tail raises that
             if name.encode() in entry.tail or b'"ephemeral":' in entry.tail:
                 pod = loads(b"{" + entry.tail)

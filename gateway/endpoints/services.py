@@ -28,6 +28,7 @@ from storage.database import Database
 from storage.etcd import EtcdClient
 from storage.feed import Feed
 from storage.store import EtcdStore
+from storage.stores import Stores
 
 if TYPE_CHECKING:
     from gateway.audit.auditing import Audit
@@ -38,10 +39,10 @@ if TYPE_CHECKING:
 @dataclass(slots=True)
 class Services:
     """Shared by all endpoints. `database` is the etcd of all resources but those of which `apart` says, by storage
-    prefix, where they are kept. `outbound` makes calls of other servers, those of kubelets as `kubelets` says;
-    `foreign` and `foreign_objects` know what extension servers have; `following` reads files anew that change.
-    `draining` is set when the process is told to stop, `stopping` when it begins to shut down, which is at `ends_at` of
-    the monotonic clock: watches end until then.
+    prefix, where they are kept; `stores` finds the store of a key. `outbound` makes calls of other servers, those of
+    kubelets as `kubelets` says; `foreign` and `foreign_objects` know what extension servers have; `following` reads
+    files anew that change. `draining` is set when the process is told to stop, `stopping` when it begins to shut down,
+    which is at `ends_at` of the monotonic clock: watches end until then.
     """
 
     settings: Settings
@@ -49,6 +50,7 @@ class Services:
     authorizer: Masters
     policy: RbacPolicy
     database: Database
+    stores: Stores
     admission: PluginParts
     limiter: Limiter
     watches: OpenWatches

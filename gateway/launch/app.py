@@ -96,15 +96,13 @@ class App:
         gateway.services.policy.complete.clear()
         if gateway.feed.shared is not None:
             background.keep_up("shared-cache", gateway.feed.shared.run)
-        main = gateway.services.database
-        background.run("feed", main.feed.run())
-        for number, database in enumerate(gateway.services.databases[1:], 1):
-            background.run(f"feed of etcd-{number}", database.feed.run())
-            background.run(f"etcd-{number}", _reached(gateway, database))
+        needed = _begin_feeds(gateway, background)
         try:
-            await loaded(gateway.settings, main, gateway.stopping)
+            for database in needed:
+                await loaded(gateway.settings, database, gateway.stopping)
             async with said("the objects that every cluster has to be in etcd"):
-                await check_etcd(gateway.settings, main)
+                for database in needed:
+                    await check_etcd(gateway.settings, database)
                 await bootstrap(gateway.endpoints)
             _begin_upkeep(gateway, background)
             _begin_when_served(gateway, background, served)
@@ -194,6 +192,25 @@ def _keep(settings: Settings, database: Database, background: Background) -> Non
     )
     background.keep_up("compaction", compactor.run)
     background.keep_up("consistency-check", partial(database.checker.run, settings.consistency_check_interval))
+
+
+def _needed(gateway: Gateway) -> list[Database]:
+    """The etcds that a start waits for."""
+    if not gateway.services.apart:
+        return [gateway.services.database]
+    from gateway.launch.placing import first_needed
+
+    return first_needed(gateway.services)
+
+
+def _begin_feeds(gateway: Gateway, background: Background) -> list[Database]:
+    """Begins to read every etcd; those that a start waits for."""
+    needed = _needed(gateway)
+    for number, database in enumerate(gateway.services.databases):
+        background.run(f"feed of etcd-{number}" if number else "feed", database.feed.run())
+        if database not in needed:
+            background.run(f"etcd-{number}", _reached(gateway, database))
+    return needed
 
 
 async def _reached(gateway: Gateway, database: Database) -> None:

@@ -1,20 +1,32 @@
 """Which etcd keeps which resource, by --etcd-servers-overrides.
 
-What a quota counts is written in one transaction with the quota, controllers follow resources by one order of
-revisions, and admission looks other objects up. So only what none of these concern may be in an etcd of its own: that
-is what expires by itself, and is counted by no quota.
+kube-apiserver takes any group and resource, and keeps the built-in ones elsewhere but for those of its inner servers
+(CustomResourceDefinitions, custom resources, APIServices), for which it ignores the flag. Here these are refused, and
+so is what decides about requests for all etcds: while its own was away, nobody could be told what may be done.
 """
 
 from __future__ import annotations
 
+from gateway.endpoints.services import Services
 from gateway.kinds.registry import Registry
-from gateway.kinds.resource import Resource
-from gateway.quotas.evaluators import evaluator_of
 from gateway.settings.config import InvalidSettings, Settings
 from storage.database import Database, database_of
 from storage.etcd.transforming import Transformer
 
 Servers = tuple[str, ...]
+
+_DECIDES = "it decides about requests for what is in every etcd"
+_INNER = "kube-apiserver too keeps it where --etcd-servers says"
+# by group and resource, or by group
+_TOGETHER = {
+    ("", "namespaces"): "what is in every etcd lives and ends with it",
+    ("admissionregistration.k8s.io", ""): _DECIDES,
+    ("apiextensions.k8s.io", ""): _INNER,
+    ("apiregistration.k8s.io", ""): _INNER,
+    ("flowcontrol.apiserver.k8s.io", ""): _DECIDES,
+    ("rbac.authorization.k8s.io", ""): _DECIDES,
+}
+_OF_CLIENTS = frozenset({"events", "leases"})  # storage prefixes
 
 
 def servers_apart(settings: Settings, registry: Registry) -> dict[str, Servers]:
@@ -28,11 +40,8 @@ def servers_apart(settings: Settings, registry: Registry) -> dict[str, Servers]:
         named = f"--etcd-servers-overrides: {override.group}/{override.resource}"
         if resource is None or not resource.storage_prefix:
             raise InvalidSettings(f"{named} is no resource that is stored; events are /events")
-        if not _may_be_apart(resource):
-            raise InvalidSettings(
-                f"{named} cannot be kept in an etcd of its own: it is written, counted or followed together with "
-                "others; events can be (/events)"
-            )
+        if reason := _TOGETHER.get((resource.group, resource.resource)) or _TOGETHER.get((resource.group, "")):
+            raise InvalidSettings(f"{named} cannot be kept in an etcd of its own: {reason}")
         if resource.group != resource.model.group:
             raise InvalidSettings(f"{named} is stored as {resource.model.group}/{resource.resource}: name that")
         apart[resource.storage_prefix] = override.servers
@@ -40,8 +49,10 @@ def servers_apart(settings: Settings, registry: Registry) -> dict[str, Servers]:
     return {prefix: servers for prefix, servers in apart.items() if sorted(servers) != main}
 
 
-def _may_be_apart(resource: Resource) -> bool:
-    return resource.strategy.expires and evaluator_of(resource.group, resource.resource) is None
+def first_needed(services: Services) -> list[Database]:
+    """The etcds without which a server cannot begin: all but those of which nothing but clients needs anything."""
+    needed = {each for prefix, each in services.apart.items() if prefix not in _OF_CLIENTS}
+    return [each for each in services.databases if each is services.database or each in needed]
 
 
 def databases_apart(

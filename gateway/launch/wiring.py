@@ -77,6 +77,7 @@ from gateway.writing.actor import Actor
 from gateway.writing.hooks import MANAGER, create_own, hooks_for
 from storage.database import Database, database_of
 from storage.following import Follower, follow
+from storage.stores import Stores
 
 if TYPE_CHECKING:
     from gateway.access.nodes.graph import NodeGraph
@@ -149,15 +150,20 @@ def _registry(settings: Settings) -> Registry:
 class _State:
     """What is in etcd, or in several of them (`apart` by storage prefix), and those who read it."""
 
+    registry: Registry
     encryption: Encryption | None
     database: Database
     apart: dict[str, Database]
+    stores: Stores
     caches: Caches
     objects: Objects
 
-    def follow(self, group: str, version: str, resource: str, follower: Follower) -> None:
-        """Makes a part follow the objects of a resource."""
-        follow(self.caches.cache, [self.caches.of(group, version, resource)], follower)
+    def follow(self, follower: Follower, *resources: tuple[str, str, str]) -> None:
+        """Makes a part follow the objects of resources (group, version, plural), which may be in several etcds."""
+        follow([(self._database_of(each).cache, self.caches.of(*each)) for each in resources], follower)
+
+    def _database_of(self, resource: tuple[str, str, str]) -> Database:
+        return self.apart.get(self.registry.resources[(*resource, "")].storage_prefix, self.database)
 
 
 def _state(settings: Settings, registry: Registry, feeder: Path | None) -> _State:
@@ -170,9 +176,9 @@ def _state(settings: Settings, registry: Registry, feeder: Path | None) -> _Stat
 
         apart = databases_apart(settings, registry, root, encryption)
     caches = Caches(registry, database.cache, database.client, {each: apart[each].cache for each in apart})
-    stores = {each: apart[each].store for each in apart}
-    objects = Objects(registry, database.store, settings.etcd_prefix, stores)
-    return _State(encryption, database, apart, caches, objects)
+    others = {each: apart[each].store for each in apart}
+    objects = Objects(registry, database.store, settings.etcd_prefix, others)
+    return _State(registry, encryption, database, apart, Stores(database.store, others.values()), caches, objects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +200,7 @@ def _servers(settings: Settings, state: _State) -> _Servers:
     addresses = ServiceAddresses(objects.service, objects.endpoint_slices, settings.enable_aggregator_routing)
     identity = front_proxy_identity(settings)
     discovered = Discovered(api_services, client, addresses, identity)
-    state.follow(REGISTRATION, "v1", API_SERVICES, api_services.known)
+    state.follow(api_services.known, (REGISTRATION, "v1", API_SERVICES))
     foreign = ForeignObjects(api_services, client, addresses, identity)
     followed = FollowedObjects(api_services, discovered, foreign)
     return _Servers(client, objects, addresses, identity, api_services, discovered, foreign, followed)
@@ -212,9 +218,9 @@ def _aggregation(state: _State, servers: _Servers, endpoints: Endpoints) -> Aggr
         Availability(known, servers.objects, addresses, client, identity, actor),
         registration,
     )
-    state.follow("apiextensions.k8s.io", "v1", "customresourcedefinitions", registration.definitions)
-    state.follow("", "v1", "services", aggregation.of_services)
-    state.follow("discovery.k8s.io", "v1", "endpointslices", aggregation.of_slices)
+    state.follow(registration.definitions, ("apiextensions.k8s.io", "v1", "customresourcedefinitions"))
+    state.follow(aggregation.of_services, ("", "v1", "services"))
+    state.follow(aggregation.of_slices, ("discovery.k8s.io", "v1", "endpointslices"))
     _tell_of_groups(known, endpoints)
     return aggregation
 
@@ -236,7 +242,7 @@ def _services(settings: Settings, registry: Registry, state: _State, servers: _S
     """What all endpoints work with."""
     files, uses, policy = Following(), LegacyUses(), RbacPolicy()
     authorization = Authorization(settings, policy, partial(_node_graph, state))
-    follow(state.caches.cache, [state.caches.of(RBAC, "v1", kind.value) for kind in RbacResource], policy)
+    state.follow(policy, *((RBAC, "v1", kind.value) for kind in RbacResource))
     webhooks = Webhooks(servers.client, servers.addresses)
     kubelets = ClientIdentity(
         settings.kubelet_client_certificate, settings.kubelet_client_key, settings.kubelet_certificate_authority
@@ -257,6 +263,7 @@ def _services(settings: Settings, registry: Registry, state: _State, servers: _S
         authorizer=authorization.chain,
         policy=policy,
         database=state.database,
+        stores=state.stores,
         apart=state.apart,
         admission=admission,
         limiter=_limiter(settings, state, watches),
@@ -291,13 +298,13 @@ def _admission(
         ("mutating", hooks.mutating, policies.mutating),
         ("validating", hooks.validating, policies.validating),
     ):
-        state.follow(ADMISSION, "v1", f"{sort}webhookconfigurations", of_sort.configurations)
-        state.follow(ADMISSION, "v1", f"{sort}admissionpolicies", bound.policies)
-        state.follow(ADMISSION, "v1", f"{sort}admissionpolicybindings", bound.bindings)
+        state.follow(of_sort.configurations, (ADMISSION, "v1", f"{sort}webhookconfigurations"))
+        state.follow(bound.policies, (ADMISSION, "v1", f"{sort}admissionpolicies"))
+        state.follow(bound.bindings, (ADMISSION, "v1", f"{sort}admissionpolicybindings"))
     parts = PluginParts(
         state.objects,
         authorization.chain,
-        Charges(state.database.store),
+        Charges(state.stores),
         configured,
         registry.by_kind,
         policies,
@@ -310,8 +317,8 @@ def _admission(
 def _limiter(settings: Settings, state: _State, watches: OpenWatches) -> Limiter:
     limiter = limiter_of(settings, state.caches.size, watches)
     if isinstance(limiter, FlowControl):
-        state.follow(FLOW_CONTROL, "v1", SCHEMAS, limiter.configuration.schemas)
-        state.follow(FLOW_CONTROL, "v1", LEVELS, limiter.configuration.stored_levels)
+        state.follow(limiter.configuration.schemas, (FLOW_CONTROL, "v1", SCHEMAS))
+        state.follow(limiter.configuration.stored_levels, (FLOW_CONTROL, "v1", LEVELS))
     return limiter
 
 
@@ -320,7 +327,7 @@ def _node_graph(state: _State) -> NodeGraph:
     from gateway.access.nodes.graph import NodeGraph, VertexType
 
     graph = NodeGraph()
-    follow(state.caches.cache, [state.caches.of(*kind.value) for kind in VertexType], graph)
+    state.follow(graph, *(kind.value for kind in VertexType))
     return graph
 
 

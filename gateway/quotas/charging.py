@@ -1,6 +1,7 @@
 """Charging writes to the quotas of their namespace: with the object, or in groups just before (groups.py).
 
-kube-apiserver charges by a write of its own before the object's; both work on one etcd.
+kube-apiserver charges by a write of its own before the object's; both work on one etcd. What is in another etcd than
+quotas is charged as kube-apiserver does it: no transaction has both.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from weakref import WeakValueDictionary
 from gateway.quotas.amounts import Amounts
 from gateway.quotas.checking import Exceeded, Forbidden, Uncovered
 from gateway.quotas.groups import Line
-from gateway.quotas.known import Charged, KnownQuotas
+from gateway.quotas.known import QUOTAS, Charged, KnownQuotas
 from gateway.quotas.quota import Quota
 from gateway.quotas.recounts import Recounts
 from storage.cache import ResourceCache
 from storage.change import Changed, Swapping
 from storage.store import EtcdStore
+from storage.stores import Stores
 
 __all__ = ["Charged", "Charges", "Charging"]
 
@@ -31,15 +33,23 @@ OTHERS = 3.0  # seconds at the most that a refusal waits for what other servers 
 class Charges:
     """What this process charges. Writes of a namespace are charged one after the other, as they come, or together."""
 
-    def __init__(self, store: EtcdStore) -> None:
-        self._store = store
-        self._known = KnownQuotas(store)
+    def __init__(self, stores: Stores) -> None:
+        self._stores, self._root = stores, stores.main.cache.root
+        self._store = stores.of_collection(self._root + QUOTAS)
+        self._known = KnownQuotas(self._store, stores)
         self._quotas: ResourceCache | None = None  # once it is known
-        self._lines: WeakValueDictionary[str, Line] = WeakValueDictionary()
+        self._lines: WeakValueDictionary[tuple[str, EtcdStore], Line] = WeakValueDictionary()
 
     @cached_property
     def _recounts(self) -> Recounts:
         return Recounts(self._store.cache, self._known.prefix)
+
+    def are_apart(self, resource: bytes) -> bool:
+        """Whether the objects of a resource (the prefix of its keys, below the root) are in another etcd."""
+        return self._of(resource) is not self._store
+
+    def _of(self, resource: bytes) -> EtcdStore:
+        return self._stores.of_collection(self._root + resource)
 
     def concern(self, namespace: str) -> bool:
         """Whether a namespace has quotas."""
@@ -68,7 +78,7 @@ class Charges:
             try:
                 return bool(self.check(charged))
             except Exceeded:
-                line = self._lines.get(charged.namespace)
+                line = self._lines.get((charged.namespace, self._of(charged.resource)))
                 if line is None or not line.busy:
                     raise
             await line.room(charged)
@@ -90,17 +100,26 @@ class Charges:
                         continue
                 if time.monotonic() < deadline and await self._recounts.others(charged.namespace):
                     continue
-                resource = self._store.cache.root + charged.resource
-                if not await self._recounts.wait(resource, charged.namespace, error.revision):
+                if not await self._recounted(charged, error.revision):
                     raise charged.refuse(error) from None
             except (Forbidden, Uncovered) as error:
                 raise charged.refuse(error) from None
 
-    def line(self, namespace: str) -> Line:
-        """The queue of the writes of a namespace that are to be charged."""
-        found = self._lines.get(namespace)
+    async def _recounted(self, charged: Charged, revision: int) -> bool:
+        """Whether some of what was freed is counted in time, after a refusal by a quota of a revision."""
+        resource, where = self._root + charged.resource, self._of(charged.resource)
+        if charged.apart:
+            return await self._recounts.wait_apart(where.cache.of_key(resource + b"x"), charged.namespace)
+        return await self._recounts.wait(resource, charged.namespace, revision)
+
+    def line(self, charged: Charged) -> Line:
+        """The queue of the writes of a namespace that are to be charged; writes to another etcd have one of their own,
+        so that they hold up none when that is away.
+        """
+        place = charged.namespace, self._of(charged.resource)
+        found = self._lines.get(place)
         if found is None:
-            found = self._lines[namespace] = Line(self._known, namespace)
+            found = self._lines[place] = Line(self._known, charged.namespace)
         return found
 
 
@@ -111,7 +130,7 @@ class Charging:
         self._charges, self._charged = charges, charged
 
     async def carried(self, write: Swapping) -> Changed:
-        line = self._charges.line(self._charged.namespace)
+        line = self._charges.line(self._charged)
         try:
             return await line.made(self._charged, write)
         except (Forbidden, Uncovered):

@@ -6,6 +6,9 @@ quotas beside it as the charge has left them: compared by value, and written aga
 revision says of each object, as above, that it is counted. So it is noticed if somebody has undone the charge
 meanwhile, as a recount does: the object is charged again. What is charged and not put is given back by the next
 transaction. The value that a group leaves ends in white space that no other group leaves: nothing else looks like it.
+
+What is in another etcd than quotas is always charged so, and put with nothing beside it: a recount that undoes the
+charge before the object is there is noticed by nobody but the recount after it (controllers/resource_quotas.py).
 """
 
 from __future__ import annotations
@@ -122,7 +125,7 @@ class Line:
         try:
             while self._waiting or self._owed:
                 members = self._next()
-                if len(members) == 1 and not self._owed:
+                if len(members) == 1 and not (self._owed or members[0].charged.apart):
                     await self._alone(members[0])
                 else:
                     await self._together(members)
@@ -135,7 +138,8 @@ class Line:
         """Takes those out of the line who are charged next."""
         found: list[_Member] = []
         while self._waiting and len(found) < MOST:
-            alone = self._waiting[0].alone or not self._known.comparable
+            first = self._waiting[0]
+            alone = not first.charged.apart and (first.alone or not self._known.comparable)
             if alone and (found or self._owed):
                 break
             member = self._waiting.popleft()
@@ -167,7 +171,7 @@ class Line:
         guards = {swap.key: Swap(swap.key, swap.value, revision, same=True) for swap in swaps}
         for member in charged:
             if not member.go.done():
-                member.go.set_result([guards[key] for key in member.charges])
+                member.go.set_result([] if member.charged.apart else [guards[key] for key in member.charges])
         for member in charged:
             if await member.ended is Ended.NOT_MADE:
                 self._owe(member, guards)

@@ -10,7 +10,7 @@ from gateway.jsontypes import dumps, loads
 from gateway.kinds.metadata import now_text
 from gateway.quotas.amounts import Amounts, written
 from gateway.quotas.checking import check
-from gateway.quotas.classes import CachedClasses
+from gateway.quotas.classes import Cached, CachedClasses
 from gateway.quotas.evaluator import Evaluator, Written
 from gateway.quotas.limited import Limited
 from gateway.quotas.owning import own
@@ -21,12 +21,15 @@ from storage.errors import StoredObject
 from storage.protocol import Swap
 from storage.store import EtcdStore
 
+QUOTAS = b"resourcequotas/"  # the prefix of their keys, below the root
 MOST_KNOWN = 1000  # quotas whose present version is remembered until the cache has it
 
 
 @dataclass(frozen=True, slots=True)
 class Charged:
-    """A write to be charged. `refuse` makes the error that the client gets."""
+    """A write to be charged. `refuse` makes the error that the client gets; `apart` says whether the object is in
+    another etcd than quotas, so that no transaction has both.
+    """
 
     namespace: str
     resource: bytes  # the prefix of its keys, below the root
@@ -34,15 +37,17 @@ class Charged:
     evaluator: Evaluator
     limited: Sequence[Limited]
     refuse: Callable[[Exception], Exception]
+    apart: bool = False
 
 
 class KnownQuotas:
     """All quotas: those of the cache, and what this process has learned of them since."""
 
-    def __init__(self, store: EtcdStore) -> None:
+    def __init__(self, store: EtcdStore, others: Cached | None = None) -> None:
+        """`store` has the quotas, and `others` what evaluators look up."""
         self.store = store
-        self.prefix = store.cache.root + b"resourcequotas/"
-        self._classes = CachedClasses(store, store.cache.root)
+        self.prefix = store.cache.root + QUOTAS
+        self._classes = CachedClasses(others or store, store.cache.root)
         self._known: dict[bytes, Quota | int] = {}  # newer than the cache; the revision up to which one is gone
         self._known_of = 0  # the generation of the cache
         self._charged: dict[bytes, Quota] = {}  # what the last swap of each makes of it

@@ -24,6 +24,7 @@ class Recounts:
         self._cache, self._prefix = cache, quotas
         self._quiet: dict[bytes, int] = {}  # by namespace: the revision up to which groups of others have ended
         self._waited: dict[bytes, int] = {}  # by collection: the revision for whose recount there was no more patience
+        self._apart: dict[bytes, tuple[int, float]] = {}  # by collection: the last deletion, and how long it is awaited
 
     async def wait(self, resource: bytes, namespace: str, revision: int) -> bool:
         """Whether some quota of a namespace has changed since a refusal by one of `revision`, or does so in time.
@@ -44,6 +45,27 @@ class Recounts:
             self._waited.clear()
         self._waited[collection] = freed
         return False
+
+    async def wait_apart(self, objects: ResourceCache | None, namespace: str) -> bool:
+        """As `wait` for objects of another etcd, whose revisions say nothing of when a quota was recounted: each
+        deletion is waited for once, from the first refusal on.
+        """
+        quotas = self._cache.of_key(self._prefix + b"x")
+        if objects is None or quotas is None:
+            return False
+        collection = objects.spec.prefix + namespace.encode() + b"/"
+        freed = next((change.revision for change in _recent(objects, 0) if _frees(change, collection)), 0)
+        last, until = self._apart.get(collection, (0, 0.0))
+        if not freed:
+            return False
+        if last != freed:
+            if len(self._apart) > LOOKED_AT:
+                self._apart.clear()
+            until = time.monotonic() + PATIENCE
+            self._apart[collection] = freed, until
+        prefix = self._prefix + namespace.encode() + b"/"
+        newest = max((entry.revision for entry in quotas.slice(*quotas.bounds(prefix))), default=0)
+        return await self._changed(quotas, prefix, newest, until - time.monotonic())
 
     async def others(self, namespace: str) -> bool:
         """Whether a quota of a namespace changes soon that another server has charged for writes under way.

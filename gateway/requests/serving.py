@@ -112,7 +112,7 @@ def verb(watches: OpenWatches, interposed: Interposed) -> Run:
     return carry_out
 
 
-def visibility(reads: Reads, is_parameter: Callable[[str, str], bool]) -> Run:
+def visibility(is_parameter: Callable[[str, str], bool]) -> Run:
     """Lets a write be seen before it is answered: by watchers, whose caches its client may look at next, and where it
     governs other requests, by whoever decides on them here. `is_parameter` tells the groups and kinds of objects that
     policies look at.
@@ -124,9 +124,10 @@ def visibility(reads: Reads, is_parameter: Callable[[str, str], bool]) -> Run:
         if route.info.verb not in _WRITES:
             return None
         strategy, model = route.endpoint.object_strategy, route.endpoint.resource.model
-        return governing() if strategy.governs or is_parameter(model.group, model.kind) else _NEXT_TURN
+        governs = strategy.governs or is_parameter(model.group, model.kind)
+        return governing(route.endpoint.store.reads) if governs else _NEXT_TURN
 
-    async def governing() -> None:
+    async def governing(reads: Reads) -> None:
         await asyncio.sleep(0)
         with contextlib.suppress(StorageError):  # it is written: the client must not write it again
             await reads.fresh()

@@ -64,7 +64,7 @@ def stages_of(gateway: Gateway, routes: Routes, operations: Operations) -> list[
         Stage("verb", serving.verb(services.watches, gateway.interposed)),
         Stage(
             "visibility",
-            serving.visibility(services.store.reads, services.admission.policies.have_parameter),
+            serving.visibility(services.admission.policies.have_parameter),
             of_writes=True,
         ),
         Stage("representation", serving.representation(apart)),

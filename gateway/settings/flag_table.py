@@ -106,7 +106,7 @@ _GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
             Flag(
                 "etcd-servers-overrides",
                 etcd_overrides,
-                "resources in an etcd of their own, as events can be: /events#http://etcd-4:2379;http://etcd-5:2379",
+                "built-in resources in an etcd of their own, such as /events#http://etcd-4:2379;http://etcd-5:2379",
                 "GROUP/RESOURCE#URLS",
             ),
             Flag("etcd-prefix", str, "prefix of all keys in etcd", "PREFIX"),

@@ -38,7 +38,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     """Evicts a pod; answers a Status. Raises StatusError 404, 409, 429 when a budget does not allow it, 500."""
     options = write_options(request.query, "CreateOptions")
     write = begin(endpoint, request, options)
-    attributes, store = write.attributes, endpoint.store
+    attributes = write.attributes
     eviction = await read_object(request, endpoint, options.validation)
     metadata.match_namespace(eviction["metadata"], attributes.namespace)
     track_fields(write, eviction, None)
@@ -51,7 +51,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     deletion = _delete_options(eviction, options)
     await validate(write, eviction)
     pods = endpoint.siblings.of("", "v1", "pods")
-    stored = await store.get(pods.key(attributes.namespace, attributes.name))
+    stored = await pods.store.get(pods.key(attributes.namespace, attributes.name))
     if stored is None:
         raise status.not_found("", "pods", attributes.name)
     pod = pods.parse(stored.value)
@@ -86,7 +86,7 @@ def _may_become_healthy(pod: JsonObject) -> bool:
 async def _pass_budgets(endpoint: Endpoint, pod: JsonObject, attributes: WriteContext, deletion: DeleteOptions) -> str:
     """Takes one disruption from the pod's budget. Returns the budget's name if the pod must stay as it is till then."""
     keeper = endpoint.siblings.of("policy", "v1", "poddisruptionbudgets", "status")
-    stored = await endpoint.store.list(keeper.collection(attributes.namespace))
+    stored = await keeper.store.list(keeper.collection(attributes.namespace))
     budgets = [loads(each.value) for each in stored]
     labels = pod["metadata"].get("labels") or {}
     mine = [each for each in budgets if _selects(each, labels)]

@@ -56,5 +56,5 @@ def service_allocation(endpoints: Endpoints) -> ServiceAllocation:
     """What hands out the addresses and ports of services."""
     from gateway.allocation.services import ServiceAllocation  # only writes of services need it
 
-    services = endpoints.services
-    return ServiceAllocation(services.store, services.settings, OwnObjects(endpoints))
+    services, store = endpoints.services, endpoints.of("", "v1", "services").store
+    return ServiceAllocation(store, services.stores, services.settings, OwnObjects(endpoints))

@@ -95,7 +95,8 @@ def _charge(
         return None
     resource = admission.resource
     prefix = f"{resource.storage_prefix}/".encode()
-    charged = Charged(admission.namespace, prefix, write, evaluator, limited, _refusal_of(admission))
+    refusal, apart = _refusal_of(admission), charges.are_apart(prefix)
+    charged = Charged(admission.namespace, prefix, write, evaluator, limited, refusal, apart)
     found = charges.has_room(charged)
     if found is None:
         return _wait_for_room(charges, charged, admission)

@@ -243,8 +243,8 @@ def test_all_workers_have_both(etcds: Etcds, tmp_path: Path, flags: list[str]) -
 
 def test_what_cannot_be_apart_is_refused(tmp_path: Path) -> None:
     flags = "--etcd-servers=http://127.0.0.1:1", f"--cert-dir={tmp_path}"
-    assert refusal(*flags, "--etcd-servers-overrides=/pods#http://127.0.0.1:2").startswith(
-        "--etcd-servers-overrides: /pods cannot be kept in an etcd of its own: "
+    assert refusal(*flags, "--etcd-servers-overrides=/namespaces#http://127.0.0.1:2").startswith(
+        "--etcd-servers-overrides: /namespaces cannot be kept in an etcd of its own: "
     )
     assert "is no resource that is stored" in refusal(*flags, "--etcd-servers-overrides=/nothing#http://127.0.0.1:2")
     assert "is stored as /events" in refusal(*flags, "--etcd-servers-overrides=events.k8s.io/events#http://127.0.0.1:2")

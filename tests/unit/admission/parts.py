@@ -14,6 +14,7 @@ from gateway.admission.webhooks.sorts import AdmissionWebhooks
 from gateway.kinds.objects import Objects
 from gateway.kinds.registry import Registry
 from gateway.quotas.charging import Charges
+from storage.stores import Stores
 
 
 def parts_on(
@@ -26,7 +27,7 @@ def parts_on(
     return PluginParts(
         Objects(registry, store, "/registry"),
         AlwaysAllow(),
-        Charges(store),
+        Charges(Stores(store)),
         configure(None, enabled, disabled),
         registry.by_kind,
         Policies(registry),

@@ -12,6 +12,7 @@ import pytest
 from gateway.controllers import election
 from gateway.controllers.definitions import Definitions
 from gateway.controllers.observing import Observer
+from gateway.controllers.telling import Telling
 from gateway.launch import upkeep
 from storage.cache import ResourceCache
 from storage.entry import Change, Entry
@@ -87,7 +88,7 @@ async def test_a_follower_that_fails_keeps_nothing_from_the_others(caplog: pytes
     broken, well = Follower(True), Follower(False)
     resource = SimpleNamespace(cache=cache)
     endpoints: Any = SimpleNamespace(registry=SimpleNamespace(stored=lambda: [""]), of_resource=lambda _: resource)
-    observer = Observer(endpoints, [broken, well])
+    observer = Observer(endpoints, [broken, well], Telling())
     running = asyncio.create_task(observer.run())
     await asyncio.sleep(0)
     put(cache, "a", 5)

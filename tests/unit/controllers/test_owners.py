@@ -14,6 +14,8 @@ from gateway.http.user import ITSELF
 from gateway.jsontypes import dumps
 from gateway.writing.deletion_plan import FOREGROUND
 from storage.errors import StoredObject
+from storage.store import EtcdStore
+from storage.stores import Stores
 
 OWNER = Owner("u-1", "v1", "ConfigMap", "o")
 
@@ -35,7 +37,9 @@ class World:
         endpoints = SimpleNamespace(
             registry=SimpleNamespace(by_kind=lambda *names: kinds.get(names)),
             of_resource=lambda resource: endpoint,
-            services=SimpleNamespace(store=self, foreign_objects=SimpleNamespace(kind=lambda *names: None)),
+            services=SimpleNamespace(
+                stores=Stores(cast(EtcdStore, self)), foreign_objects=SimpleNamespace(kind=lambda *names: None)
+            ),
         )
         self.owners = Owners(cast(Endpoints, endpoints), ITSELF)
 

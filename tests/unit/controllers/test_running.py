@@ -84,6 +84,7 @@ async def known_at_first(monkeypatch: pytest.MonkeyPatch, counting: Counting, ca
     endpoints: Any = SimpleNamespace(
         services=services,
         registry=registry,
+        of=lambda *names: SimpleNamespace(database=main),
         of_resource=lambda known: SimpleNamespace(cache=known),
         on_change=lambda listener: None,
     )

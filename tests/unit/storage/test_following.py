@@ -26,7 +26,7 @@ class World:
         self.resource: ResourceCache = self.cache.register(SPEC)
         self.told: list[tuple[list[str], int]] = []
         self.followed: ByName[str] = ByName("tests", labels_of, self._changed)
-        self.end = follow(self.cache, [self.resource], self.followed)
+        self.end = follow([(self.cache, self.resource)], self.followed)
         self.load()
 
     def _changed(self, names: Collection[str], revision: int) -> None:
@@ -46,6 +46,22 @@ class World:
         self.revision += 1
         self.resource.remove(SPEC.prefix + name.encode(), self.revision)
         self.cache.advance(self.revision)
+
+
+def test_a_follower_may_follow_several_etcds() -> None:
+    one, other, told = World(), World(), list[int]()
+    both: ByName[str] = ByName("tests", labels_of, lambda names, revision: told.append(revision))
+    one.put("a", "1")
+    other.put("b", "1")
+    end = follow([(each.cache, each.resource) for each in (one, other)], both)
+    assert both.all == {"a": "1()", "b": "1()"}
+    for _ in range(3):
+        one.put("a", "2")
+    other.put("c", "1")
+    assert (both.all["c"], told[-1]) == ("1()", other.revision), "each change has the revision of its etcd"
+    other.load()
+    assert both.all.keys() == {"a", "b", "c"}
+    end()
 
 
 def test_changes_are_told_by_name_with_what_was_known_before() -> None:

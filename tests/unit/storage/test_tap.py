@@ -108,7 +108,7 @@ def test_who_is_told_has_what_the_caches_have(steps: list[tuple[str, int, str]])
         world, slow, quick = World(), Follower(), Follower()
         world.put(0, "before")
         stream = tap(world.cache, world.resources)
-        end = listen(world.cache, world.resources, quick.take)
+        end = listen([(world.cache, each) for each in world.resources], quick.take)
         slow.take(await anext(stream))
         for step, index, name in steps:
             match step:
@@ -179,8 +179,8 @@ async def test_a_listener_that_fails_harms_nobody(caplog: pytest.LogCaptureFixtu
         if isinstance(batch, Changes):
             raise ValueError("no")
 
-    listen(world.cache, world.resources, fail)
-    listen(world.cache, world.resources, quick.take)
+    listen([(world.cache, each) for each in world.resources], fail)
+    listen([(world.cache, each) for each in world.resources], quick.take)
     world.put(0, "a")
     assert quick.known == present(world)
     assert "a listener failed" in caplog.text
@@ -198,7 +198,7 @@ def test_who_listens_before_the_first_load_is_told_of_it_once() -> None:
     cache = WatchCache(ROOT)
     resource = cache.register(SPEC)
     told: list[Batch] = []
-    listen(cache, [resource], told.append)
+    listen([(cache, resource)], told.append)
     resource.load([(SPEC.prefix + b"n/a", canonical("a"), 3)])
     cache.reached = 3
     resource.tell(None)
