@@ -302,9 +302,10 @@ class GarbageCollector:
 
         In one etcd dependents come before the deletion of their owner, in two they may not. Raises Unavailable.
         """
-        if len(self._actor.endpoints.services.databases) > 1:
-            self._served(node.prefix)
-            for store in {each.store for prefix, each in self._prefixes.items() if prefix not in self._ignored}:
+        self._served(node.prefix)
+        stores = {each.store for prefix, each in self._prefixes.items() if prefix not in self._ignored}
+        if len(stores) > 1:
+            for store in stores:
                 await all_seen(store.reads)
             await self._telling.reached()
         now = self.graph.nodes.get(node.key)

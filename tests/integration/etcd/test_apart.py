@@ -200,6 +200,24 @@ def test_an_owner_waits_for_dependents_that_come_just_before(api: Api, policy: s
     assert api.names("secrets") == ({f"d-{number}" for number in range(15)} if policy == "Orphan" else set())
 
 
+@pytest.mark.parametrize("policy", ["Foreground", "Orphan"])
+def test_an_owner_is_not_let_go_while_nobody_knows_its_dependents(etcds: Etcds, api: Api, policy: str) -> None:
+    api.create("d", [api.create("o")], resource="secrets")
+    two = etcds.others["two"]
+    two.pause()
+    try:
+        assert api.delete("o", policy).status == 200
+        api.create("gone")
+        api.create("witness", [api.get("gone")])
+        api.delete("gone")
+        until(lambda: api.get("witness") is None)  # the controller has been there
+        assert api.get("o") is not None
+    finally:
+        two.resume()
+    until(lambda: api.get("o") is None)
+    until(lambda: (api.get("d", "secrets") is not None) == (policy == "Orphan"))
+
+
 def test_a_namespace_ends_with_all_that_is_in_any_etcd(etcds: Etcds, api: Api) -> None:
     for number in range(5):
         api.create(f"c-{number}")
