@@ -23,7 +23,7 @@ from gateway.validation.field import invalid
 from storage.change import Finish
 from storage.errors import StorageError
 from storage.protocol import Store
-from storage.stores import Stores
+from storage.store import Stores
 
 _ENDPOINTS = GroupVersionResource("", "v1", "endpoints")
 

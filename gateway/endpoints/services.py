@@ -27,8 +27,7 @@ from storage.checking import Checker
 from storage.database import Database
 from storage.etcd import EtcdClient
 from storage.feed import Feed
-from storage.store import EtcdStore
-from storage.stores import Stores
+from storage.store import EtcdStore, Stores
 
 if TYPE_CHECKING:
     from gateway.audit.auditing import Audit

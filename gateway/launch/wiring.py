@@ -77,7 +77,7 @@ from gateway.writing.actor import Actor
 from gateway.writing.hooks import MANAGER, create_own, hooks_for
 from storage.database import Database, database_of
 from storage.following import Follower, follow
-from storage.stores import Stores
+from storage.store import Stores
 
 if TYPE_CHECKING:
     from gateway.access.nodes.graph import NodeGraph

@@ -20,8 +20,7 @@ from gateway.quotas.quota import Quota
 from gateway.quotas.recounts import Recounts
 from storage.cache import ResourceCache
 from storage.change import Changed, Swapping
-from storage.store import EtcdStore
-from storage.stores import Stores
+from storage.store import EtcdStore, Stores
 
 __all__ = ["Charged", "Charges", "Charging"]
 

@@ -45,14 +45,23 @@ def etcds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Etcds]:
 
 
 @pytest.fixture(scope="module")
-def server(etcds: Etcds, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+def servers(etcds: Etcds, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[ApiServer]]:
+    """Two replicas."""
     apart = "/pods /secrets /services networking.k8s.io/ipaddresses"
-    server = etcds.server(tmp_path_factory.mktemp("server"), one="coordination.k8s.io/leases", two=apart)
-    server.start()
-    try:
-        yield server
-    finally:
-        server.stop()
+    made = [
+        etcds.server(tmp_path_factory.mktemp(name), one="coordination.k8s.io/leases", two=apart)
+        for name in ("server", "replica")
+    ]
+    with ExitStack() as begun:
+        for server in made:
+            server.start()
+            begun.callback(server.stop)
+        yield made
+
+
+@pytest.fixture
+def server(servers: list[ApiServer]) -> ApiServer:
+    return servers[0]
 
 
 @pytest.fixture
@@ -136,6 +145,22 @@ def test_no_more_is_made_elsewhere_than_a_quota_has_room_for(api: Api) -> None:
         assert api.delete(name, resource="pods").status == 200
     assert [pod(api, f"again-{number}").status for number in range(5)] == [201] * 4 + [403], "what is freed is free"
     until(lambda: used(api) == {"pods": "10", "count/secrets": "1"})
+
+
+def test_replicas_let_in_as_many_as_there_is_room_for(servers: list[ApiServer], api: Api) -> None:
+    limit(api, **{"count/secrets": "20"})
+    replica = Api(servers[1], api.namespace)
+    until(lambda: quota(replica).get("hard"))
+
+    def create(number: int) -> int:
+        body = {"metadata": {"name": f"s-{number // 2 % 25}"}}
+        return (api, replica)[number % 2].ask("POST", api.path(resource="secrets"), body).status
+
+    with ThreadPoolExecutor(32) as pool:
+        statuses = list(pool.map(create, range(100)))
+    assert statuses.count(201) == len(api.names("secrets")) == 20
+    assert set(statuses) == {201, 403, 409}
+    until(lambda: used(api) == {"count/secrets": "20"})
 
 
 def test_what_is_not_written_after_all_is_given_back(api: Api) -> None:

@@ -14,7 +14,7 @@ from gateway.admission.webhooks.sorts import AdmissionWebhooks
 from gateway.kinds.objects import Objects
 from gateway.kinds.registry import Registry
 from gateway.quotas.charging import Charges
-from storage.stores import Stores
+from storage.store import Stores
 
 
 def parts_on(

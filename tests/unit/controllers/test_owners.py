@@ -14,8 +14,7 @@ from gateway.http.user import ITSELF
 from gateway.jsontypes import dumps
 from gateway.writing.deletion_plan import FOREGROUND
 from storage.errors import StoredObject
-from storage.store import EtcdStore
-from storage.stores import Stores
+from storage.store import EtcdStore, Stores
 
 OWNER = Owner("u-1", "v1", "ConfigMap", "o")
 

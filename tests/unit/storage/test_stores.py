@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from storage.store import EtcdStore
-from storage.stores import Stores
+from storage.store import EtcdStore, Stores
 from storage.watch_cache import WatchCache
 from tests.unit.storage.canonical import ROOT, SPEC
 

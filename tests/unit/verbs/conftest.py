@@ -22,7 +22,7 @@ from gateway.kinds.builtin import builtin_registry
 from gateway.settings.config import Settings
 from gateway.verbs import verb_for
 from gateway.writing.hooks import create_own, hooks_for
-from storage.stores import Stores
+from storage.store import Stores
 from tests.unit.admission.parts import parts_on
 from tests.unit.verbs.fake_store import FakeStore
 
