@@ -5,9 +5,11 @@ So a process that lost the key without noticing, after a pause or a network part
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from storage.errors import Fenced
+from storage.etcd import EtcdClient
 from storage.etcd.kv import Guard
 from storage.etcd.results import KeyValue
 
@@ -38,3 +40,42 @@ class Fence:
             self.revision = found.mod_revision
         else:
             self.revision = max(self.revision, found.mod_revision)
+
+
+class Outpost:
+    """A key that stands for a fence in another etcd, since no transaction has both.
+
+    Who holds the fence writes this key anew before its first write there, and compares it in each. So whoever held the
+    fence before writes nothing there any more, however long it paused. It is compared with what it was before the
+    fence was looked at, and so never taken back from a later holder.
+    """
+
+    def __init__(self, key: bytes, client: EtcdClient, fence: Fence, holder: EtcdClient) -> None:
+        """`holder` is a connection to the etcd of the fence, `client` one to that of `key`."""
+        self.key, self._client, self._fence, self._holder = key, client, fence, holder
+        self._revision = 0
+        self._taking = asyncio.Lock()
+
+    async def guard(self) -> Guard:
+        """What a write has to compare. Raises Fenced when the fence is not held, Unavailable."""
+        self._fence.guard()
+        if not self._revision:
+            async with self._taking:
+                while not self._revision:
+                    await self._take()
+        return Guard(self.key, self._revision)
+
+    async def _take(self) -> None:
+        found = await self._client.get(self.key)
+        self._fence.moved(await self._holder.get(self._fence.key))
+        if found is None:
+            done = await self._client.create(self.key, self._fence.key)
+        else:
+            done = await self._client.update(self.key, self._fence.key, found.mod_revision)
+        if done.succeeded:
+            self._revision = done.revision
+
+    def lost(self, compared: Guard) -> None:
+        """The key was not as it was `compared`: another holder has it, or this etcd was set back."""
+        if self._revision == compared.revision:
+            self._revision = 0

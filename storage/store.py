@@ -16,13 +16,14 @@ from storage.etcd import DELETE, PUT, EtcdClient, Event, KeyValue
 from storage.etcd.kv import Beside, Guard
 from storage.etcd.results import SwapResult
 from storage.etcd.transforming import StaleValue
-from storage.fence import Fence
+from storage.fence import Fence, Outpost
 from storage.keys import prefix_end
 from storage.measures import measured
 from storage.protocol import Swap
 from storage.reads import Reads
 from storage.watch_cache import WatchCache
 
+OUTPOST = b"gateway/leader"  # the key, below the root, that stands for a fence in another etcd
 ANSWER = 60.0  # seconds for etcd's answer to a write; kube-apiserver's --request-timeout
 
 
@@ -36,22 +37,25 @@ class EtcdStore:
         reads: Reads,
         acknowledged: Callable[..., None],
         fence: Fence | None = None,
-        holder: EtcdClient | None = None,
+        outpost: Outpost | None = None,
     ) -> None:
         """`acknowledged` is told the events of every write that etcd has acknowledged, before its writer is.
 
-        With a `fence` writes are made only while that is held, and raise Fenced afterwards. Its key is in the etcd of
-        `holder`, where that is another one.
+        With a `fence` writes are made only while that is held, and raise Fenced afterwards. Where its key is in another
+        etcd, an `outpost` stands for it.
         """
         self.client, self.cache, self.reads = client, cache, reads
-        self._acknowledged, self._fence, self._holder = acknowledged, fence, holder
+        self._acknowledged, self._fence, self._outpost = acknowledged, fence, outpost
 
     def fenced(self, fence: Fence, holder: EtcdClient | None = None) -> EtcdStore:
-        """A store that writes only while a fence is held, whose key is in the etcd of `holder` (or in this one).
+        """A store that writes only while a fence is held, whose key is in the etcd of `holder` (or in this one)."""
+        outpost = None if holder is None else Outpost(self.cache.root + OUTPOST, self.client, fence, holder)
+        return EtcdStore(self.client, self.cache, self.reads, self._acknowledged, fence, outpost)
 
-        No transaction spans two etcds: there the key is read just before each write.
-        """
-        return EtcdStore(self.client, self.cache, self.reads, self._acknowledged, fence, holder)
+    async def occupy(self) -> None:
+        """Has nobody write here any more who held the fence before. Raises Fenced, Unavailable."""
+        if self._outpost is not None:
+            await self._outpost.guard()
 
     def cached(self, key: bytes) -> StoredObject | None:
         entry = self.cached_entry(key)
@@ -151,15 +155,16 @@ class EtcdStore:
         named: tuple[str, str],
         attempt: Callable[[Guard | None], Awaitable[SwapResult]],
     ) -> SwapResult:
-        if self._holder is not None:
-            fence.moved(await self._holder.get(fence.guard().key))
-            return await measured(operation, named, attempt(None))
+        outpost = self._outpost
         while True:
-            guard = fence.guard()
+            guard = fence.guard() if outpost is None else await outpost.guard()
             answer = await measured(operation, named, attempt(guard))
             if answer.succeeded or (answer.guard is not None and answer.guard.mod_revision == guard.revision):
                 return answer
-            fence.moved(answer.guard, guard.revision)
+            if outpost is None:
+                fence.moved(answer.guard, guard.revision)
+            else:
+                outpost.lost(guard)
 
     async def list(self, prefix: bytes) -> list[StoredObject]:
         resource = self.cache.of_key(prefix + b"x")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from gateway.controllers.queue import WorkQueue, work
 from gateway.controllers.table import CONTROLLERS, wanted
 from gateway.endpoints.table import Endpoints
 from gateway.http.user import ITSELF
+from storage.errors import StorageError
 from storage.fence import Fence
 
 if TYPE_CHECKING:  # what it takes to run them is imported once requests are answered
@@ -64,6 +66,9 @@ class Controllers:
             each.store: each.store.fenced(fence, None if each is holder else holder.client)
             for each in services.databases
         }
+        for store in fenced.values():
+            with suppress(StorageError):  # then before the first write there
+                await store.occupy()
         parts = ControllerParts(
             services.settings,
             lambda account: Actor(self._endpoints, controller_user(account), fenced),

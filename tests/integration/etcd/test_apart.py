@@ -104,6 +104,7 @@ def test_each_object_is_in_the_etcd_of_its_resource(etcds: Etcds, api: Api) -> N
     main = keys(etcds.main)
     assert f"/registry/configmaps/{api.namespace}/c" in main
     assert not [key for key in main if key.startswith(("/registry/leases/", "/registry/secrets/"))]
+    assert ["/registry/gateway/leader" in each for each in (main, one, two)] == [True, False, True]
 
 
 def test_lists_and_watches_go_by_the_revisions_of_each(api: Api) -> None:
@@ -318,6 +319,18 @@ def test_the_others_go_on_without_leases(etcds: Etcds, api: Api) -> None:
     api.create("d", [owner], resource="secrets")
     api.delete("o")
     until(lambda: not api.names("secrets")), "controllers run again"
+
+
+def test_the_next_leader_goes_on_in_every_etcd(servers: list[ApiServer], api: Api) -> None:
+    for leaves, stays in (servers, servers[::-1]):
+        leaves.stop()
+        left = Api(stays, api.namespace)
+        for owners, dependents in (("configmaps", "secrets"), ("secrets", "configmaps")):
+            owner = left.create("o", resource=owners)
+            left.create("d", [owner], resource=dependents)
+            left.delete("o", resource=owners)
+            until(lambda left=left, dependents=dependents: not left.names(dependents))
+        leaves.start()
 
 
 def test_a_start_waits_for_what_admission_looks_at(tmp_path: Path) -> None:

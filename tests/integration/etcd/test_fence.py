@@ -12,7 +12,7 @@ from storage.etcd import EtcdClient
 from storage.feed import Feed
 from storage.fence import Fence
 from storage.reads import Reads
-from storage.store import EtcdStore
+from storage.store import OUTPOST, EtcdStore
 from storage.watch_cache import WatchCache
 
 PATIENCE = 20.0  # seconds
@@ -98,7 +98,7 @@ async def test_a_conflict_of_the_object_itself_is_told_as_one(
     assert raised.value.current is not None and raised.value.current.value == b"2"
 
 
-async def test_a_fence_in_another_etcd_is_looked_at_before_each_write(
+async def test_writes_to_another_etcd_are_made_while_the_fence_is_held(
     etcd_client: EtcdClient, store: EtcdStore, own_client: EtcdClient, prefix: bytes, lock: bytes
 ) -> None:
     fence = Fence(lock, is_ours)
@@ -109,7 +109,31 @@ async def test_a_fence_in_another_etcd_is_looked_at_before_each_write(
     updated = await fenced.update(prefix + b"a/x", b"2", created)
     with pytest.raises(Conflict):
         await fenced.delete(prefix + b"a/x", created)
+    await etcd_client.delete(prefix + OUTPOST)  # of an etcd that was set back
+    await fenced.update(prefix + b"a/x", b"3", updated)
+
+
+async def test_who_held_the_fence_before_writes_nothing_to_another_etcd(
+    etcd_client: EtcdClient, store: EtcdStore, own_client: EtcdClient, prefix: bytes, lock: bytes
+) -> None:
+    """Not even one that paused since it looked at the fence, and has not been told of anything."""
+    before, now = Fence(lock, is_ours), Fence(lock, lambda value: value == b"theirs")
+    paused, goes_on = store.fenced(before, own_client), store.fenced(now, own_client)
+    before.revision = (await own_client.put(lock, b"mine")).revision
+    revision = await paused.create(prefix + b"a/x", b"1")
+    now.revision = (await own_client.put(lock, b"theirs")).revision
+    await goes_on.occupy()
+    for _ in range(2):
+        with pytest.raises(Fenced):
+            await paused.delete(prefix + b"a/x", revision)
+    await goes_on.update(prefix + b"a/x", b"2", revision)
+
+
+async def test_a_fence_that_was_lost_is_not_carried_to_another_etcd(
+    store: EtcdStore, own_client: EtcdClient, prefix: bytes, lock: bytes
+) -> None:
+    fence = Fence(lock, is_ours)
+    fence.revision = (await own_client.put(lock, b"mine")).revision
     await own_client.put(lock, b"theirs")
     with pytest.raises(Fenced):
-        await fenced.delete(prefix + b"a/x", updated)
-    assert await etcd_client.get(prefix + b"a/x") is not None
+        await store.fenced(fence, own_client).create(prefix + b"a/x", b"1")

@@ -53,7 +53,10 @@ class Counting:
 class Store:
     """Is written to by nobody."""
 
-    def fenced(self, *fence: object) -> None: ...
+    def fenced(self, *fence: object) -> Store:
+        return self
+
+    async def occupy(self) -> None: ...
 
 
 class Nothing:
