@@ -6,6 +6,7 @@ transaction and no comparison of revisions spans two of them.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,14 +38,19 @@ class Database:
 
 
 def database_of(
-    settings: EtcdSettings, root: bytes, transformer: Transformer | None = None, feeder: Path | None = None
+    settings: EtcdSettings,
+    root: bytes,
+    transformer: Transformer | None = None,
+    feeder: Path | None = None,
+    first: Collection[bytes] = (),
 ) -> Database:
     """An etcd whose keys start with `root`; on an event loop. Nothing is connected yet.
 
-    `feeder` is the socket of a process that reads it for several.
+    `feeder` is the socket of a process that reads it for several, `first` the prefixes of what is loaded before the
+    rest where there is very much.
     """
     client, cache = EtcdClient(settings, transformer), WatchCache(root)
-    feed = Feed(client, cache, None if feeder is None else Subscriber(feeder, cache))
+    feed = Feed(client, cache, None if feeder is None else Subscriber(feeder, cache), first=first)
     consistent = ConsistentReads(cache, lambda: feed.probe(PROBE_TIMEOUT), feed.request_progress)
     store = EtcdStore(client, cache, Reads(client, cache, consistent), feed.acknowledged)
     return Database(

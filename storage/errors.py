@@ -40,6 +40,10 @@ class Unavailable(StorageError):
     """No etcd endpoint answered in time, or etcd has no leader. A write was not made, unless it is `Unanswered`."""
 
 
+class NotLoaded(Unavailable):
+    """The cache does not have the objects of a resource yet: the process starts."""
+
+
 class DeadlineExceeded(Unavailable):
     """etcd did not answer a question before the call's deadline."""
 

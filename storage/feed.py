@@ -1,10 +1,11 @@
 """The one watch on the whole registry: a totally ordered stream of changes that keeps the watch cache up to date.
 
-It starts with a load by pages at one revision and follows from there. When the stream breaks (etcd restarted, leader
-changed) it goes on after the last revision it has applied, so that nothing is lost or repeated. Only when etcd has
-compacted what came after that does it load anew and emit the difference. When etcd's history is not the one that was
-seen (storage/lineage.py: a backup was restored, the newest writes were lost) the whole cache is dropped and loaded
-anew, and watchers have to start again.
+It starts with a load by pages at one revision and follows from there. Where there is very much to load, that is first
+what decides about requests, and the rest is filled in later (storage/filling.py). When the stream breaks (etcd
+restarted, leader changed) it goes on after the last revision it has applied, so that nothing is lost or repeated. Only
+when etcd has compacted what came after that does it load anew and emit the difference. When etcd's history is not the
+one that was seen (storage/lineage.py: a backup was restored, the newest writes were lost) the whole cache is dropped
+and loaded anew, and watchers have to start again.
 
 What this process writes is applied when etcd acknowledges it, in the order of revisions. The stream brings it again,
 one message a change, and falls behind under a load of writes. When a change of another writer is missing and the
@@ -16,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from storage.cache import ResourceCache
 from storage.errors import Compacted, StorageError, Unavailable
@@ -34,6 +35,7 @@ from storage.watch_cache import WatchCache
 log = logging.getLogger(__name__)
 
 RETRY = 0.1  # seconds between attempts while etcd is away
+MANY = 50_000  # objects from which on a load is made in parts: all of so many take one to three seconds
 PART = 64  # changes applied at once: values of other writers take their time
 FAR_BEHIND = 256  # revisions
 GAP = 0.05  # seconds that acknowledgements may take to come in order
@@ -45,12 +47,20 @@ class Feed:
     """Feeds a `WatchCache` from etcd until it is cancelled."""
 
     def __init__(
-        self, client: EtcdClient, cache: WatchCache, shared: Subscriber | None = None, seeds: bool = True
+        self,
+        client: EtcdClient,
+        cache: WatchCache,
+        shared: Subscriber | None = None,
+        seeds: bool = True,
+        first: Collection[bytes] = (),
     ) -> None:
-        """With `shared` what another process reads is taken where it is offered; `seeds`: whether there is a past."""
+        """With `shared` what another process reads is taken where it is offered; `seeds`: whether there is a past.
+
+        `first` are the prefixes of what is loaded before the rest where there is very much.
+        """
         self._client, self._cache, self.shared = client, cache, shared
         self._watch: Watch | SharedWatch | None = None
-        self._reload, self._began = False, not seeds
+        self._reload, self._began, self._first = False, not seeds, first
         self._resuming = True  # whether the next stream may be of an etcd with another past
         self.lineage = Lineage()
         self._stall = Stall(cache, self.probe, self.request_progress, lambda: self._known, client.members)
@@ -99,6 +109,17 @@ class Feed:
                     log.warning("the watch on etcd was interrupted: %s", error)
                 self.connected, self.error = False, error
                 await asyncio.sleep(RETRY)
+
+    async def fill(self) -> None:
+        """Loads what was set aside at the start, if anything was."""
+        from storage.filling import fill
+
+        def told(objects: int) -> None:
+            self.loaded = objects
+
+        while self._cache.unfilled or not self.ready.is_set():
+            await self.ready.wait()
+            await fill(self._client, self._cache, told)
 
     def load_anew(self) -> None:
         """Drops the cache and loads it anew: its content can't be relied on."""
@@ -161,16 +182,20 @@ class Feed:
             raise Offered
 
     async def _load(self) -> None:
-        head = await self._client.head(self._cache.root)
+        head = await self._client.head(self._cache.root, prefix_end(self._cache.root))
         loaded = None if self.shared is None else await self.shared.load(head)
+        in_parts = self._in_parts(head.count)
         if loaded is None:
-            loaded = await self._load_from_etcd()
+            loaded = await (self._load_first() if in_parts else self._load_from_etcd())
         revision = loaded.revision
         anew = not self.ready.is_set()  # that may have been asked for meanwhile
         self._cache.unowned.start_over()
         if anew:
             self.lineage.cluster, self.lineage.term = head.cluster, head.term
             self._cache.start_over()
+            if in_parts:
+                self._cache.set_aside(self._first)
+                self._cache.unowned.unread = True
             take_over(self._cache, loaded.values)
         else:
             apply_difference(self._cache, loaded)
@@ -179,7 +204,8 @@ class Feed:
         for resource in self._cache:
             resource.history.start = max(resource.history.start, revision)
         if anew and not self._began:
-            await seed(self._client, self._cache, revision)  # later there is nobody whose past would be in it
+            if not in_parts:
+                await seed(self._client, self._cache, revision)  # later there is nobody whose past would be in it
             self._began = True
         self._cache.advance(revision)
         for resource in self._cache:
@@ -187,6 +213,17 @@ class Feed:
                 resource.tell(None)
             resource.wake_all()
         self.ready.set()
+
+    def _in_parts(self, objects: int) -> bool:
+        """Whether only what is wanted first is loaded now: of so many objects at the start, or as that was not over."""
+        if not self._first or self.shared is not None or self.ready.is_set():
+            return False
+        return bool(self._cache.unfilled) or (not self._began and objects > MANY)
+
+    async def _load_first(self) -> Loaded:
+        from storage.filling import load_first
+
+        return await load_first(self._client, self._first)
 
     async def _load_from_etcd(self) -> Loaded:
         def told(objects: int) -> None:

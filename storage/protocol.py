@@ -34,7 +34,10 @@ class Store(Protocol):
     """
 
     def cached(self, key: bytes) -> StoredObject | None:
-        """A version that was the most recent one some time ago, at once. None tells nothing at all."""
+        """A version that was the most recent one some time ago, at once. None tells nothing at all.
+
+        Raises NotLoaded at a start, before the objects of the resource are there; so do those below.
+        """
         ...
 
     def cached_entry(self, key: bytes) -> Entry | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from storage.entry import Entry
-from storage.errors import BesideChanged, Conflict, KeyExists, StoredObject
+from storage.errors import BesideChanged, Conflict, KeyExists, NotLoaded, StoredObject
 from storage.etcd import DELETE, PUT, EtcdClient, Event, KeyValue
 from storage.etcd.kv import Beside, Guard
 from storage.etcd.results import SwapResult
@@ -57,17 +57,32 @@ class EtcdStore:
         if self._outpost is not None:
             await self._outpost.guard()
 
+    def reading(self, reads: Reads) -> EtcdStore:
+        """The same store, whose requests read in another way."""
+        return EtcdStore(self.client, self.cache, reads, self._acknowledged, self._fence, self._outpost)
+
     def cached(self, key: bytes) -> StoredObject | None:
         entry = self.cached_entry(key)
         return None if entry is None else entry.stored()
 
     def cached_entry(self, key: bytes) -> Entry | None:
         resource = self.cache.of_key(key)
-        return None if resource is None else resource.get(key)
+        if resource is None:
+            self._require_loaded(key)
+            return None
+        return resource.get(key)
 
     def cached_entries(self, prefix: bytes) -> list[Entry]:
         resource = self.cache.of_key(prefix + b"x")
-        return resource.slice(*resource.bounds(prefix)) if resource else []  # of many there are none at all
+        if not resource:  # of many there are none at all
+            self._require_loaded(prefix)
+            return []
+        return resource.slice(*resource.bounds(prefix))
+
+    def _require_loaded(self, key: bytes) -> None:
+        """Raises NotLoaded for a key of a resource whose objects are yet to be loaded."""
+        if self.cache.unfilled_of(key) is not None:
+            raise NotLoaded("the objects are yet to be loaded")
 
     async def get(self, key: bytes) -> StoredObject | None:
         found = await measured("get", self._named(key), self.client.range(key))
@@ -199,6 +214,8 @@ class EtcdStore:
     def _readable(self, kv: KeyValue) -> StoredObject:
         """What etcd holds as it can be worked with: canonical, or known to be corrupt."""
         resource = self.cache.of_key(kv.key)
+        if resource is None:
+            resource = self.cache.unfilled_of(kv.key)
         if resource is None:
             return StoredObject(kv.key, kv.value, kv.mod_revision)
         return resource.entry(kv.key, kv.value, kv.mod_revision).stored()

@@ -46,6 +46,7 @@ class Unowned:
         self._root, self._limit = root, limit
         self.size = 0  # bytes
         self.dropped: set[bytes] = set()  # segments whose values were too much
+        self.unread = False  # whether nothing is kept: there is so much that it is read when it finds an owner
         self._segments: dict[bytes, Values] = {}
         self._sizes: dict[bytes, int] = {}
         self._takings: list[Taking] = []
@@ -59,7 +60,7 @@ class Unowned:
             taking.changes[key] = value, revision
             return
         segment = self._segment(key)
-        if segment in self.dropped:
+        if self.unread or segment in self.dropped:
             return
         values = self._segments.setdefault(segment, {})
         before = values.get(key)
@@ -81,7 +82,7 @@ class Unowned:
 
     def values(self) -> Values | None:
         """All that is kept, by key; None when that is not all there is."""
-        if self.dropped or self._takings:
+        if self.unread or self.dropped or self._takings:
             return None
         return {key: each for values in self._segments.values() for key, each in values.items()}
 
@@ -98,7 +99,7 @@ class Unowned:
     def take(self, prefix: bytes) -> Taking:
         """Takes what lies under a prefix; changes there go to the `Taking` from now on, until it is `finish`ed."""
         segment = self._segment(prefix)
-        taking = Taking(prefix, None if segment in self.dropped else {})
+        taking = Taking(prefix, None if self.unread or segment in self.dropped else {})
         if taking.values is not None:
             for key in [key for key in self._segments.get(segment, ()) if key.startswith(prefix)]:
                 taking.values[key] = found = self._segments[segment].pop(key)

@@ -7,7 +7,7 @@ this process has seen everything, whatever the resource.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heappush
 
 from storage.cache import ResourceCache, ResourceSpec
@@ -24,6 +24,7 @@ class WatchCache:
         self.reached = 0
         self.starts = 0  # how often everything was forgotten
         self._by_segment: dict[bytes, ResourceCache] = {}
+        self.unfilled: dict[bytes, ResourceCache] = {}  # set aside until their objects are loaded (storage/filling.py)
         self.unowned = Unowned(root)
         self._loading: frozenset[ResourceCache] = frozenset()  # those that make entries of what is being loaded
         self.adopting = asyncio.Lock()  # one resource at a time
@@ -33,14 +34,29 @@ class WatchCache:
 
     def register(self, spec: ResourceSpec) -> ResourceCache:
         """Adds a resource before the feed starts (later: storage/adoption.py); the same prefix gives the same cache."""
-        found = self._by_segment.get(self._segment(spec.prefix))
+        segment = self._segment(spec.prefix)
+        found = self._by_segment.get(segment, self.unfilled.get(segment))
         return self.add(ResourceCache(spec)) if found is None else found
 
     def add(self, resource: ResourceCache) -> ResourceCache:
         """Adds a cache that has all objects of its resource as of the revision that is reached."""
         resource.history.start = self.reached
-        self._by_segment[self._segment(resource.spec.prefix)] = resource
+        segment = self._segment(resource.spec.prefix)
+        self.unfilled.pop(segment, None)
+        self._by_segment[segment] = resource
         return resource
+
+    def set_aside(self, kept: Iterable[bytes]) -> None:
+        """Has no objects for the time being but those under the prefixes `kept`: the others' caches are unfilled."""
+        wanted = {self._segment(prefix) for prefix in kept}
+        for segment in self._by_segment.keys() - wanted:
+            self.unfilled[segment] = self._by_segment.pop(segment)
+
+    def unfilled_of(self, key: bytes) -> ResourceCache | None:
+        """The cache that a key belongs to, where that is unfilled."""
+        if not self.unfilled:
+            return None
+        return next((each for each in self.unfilled.values() if key.startswith(each.spec.prefix)), None)
 
     def remove(self, resource: ResourceCache) -> None:
         """Ends a cache; who follows it is overrun."""
@@ -51,7 +67,8 @@ class WatchCache:
 
     def has(self, prefix: bytes) -> bool:
         """Whether a resource is registered."""
-        return self._segment(prefix) in self._by_segment
+        segment = self._segment(prefix)
+        return segment in self._by_segment or segment in self.unfilled
 
     def _segment(self, prefix: bytes) -> bytes:
         return prefix[len(self.root) : -1]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from apiserver_gateway.testing import ApiServer
 
@@ -13,15 +15,20 @@ import asyncio, os, sys
 from importlib import import_module
 from gateway.commands.cli import main
 
+for place, value in {constants!r}.items():
+    name, _, constant = place.rpartition(".")
+    getattr(import_module(name), constant)  # it has to be there
+    setattr(import_module(name), constant, value)
 held = import_module({module!r})
 pages, let_go = held.pages, asyncio.Event()
 fifo = os.open({fifo!r}, os.O_RDONLY | os.O_NONBLOCK)
 
-async def wait(*given):
-    asyncio.get_running_loop().add_reader(fifo, let_go.set)  # somebody has written
-    await let_go.wait()
-    asyncio.get_running_loop().remove_reader(fifo)
-    async for page in pages(*given):
+async def wait(client, prefix, *given):
+    if prefix.endswith({prefix!r}):
+        asyncio.get_running_loop().add_reader(fifo, let_go.set)  # somebody has written
+        await let_go.wait()
+        asyncio.get_running_loop().remove_reader(fifo)
+    async for page in pages(client, prefix, *given):
         yield page
 
 held.pages = wait
@@ -32,12 +39,12 @@ sys.exit(main(sys.argv[1:]))
 class Held(ApiServer):
     """A server that is started once as usual, and then with the pages held that a module loads."""
 
-    def begin(self, module: str) -> None:
-        """Starts it, and does not wait."""
+    def begin(self, module: str, prefix: bytes = b"", constants: Mapping[str, float] = MappingProxyType({})) -> None:
+        """Starts it, and does not wait. Only pages under a `prefix` are held; `constants` of modules are others."""
         self._fifo = self.directory / "fifo"
         self._fifo.unlink(missing_ok=True)
         os.mkfifo(self._fifo)
-        self._module = module
+        self._held = {"module": module, "prefix": prefix, "constants": dict(constants), "fifo": str(self._fifo)}
         with self._output() as output:
             self._spawn(output)
 
@@ -55,5 +62,4 @@ class Held(ApiServer):
         fifo: Path | None = getattr(self, "_fifo", None)
         if fifo is None:
             return words
-        program = _PROGRAM.format(module=self._module, fifo=str(fifo))
-        return [sys.executable, "-c", program, *words[words.index("serve") :]]
+        return [sys.executable, "-c", _PROGRAM.format(**self._held), *words[words.index("serve") :]]

@@ -63,6 +63,11 @@ async def bootstrap(endpoints: Endpoints) -> None:
     await objects.join()
 
 
+async def bootstrap_namespaces(endpoints: Endpoints) -> None:
+    """Creates those of the system that are missing; default roles are in them. Raises StorageError."""
+    await BootstrapObjects(endpoints).create_missing(namespaces())
+
+
 async def _tell_of_access(endpoints: Endpoints, objects: BootstrapObjects) -> None:
     """Raises StorageError, and OSError where the file of a CA cannot be read."""
     for each in access_objects(endpoints.services.settings, now_text()):

@@ -16,6 +16,10 @@ from storage.watch_cache import WatchCache
 _IN_FORCE = frozenset({"admissionregistration.k8s.io", "rbac.authorization.k8s.io"})
 """The groups whose objects decide about the next request: what was written is in force when that is answered."""
 
+_DECIDING = _IN_FORCE | {"apiextensions.k8s.io", "apiregistration.k8s.io", "flowcontrol.apiserver.k8s.io"}
+_DECIDING_TOO = frozenset({("", "namespaces"), ("", "services"), ("", "resourcequotas"), ("", "limitranges")})
+"""The groups and other resources by which requests are authorized, put in order, found and admitted."""
+
 
 class Caches:
     """Registers resources in the watch cache, all of a registry at once, and others while the feed runs."""
@@ -104,6 +108,16 @@ class Caches:
             trusts_marks=not model.written_as_served,
             awaited=resource.group in _IN_FORCE,
         )
+
+
+def deciding(registry: Registry, root: bytes) -> list[bytes]:
+    """The prefixes of what decides about requests: what a start with very many objects loads first."""
+    found = {
+        _prefix_of(each): None
+        for each in registry.resources.values()
+        if each.group in _DECIDING or (each.group, each.resource) in _DECIDING_TOO
+    }
+    return [root + prefix.encode() + b"/" for prefix in found if prefix]
 
 
 def _prefix_of(resource: Resource) -> str:

@@ -9,12 +9,14 @@ from gateway.http.status import (
     request_too_large,
     server_timeout,
     service_unavailable,
+    too_many_requests,
 )
 from gateway.jsontypes import TooDeep
 from storage.errors import (
     CorruptObject,
     DeadlineExceeded,
     NoSpace,
+    NotLoaded,
     PermissionDenied,
     StorageError,
     TooLarge,
@@ -32,6 +34,8 @@ def as_status(error: Exception) -> StatusError:
         case Unanswered():  # no Retry-After: clients would make a second time what may have been made
             text = "Timeout: request did not complete within the allotted timeout: etcd did not say whether it was done"
             return StatusError(504, "Timeout", text, {})
+        case NotLoaded():
+            return too_many_requests("storage is (re)initializing")
         case DeadlineExceeded():
             return server_timeout("etcd did not answer in time")
         case NoSpace():

@@ -68,7 +68,9 @@ class Objects:
         prefix = f"{self._root}{served.storage_prefix}/"
         store = self._apart.get(served.storage_prefix, self._store)
         cache = store.cache.of_key(f"{prefix}x".encode())
-        found = self._places[gvr] = _Place(served, prefix, served.namespaced, cache, store)
+        found = _Place(served, prefix, served.namespaced, cache, store)
+        if cache is not None:  # it may be there soon
+            self._places[gvr] = found
         return found
 
     async def get(

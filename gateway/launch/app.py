@@ -7,18 +7,23 @@ import logging
 import os
 import signal
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
-from gateway.controllers.bootstrap import bootstrap, bootstrap_roles, keep_bootstrapped
+from gateway.controllers.bootstrap import (
+    bootstrap,
+    bootstrap_namespaces,
+    bootstrap_roles,
+    keep_bootstrapped,
+)
 from gateway.controllers.outages import Outage
 from gateway.http.sending import Send
 from gateway.launch.background import LEAVE, Background, come_before
 from gateway.launch.errors import CannotServe
 from gateway.launch.patient import PATIENCE, said
-from gateway.launch.reaching import check_etcd, loaded
+from gateway.launch.reaching import check_etcd, filled, loaded
 from gateway.memory import keep_trimmed
 from gateway.observability.metrics import follow
 from gateway.observability.siblings import Siblings
@@ -98,17 +103,7 @@ class App:
             background.keep_up("shared-cache", gateway.feed.shared.run)
         needed = _begin_feeds(gateway, background)
         try:
-            for database in needed:
-                await loaded(gateway.settings, database, gateway.stopping)
-            async with said("the objects that every cluster has to be in etcd"):
-                for database in needed:
-                    await check_etcd(gateway.settings, database)
-                await bootstrap(gateway.endpoints)
-            _begin_upkeep(gateway, background)
-            _begin_when_served(gateway, background, served)
-            background.keep_up("definitions", gateway.definitions.run)
-            async with said("CustomResourceDefinitions to be served"):
-                await gateway.definitions.ready.wait()
+            await _start(gateway, background, needed)
             background.run("aggregation", _aggregate(gateway, served, self._siblings))
             background.keep_up("siblings", self._siblings.run)
             follow(gateway)
@@ -149,6 +144,39 @@ async def _aggregate(gateway: Gateway, started: asyncio.Event, siblings: Sibling
     from gateway.aggregation.duty import Duty
 
     await gateway.aggregation.run(Duty(siblings.directory))
+
+
+async def _start(gateway: Gateway, background: Background, needed: Sequence[Database]) -> None:
+    """Waits until all `needed` is loaded and served, and puts the objects in place that every cluster has."""
+    for database in needed:
+        await loaded(gateway.settings, database, gateway.stopping)
+    async with said("etcd to say what it is"):
+        for database in needed:
+            await check_etcd(gateway.settings, database)
+    if gateway.services.database.cache.unfilled:
+        await _fill(gateway, background)
+    async with said("the objects that every cluster has to be in etcd"):
+        await bootstrap(gateway.endpoints)
+    _begin_upkeep(gateway, background)
+    _begin_when_served(gateway, background, gateway.served)
+    if not gateway.readable.is_set():
+        _begin_to_decide(gateway, background, gateway.served)
+    async with said("CustomResourceDefinitions to be served"):
+        await gateway.definitions.ready.wait()
+
+
+async def _fill(gateway: Gateway, background: Background) -> None:
+    """Has what is loaded be read, and loads the rest."""
+    await bootstrap_namespaces(gateway.endpoints)
+    gateway.readable.set()
+    _begin_to_decide(gateway, background, gateway.readable)
+    await filled(gateway.services.database, gateway.stopping)
+
+
+def _begin_to_decide(gateway: Gateway, background: Background, started: asyncio.Event) -> None:
+    """Begins what the answers to requests depend on: the kinds of definitions, and roles."""
+    background.keep_up("definitions", gateway.definitions.run)
+    background.keep_up("bootstrap-roles", partial(_make_roles, gateway, started))
 
 
 def _begin_upkeep(gateway: Gateway, background: Background) -> None:
@@ -221,7 +249,6 @@ async def _reached(gateway: Gateway, database: Database) -> None:
 
 def _begin_when_served(gateway: Gateway, background: Background, started: asyncio.Event) -> None:
     """Begins what waits for requests to be answered."""
-    background.keep_up("bootstrap-roles", partial(_make_roles, gateway, started))
     background.keep_up("controllers", partial(_control, gateway, started), takes_back=True)
     background.keep_up("identity", partial(_identify, gateway, started), takes_back=True)
     background.keep_up("flow-schemas", partial(_judge_flow_schemas, gateway, started))

@@ -48,6 +48,22 @@ async def loaded(settings: Settings, database: Database, stopping: asyncio.Event
         stopped.cancel()
 
 
+async def filled(database: Database, stopping: asyncio.Event) -> None:
+    """Loads what was set aside; says in the log how far that is. Raises ToldToStop."""
+    filling, stopped = asyncio.ensure_future(database.feed.fill()), asyncio.ensure_future(stopping.wait())
+    began = time.monotonic()
+    try:
+        while not (await asyncio.wait((filling, stopped), timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED))[0]:
+            where = {"endpoints": ",".join(database.servers), "seconds": round(time.monotonic() - began)}
+            logger.info("loading from etcd: %s objects so far", f"{database.feed.loaded:,}", extra=where)
+        if not filling.done():
+            raise ToldToStop("told to stop while waiting for etcd")
+        filling.result()
+    finally:
+        filling.cancel()
+        stopped.cancel()
+
+
 async def check_etcd(settings: Settings, database: Database) -> None:
     """Raises RestoreUnfinished where half of a backup is, CannotServe where etcd is too old.
 

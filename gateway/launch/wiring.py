@@ -45,7 +45,7 @@ from gateway.controllers.definitions import Definitions
 from gateway.controllers.running import Controllers
 from gateway.credentials.front_proxy import front_proxy_identity
 from gateway.discovery.serving import Discovery
-from gateway.endpoints.caches import Caches
+from gateway.endpoints.caches import Caches, deciding
 from gateway.endpoints.services import Services
 from gateway.endpoints.table import Endpoints
 from gateway.flowcontrol.limiting import FlowControl, Limiter
@@ -133,6 +133,7 @@ def gateway_of(settings: Settings, feeder: Path | None = None) -> Gateway:
         Interposed(),
         asyncio.Event(),
         asyncio.Event(),
+        asyncio.Event(),
     )
 
 
@@ -169,7 +170,7 @@ class _State:
 def _state(settings: Settings, registry: Registry, feeder: Path | None) -> _State:
     encryption = encryption_of(settings, registry)
     root = f"{settings.etcd_prefix}/".encode()
-    database = database_of(settings.etcd(), root, encryption, feeder)
+    database = database_of(settings.etcd(), root, encryption, feeder, deciding(registry, root))
     apart: dict[str, Database] = {}
     if settings.etcd_servers_overrides:
         from gateway.launch.placing import databases_apart

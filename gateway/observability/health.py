@@ -120,7 +120,8 @@ class _Checks:
         self._gateway = gateway
 
     async def synced(self) -> None:
-        if not all(each.feed.ready.is_set() for each in self._gateway.services.databases):
+        databases = self._gateway.services.databases
+        if not all(each.feed.ready.is_set() and not each.cache.unfilled for each in databases):
             raise Unhealthy("the watch cache is not loaded yet")
 
     async def not_stopping(self) -> None:

@@ -24,8 +24,9 @@ from storage.store import EtcdStore
 class Gateway:
     """One server process: what it serves (`endpoints`, `registry`) with which parts (`services`).
 
-    `served` is set once the start is over and all requests are answered, `furnished` once all is there that every
-    cluster has; `interposed` has the stages that tests and a start put in.
+    `served` is set once the start is over and all requests are answered, `readable` before that where what decides
+    about requests is loaded before the rest, `furnished` once all is there that every cluster has; `interposed` has the
+    stages that tests and a start put in.
     """
 
     registry: Registry
@@ -36,6 +37,7 @@ class Gateway:
     aggregation: Aggregation
     controllers: Controllers
     interposed: Interposed
+    readable: asyncio.Event
     served: asyncio.Event
     furnished: asyncio.Event
 

@@ -30,12 +30,27 @@ def while_starting(gateway: Gateway, operations: Operations) -> list[tuple[str, 
 
         return starting.hold(gateway, context)
 
+    def hold_nodes(context: RequestContext) -> Outcome:
+        from gateway.requests import starting
+
+        return starting.hold_nodes(gateway, context)
+
     def probe(context: RequestContext) -> Outcome:
         from gateway.requests import starting
 
         return starting.probe(operations, context)
 
-    return [("request-info", Stage(STARTING, hold)), ("priority-and-fairness", Stage("probes", probe))]
+    def read_elsewhere(context: RequestContext) -> Outcome:
+        from gateway.requests import starting
+
+        return starting.read_elsewhere(context)
+
+    return [
+        ("request-info", Stage(STARTING, hold)),
+        ("impersonation", Stage("starting-nodes", hold_nodes)),
+        ("priority-and-fairness", Stage("probes", probe)),
+        ("routing", Stage("unfilled", read_elsewhere)),
+    ]
 
 
 def stages_of(gateway: Gateway, routes: Routes, operations: Operations) -> list[Stage]:

@@ -1,40 +1,75 @@
 """Requests that come while the process starts: it listens from the beginning, and loads all objects meanwhile.
 
-kube-apiserver does so too: health checks say what is not ready yet, and what has no watch cache yet is answered 429
-with Retry-After ("storage is (re)initializing"), which client-go's clients repeat by themselves.
+kube-apiserver does so too. Its health checks say what is not ready yet. What has no watch cache yet is answered 429
+with Retry-After, which client-go's clients repeat by themselves; objects, and pages without selectors, are read from
+etcd.
+Paths that nobody knows may be those of definitions that are yet to be served: 503.
 """
 
 from __future__ import annotations
 
 import asyncio
+from copy import copy
+from dataclasses import replace
+from functools import partial
 
-from gateway.http.exchange import Response
+from gateway.endpoints.endpoint import Endpoint
+from gateway.http.exchange import Request, Response
+from gateway.http.request_info import RequestInfo
 from gateway.http.sending import with_standard_headers
-from gateway.http.status import StatusError, too_many_requests
+from gateway.http.status import StatusError, service_unavailable
 from gateway.requests.context import ANSWERED, Outcome, RequestContext
 from gateway.requests.elsewhere import Operations
 from gateway.requests.parts import Gateway
-from storage.errors import Unavailable
+from gateway.verbs import Verb
+from storage.errors import NotLoaded, Unavailable
 
 PATIENCE = 3.0  # seconds until a request is refused; most starts are over by then
 PROBES = frozenset({"/healthz", "/livez", "/readyz"})
 """What every user may ask, as by the default of kube-apiserver's --authorization-always-allow-paths."""
 
+_PASSING = ("/version", *(f"{probe}/" for probe in PROBES))
+_DESCRIBING = ("/api", "/openapi")
+_READING = frozenset({"get", "list", "watch"})
+_OF_OBJECTS = frozenset({"", "status"})  # subresources that are read as the object is
+_NODES = "system:nodes"
+_UNKNOWN = "the request has been made before all known HTTP paths have been installed, please try again"
+
+
+# stages, in their order
+
 
 def hold(gateway: Gateway, context: RequestContext) -> Outcome:
-    """Lets those requests go on that need nothing of what is loaded, and has others wait.
+    """Lets those requests go on that need nothing of what is to be loaded yet, and has others wait.
 
-    What waits raises StatusError 429 in the end, Unavailable where etcd does not answer.
+    What waits raises StatusError 429 or 503 in the end, Unavailable where etcd does not answer.
     """
-    path = context.request.path
-    if path in PROBES or path == "/version" or path.startswith(tuple(f"{probe}/" for probe in PROBES)):
+    request = context.request
+    if request.path in PROBES or request.path.startswith(_PASSING) or _may_go_on(gateway, request):
         return None
-    return _until_served(gateway)
+    return _until_it_may(gateway, request)
+
+
+def hold_nodes(gateway: Gateway, context: RequestContext) -> Outcome:
+    """Has nodes wait for everything: what they may read depends on all pods and volumes. Raises StatusError 429."""
+    request = context.request
+    if _NODES not in request.user.groups or request.path in PROBES:
+        return None
+    return _before(gateway.served, request, gateway)
 
 
 def probe(operations: Operations, context: RequestContext) -> Outcome:
-    """Answers health checks without asking who may: roles are not known yet."""
+    """Answers health checks without asking who may: roles may not be known yet."""
     return _answered(operations, context) if context.request.path in PROBES else None
+
+
+def read_elsewhere(context: RequestContext) -> Outcome:
+    """Has a verb not read a cache that is not filled yet."""
+    route = context.route
+    assert route is not None  # it was found
+    if _is_unfilled(route.endpoint):
+        context.route = replace(route, verb=partial(_without_cache, route.verb))
+    return None
 
 
 async def _answered(operations: Operations, context: RequestContext) -> Response:
@@ -42,16 +77,95 @@ async def _answered(operations: Operations, context: RequestContext) -> Response
     return ANSWERED
 
 
-async def _until_served(gateway: Gateway) -> None:
+def _may_go_on(gateway: Gateway, request: Request) -> bool:
+    """Whether all is there that a request is answered by, or what is missing is known to be."""
+    if not gateway.readable.is_set():
+        return False
+    info = request.info
+    if info.is_resource:
+        return info.verb in _READING and info.subresource in _OF_OBJECTS and _is_known(gateway, info)
+    whole = gateway.definitions.ready.is_set() and not gateway.aggregation.delegation.services.remote
+    return whole and request.path.startswith(_DESCRIBING)
+
+
+def _is_known(gateway: Gateway, info: RequestInfo) -> bool:
+    return (info.group, info.version, info.resource, "") in gateway.registry.resources
+
+
+async def _until_it_may(gateway: Gateway, request: Request) -> None:
+    events = gateway.readable, gateway.definitions.ready, gateway.served
     try:
         async with asyncio.timeout(PATIENCE):
-            await gateway.served.wait()
+            while not gateway.served.is_set() and not _may_go_on(gateway, request):
+                await _any([event for event in events if not event.is_set()])
     except TimeoutError:
-        if gateway.feed.error is not None:
-            raise Unavailable(str(gateway.feed.error)) from None
-        raise initializing() from None
+        raise _refusal(gateway, request) from None
 
 
-def initializing() -> StatusError:
-    """The answer that kube-apiserver gives for what it has not loaded yet."""
-    return too_many_requests("storage is (re)initializing")
+async def _before(event: asyncio.Event, request: Request, gateway: Gateway) -> None:
+    try:
+        async with asyncio.timeout(PATIENCE):
+            await event.wait()
+    except TimeoutError:
+        raise _refusal(gateway, request) from None
+
+
+async def _any(events: list[asyncio.Event]) -> None:
+    waiting = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in waiting:
+            each.cancel()
+
+
+def _refusal(gateway: Gateway, request: Request) -> Unavailable | StatusError:
+    if gateway.feed.error is not None:
+        return Unavailable(str(gateway.feed.error))
+    if request.info.is_resource and _is_known(gateway, request.info):
+        return NotLoaded("the start goes on")
+    return service_unavailable(_UNKNOWN, 5)
+
+
+# reading without a cache
+
+
+async def _without_cache(verb: Verb, endpoint: Endpoint, request: Request) -> Response:
+    """Reads from etcd what can be read there at once; else waits until the cache is filled. Raises NotLoaded."""
+    if not _is_unfilled(endpoint):  # any more
+        return await verb(endpoint, request)
+    if request.info.verb == "get" or (request.info.verb == "list" and _is_page(request)):
+        from storage.filling import Direct
+
+        if request.parameter("resourceVersion") == "0":  # any state will do
+            request.adopt_query({name: each for name, each in request.query.items() if name != "resourceVersion"})
+        direct = copy(endpoint)
+        direct.store = endpoint.store.reading(Direct(endpoint.store.reads))
+        return await verb(direct, request)
+    await _filled(endpoint)
+    return await verb(endpoint, request)
+
+
+def _is_unfilled(endpoint: Endpoint) -> bool:
+    unfilled = endpoint.store.cache.unfilled
+    return bool(unfilled and endpoint.resource.storage_prefix) and endpoint.cache in unfilled.values()
+
+
+def _is_page(request: Request) -> bool:
+    """Whether a list is of a page, of which nothing has to be left out."""
+    limit = request.parameter("limit")
+    selects = request.parameter("labelSelector") or request.parameter("fieldSelector")
+    return limit.isdecimal() and int(limit) > 0 and not selects
+
+
+async def _filled(endpoint: Endpoint) -> None:
+    waiter = endpoint.cache.changes()
+    try:
+        async with asyncio.timeout(PATIENCE):
+            await waiter
+    except TimeoutError:
+        raise NotLoaded("the objects are yet to be loaded") from None
+    finally:
+        endpoint.cache.forget(waiter)
+    if _is_unfilled(endpoint):
+        raise NotLoaded("everything is loaded anew")

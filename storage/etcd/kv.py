@@ -119,10 +119,11 @@ class KV:
         answer = await self._call(_RANGE, self._probe(key), timeout=timeout, repeatable=True)
         return answer.header.revision
 
-    async def head(self, key: bytes = b"\0", *, timeout: float | None = None) -> Head:
-        """As `revision`, with the cluster whose it is."""
-        header = (await self._call(_RANGE, self._probe(key), timeout=timeout, repeatable=True)).header
-        return Head(header.cluster_id, header.raft_term, header.revision)
+    async def head(self, key: bytes = b"\0", range_end: bytes = b"", *, timeout: float | None = None) -> Head:
+        """As `revision`, with the cluster whose it is, and how many keys there are from `key` to `range_end`."""
+        probe = rpc_pb2.RangeRequest(key=key, range_end=range_end, count_only=True) if range_end else self._probe(key)
+        answer = await self._call(_RANGE, probe, timeout=timeout, repeatable=True)
+        return Head(answer.header.cluster_id, answer.header.raft_term, answer.header.revision, answer.count)
 
     def _probe(self, key: bytes) -> rpc_pb2.RangeRequest:
         probe = self._probes.get(key)

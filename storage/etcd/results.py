@@ -91,11 +91,12 @@ class SwapResult:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Where a cluster is: its id, its raft term, the revision of its store."""
+    """Where a cluster is: its id, its raft term, the revision of its store; how many of some keys there are."""
 
     cluster: int
     term: int
     revision: int
+    count: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,21 @@ def serve(
     python: str = sys.executable,
 ) -> Server:
     """Starts a gateway of a tree by a program of `python`, with more in its environment; waits until it is ready."""
+    server = begun(tree, directory, stack, program, environment, etcd, python)
+    wait_until_ready(server, directory)
+    return server
+
+
+def begun(
+    tree: Path,
+    directory: Path,
+    stack: ExitStack,
+    program: Sequence[str] = ("-m", "gateway"),
+    environment: Mapping[str, str] = MappingProxyType({}),
+    etcd: str = "--embedded-etcd",
+    python: str = sys.executable,
+) -> Server:
+    """As `serve`, without waiting."""
     directory.mkdir()
     tokens = directory / "tokens.csv"
     tokens.write_text(f"{TOKEN},admin,1,system:masters\n", encoding="ascii")
@@ -77,14 +92,19 @@ def serve(
     )  # fmt: skip
     stack.callback(process.wait)
     stack.callback(process.terminate)
-    server = Server(f"https://127.0.0.1:{port}", process.pid)
+    return Server(f"https://127.0.0.1:{port}", process.pid)
+
+
+def wait_until_ready(server: Server, directory: Path) -> None:
+    """Waits until a server that has begun is ready; `directory` has its log."""
     for _ in range(2000):
         try:
             if asyncio.run(load.send(server.url, TOKEN, [("GET", "/readyz", b"")], 1)) == [200]:
-                return server
+                return
         except OSError:
-            time.sleep(0.1)
-    raise SystemExit(f"{tree} did not serve: {(directory / 'log').read_text()[-2000:]}")
+            pass
+        time.sleep(0.1)
+    raise SystemExit(f"{server.url} did not serve: {(directory / 'log').read_text()[-2000:]}")
 
 
 Sent = tuple[str, str, bytes]

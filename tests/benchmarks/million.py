@@ -1,6 +1,6 @@
 """A server in front of very many small objects: its start, its memory, and what makes requests wait.
 
-    python -m tests.benchmarks.million [--maps 1000000] [--leases 300000] [--seconds 20] [--tree DIR] [--keep]
+    python -m tests.benchmarks.million [--maps 1000000] [--leases 300000] [--seconds 20] [--tree DIR] [--only-start]
 
 The objects are written into an etcd as a gateway would have stored them; then a gateway is started on it. A client asks
 for one object every few milliseconds all the time: what it waits for is what the collector, a comparison of the cache
@@ -19,7 +19,7 @@ import ssl
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -36,8 +36,9 @@ from storage.entry import MARK
 from storage.etcd import EtcdClient, EtcdSettings
 from storage.etcd.generated import rpc_pb2
 from storage.etcd.generated.stubs import KVStub
-from tests.benchmarks.compare import Server, serve
+from tests.benchmarks.compare import Server, begun, serve, wait_until_ready
 from tests.benchmarks.crowd import percentile
+from tests.benchmarks.early import Seen, ask, watched
 from tests.benchmarks.kept import Row, keep
 from tests.benchmarks.objects import TOKEN
 
@@ -172,9 +173,33 @@ EMPTY = 50_000_000  # bytes of a process without objects (hack/costs.json)
 SETTLED = 20.0  # seconds
 
 
-def begin(server: Server, began: float, objects: int, stored: int) -> list[Row]:
-    """What the start of a server took."""
-    ready, cpu, used = time.monotonic() - began, server.cpu(), memory(server)
+ASKED = {
+    "health": "/livez",
+    "namespaces": "/api/v1/namespaces",
+    "definitions": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    "discovery": "/apis",
+    "a cluster role": "/apis/rbac.authorization.k8s.io/v1/clusterroles/view",
+    "pods, of which there are none": "/api/v1/pods?resourceVersion=0",
+    "a ConfigMap": f"/api/v1/namespaces/{NAMESPACE}/configmaps/m-0000007",
+    "a page of Leases": f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases?limit=5",
+    "what is not there": f"/api/v1/namespaces/{NAMESPACE}/configmaps/none",
+}
+
+
+def early(server: Server, seen: Mapping[str, Seen]) -> list[Row]:
+    """When requests were answered during the start. Raises SystemExit where one was not answered as it is now."""
+    rows = [Row(GROUP, "first answer of a start", min(each.answered for each in seen.values()), "s")]
+    for name, each in seen.items():
+        wrong = each.wrong(ask(server.url, each.path)) if name != "health" else []
+        if wrong:
+            raise SystemExit(f"{each.path} was answered wrongly during the start: {wrong[0]}")
+        rows.append(Row(GROUP, f"{name}, first served", each.served, "s"))
+    return rows
+
+
+def begin(server: Server, ready: float, objects: int, stored: int) -> list[Row]:
+    """What the start of a server took that was ready after so many seconds."""
+    cpu, used = server.cpu(), memory(server)
     time.sleep(SETTLED)  # its heap is trimmed meanwhile
     own = memory(server).own
     return [
@@ -213,6 +238,7 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=300, help="bytes of a ConfigMap")
     parser.add_argument("--seconds", type=float, default=20.0, help="of renewals")
     parser.add_argument("--tree", type=Path, default=Path.cwd(), help="the work tree to serve from")
+    parser.add_argument("--only-start", action="store_true", help="measure nothing but the start")
     parser.add_argument("--keep", action="store_true", help="write the rows for docs/performance.md")
     options = parser.parse_args()
     os.environ |= {"ETCD_QUOTA_BACKEND_BYTES": str(8 << 30), "ETCD_MAX_TXN_OPS": str(OPERATIONS)}
@@ -220,16 +246,23 @@ def main() -> None:
     with ExitStack() as stack:
         directory = Path(stack.enter_context(TemporaryDirectory()))
         etcd = stack.enter_context(EmbeddedEtcd(directory / "etcd", loopback=True)).endpoint
+        with ExitStack() as before:  # what every cluster has
+            serve(options.tree, directory / "before", before, etcd=f"--etcd-servers={etcd}")
+            time.sleep(5)  # roles are aggregated once it is ready
         began = time.monotonic()
         fill(etcd, options.maps, options.leases, options.size)
         print(f"written in {time.monotonic() - began:.0f} s", flush=True)
         stored = options.maps * options.size + options.leases * len(lease(0, 0)[1])
         objects = options.maps + options.leases
         began = time.monotonic()
-        server = serve(options.tree, directory / "server", stack, etcd=f"--etcd-servers={etcd}")
-        rows += begin(server, began, objects, stored)
+        server = begun(options.tree, directory / "server", stack, etcd=f"--etcd-servers={etcd}")
+        with watched(server, ASKED, began) as seen:
+            wait_until_ready(server, directory / "server")
+            ready = time.monotonic() - began
+        rows += [*begin(server, ready, objects, stored), *early(server, seen)]
         show(rows)
-        look(server, etcd, options, rows, stack)
+        if not options.only_start:
+            look(server, etcd, options, rows, stack)
     if options.keep:
         conditions = f"`python -m tests.benchmarks.million`, {options.maps:,} ConfigMaps of {options.size} bytes and"
         keep(rows, f"{conditions} {options.leases:,} Leases; load {os.getloadavg()[0]:.1f}")

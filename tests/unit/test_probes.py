@@ -42,7 +42,7 @@ def probes(etcd: str = "", *, kms: int | None = None, reloads: bool = False, etc
     ready.set()
     database = SimpleNamespace(
         client=SimpleNamespace(revision=revision, status=status),
-        cache=SimpleNamespace(root=b"/registry/"),
+        cache=SimpleNamespace(root=b"/registry/", unfilled={}),
         feed=SimpleNamespace(ready=ready),
     )
     gateway = SimpleNamespace(
