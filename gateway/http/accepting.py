@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import ipaddress
 import logging
@@ -12,14 +13,14 @@ import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gateway.http.first_bytes import Turns, begins_tls
+from gateway.http.first_bytes import Turns, begins_tls, has_gone
 from gateway.http.limits import Limits
 from gateway.http.protocol import Protocol
 from storage.instruments import counter
 
 logger = logging.getLogger(__name__)
 
-BACKLOG = 2048  # connections that the kernel keeps until they are accepted
+BACKLOG = 4096  # connections that the kernel keeps until they are accepted: its own limit, as Go has it
 AT_ONCE = 64  # connections accepted in one turn of the loop
 HANDSHAKES_AT_ONCE = 8  # begun in one turn of the loop; the key exchange of each holds it for some 0.3 ms
 RESERVE = 128  # descriptors kept for etcd, files and what is under way
@@ -85,10 +86,16 @@ class Acceptor:
         self._loop.add_reader(self._listener.fileno(), self._accept)
 
     def close(self) -> None:
-        """Accepts no more; what has not finished its handshake is dropped."""
+        """Accepts no more; what has not finished its handshake is dropped, and the kernel refuses what comes now.
+
+        Else that would wait until the process has ended: clients that are refused go on where they were, as client-go's
+        watches do, and those of several servers find another one.
+        """
         if not self._closed:
             self._closed = True
             self._loop.remove_reader(self._listener.fileno())
+            with contextlib.suppress(OSError):  # where a listening socket can't be shut down
+                self._listener.shutdown(socket.SHUT_RD)
             for handshake in self._handshakes:
                 handshake.cancel()
 
@@ -129,10 +136,11 @@ class Acceptor:
         try:
             _keep_alive(connection)
             async with asyncio.timeout_at(deadline):
-                if await begins_tls(self._loop, connection):
-                    await self._turns.take()
-                else:
+                if not await begins_tls(self._loop, connection):
                     raise ConnectionError("no TLS handshake")
+                await self._turns.take()
+                if has_gone(connection):  # it would cost as much as one that goes on, and hold that up
+                    raise ConnectionError("closed before its turn")
             await self._loop.connect_accepted_socket(
                 lambda: protocol,
                 connection,

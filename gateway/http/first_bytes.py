@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import sys
 from collections import deque
 
 NO_TLS = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
@@ -15,6 +16,8 @@ NO_TLS = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTT
 _HANDSHAKE = 0x16  # a TLS record's type (RFC 8446, 5.1)
 _HTTP = (b"GET /", b"HEAD ", b"POST ", b"PUT /", b"OPTIO")  # what Go's net/http takes for HTTP
 _PIECE = 1 << 16
+_TCP_INFO = getattr(socket, "TCP_INFO", None) if sys.platform == "linux" else None  # tcp(7); begins with the state
+_ESTABLISHED = b"\x01"
 
 
 class Turns:
@@ -71,6 +74,13 @@ async def begins_tls(loop: asyncio.AbstractEventLoop, connection: socket.socket)
             connection.send(NO_TLS)
             connection.shutdown(socket.SHUT_WR)
     return False
+
+
+def has_gone(connection: socket.socket) -> bool:
+    """Whether the other end has closed a connection, even where there is something unread. False where nobody tells."""
+    if _TCP_INFO is None:
+        return False
+    return connection.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 1) != _ESTABLISHED
 
 
 async def _readable(loop: asyncio.AbstractEventLoop, connection: socket.socket) -> None:

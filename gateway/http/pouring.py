@@ -5,8 +5,9 @@ When hundreds of watches are told of one change, waking the task of each of them
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import AsyncIterator
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 
 class Sink(Protocol):
@@ -17,12 +18,9 @@ class Sink(Protocol):
         ...
 
 
-@runtime_checkable
-class Pourable(Protocol):
+class Pourable(AsyncIterator[bytes]):
     """A body that goes on by a sink while nobody asks it for its next chunk."""
 
-    def __aiter__(self) -> AsyncIterator[bytes]: ...
-
+    @abstractmethod
     def pour_into(self, sink: Sink) -> None:
         """Takes a sink."""
-        ...

@@ -18,7 +18,7 @@ from gateway.encodings.encoder import Encoder
 from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.versions import NotConverted
 from gateway.http.failures import as_status
-from gateway.http.pouring import Sink
+from gateway.http.pouring import Pourable, Sink
 from gateway.http.status import StatusError, expired, service_unavailable
 from gateway.http.time_slices import next_turn
 from gateway.jsontypes import dumps
@@ -350,7 +350,7 @@ class WatchStream:
             stop.cancel()
 
 
-class WatchBody:
+class WatchBody(Pourable):
     """The body of the answer: a stream's chunks, which writes changes by itself where it is given a sink."""
 
     def __init__(self, stream: WatchStream, revision: int) -> None:

@@ -31,6 +31,7 @@ class Connection:
     mask: int = 0
     outgoing: bytes = b""
     ready: bool = False  # whether the handshake is done
+    hello: float = 0.0  # when that began
     buffer: bytes = b""
     began: float = 0.0
     number: int = 0
@@ -101,6 +102,7 @@ class Loop:
         want = select.EPOLLIN
         try:
             if not connection.ready:
+                connection.hello = connection.hello or time.monotonic()
                 connection.stream.do_handshake()
                 connection.ready = True
             if connection.outgoing:

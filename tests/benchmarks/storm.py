@@ -36,6 +36,7 @@ FIRST_PAUSE, LAST_PAUSE = (
 )  # seconds of client-go's reflectors, which double it each time and add up to as much
 HANDSHAKE = 10.0  # seconds after which Go gives up
 PATIENCE = 240.0  # seconds until all must be served
+AT_ONCE = 32  # connections that are begun between two looks at what has come
 HOW = ("SIGTERM", "SIGKILL")
 
 
@@ -46,7 +47,6 @@ class Watcher:
     path: str
     pause: float = FIRST_PAUSE
     connection: Connection | None = None
-    began: float = 0.0  # when it connected
     served: float = 0.0  # when it was answered 200
 
 
@@ -66,8 +66,10 @@ class Storm:
         self._due = sorted((began + random.random() * within, number) for number in range(self._left))
         while self._left:
             now = time.monotonic()
-            while self._due and self._due[0][0] <= now:
-                self._connect(heapq.heappop(self._due)[1], now)
+            for _ in range(AT_ONCE):
+                if not self._due or self._due[0][0] > now:
+                    break
+                self._connect(heapq.heappop(self._due)[1])
             self._loop.turn(0.01)
             if now > looked + 0.25:
                 looked = now
@@ -76,16 +78,16 @@ class Storm:
                 raise TimeoutError(f"{self._left} of {len(self._watchers)} not served: {dict(self.outcomes)}")
         return [each.served - began for each in self._watchers]
 
-    def _connect(self, number: int, now: float) -> None:
+    def _connect(self, number: int) -> None:
         watcher = self._watchers[number]
-        watcher.connection, watcher.began = self._loop.connect(self._answered), now
+        watcher.connection = self._loop.connect(self._answered)
         watcher.connection.number = number
         watcher.connection.request("GET", watcher.path)
 
     def _give_up(self, before: float) -> None:
-        """Ends connections that began before then and whose handshake is not done."""
+        """Ends connections whose handshake began before then and is not done."""
         for number, each in enumerate(self._watchers):
-            if each.connection is not None and not each.connection.ready and each.began < before:
+            if each.connection is not None and not each.connection.ready and 0 < each.connection.hello < before:
                 self._loop.drop(each.connection)
                 self._again(number, "handshake timed out")
 

@@ -15,7 +15,7 @@ import pytest
 
 from gateway.http import accepting
 from gateway.http.accepting import Acceptor, Quota
-from gateway.http.first_bytes import Turns
+from gateway.http.first_bytes import Turns, has_gone
 from gateway.http.limits import Limits
 
 
@@ -72,3 +72,33 @@ async def test_handshakes_begin_a_few_a_turn_and_more_where_turns_are_long() -> 
             now[0] += 0.06  # a long turn
     counts = [begun.count(each) for each in sorted(set(begun))]
     assert set(counts[:2]) == {2} and max(counts) == 10, counts
+
+
+async def test_a_client_that_has_gone_costs_no_handshake() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        client = socket.create_connection(listening.getsockname())
+        accepted, _ = listening.accept()
+        with accepted:
+            client.sendall(b"\x16hello")
+            assert not has_gone(accepted)
+            client.close()
+            async with asyncio.timeout(30):
+                while not has_gone(accepted):
+                    await asyncio.sleep(0)
+            assert accepted.recv(1, socket.MSG_PEEK) == b"\x16"  # what it has sent is there all the same
+
+
+async def test_a_server_that_stops_refuses_connections(listener: Short) -> None:
+    listener.failures = 0
+    acceptor = Acceptor(
+        listener,
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER),
+        Quota(9, 9),
+        Limits(),
+        lambda *_: pytest.fail("it accepts nothing"),
+    )
+    address = listener.getsockname()
+    acceptor.start()
+    acceptor.close()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(address, timeout=30)
