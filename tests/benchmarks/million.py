@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import cycle, islice
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -83,7 +83,7 @@ async def put_all(
         async def work() -> None:
             nonlocal count
             while time.monotonic() < until:
-                part = [each for each, _ in zip(made, range(operations), strict=False)]
+                part = list(islice(made, operations))
                 if not part:
                     return
                 puts = [rpc_pb2.RequestOp(request_put=rpc_pb2.PutRequest(key=key, value=value)) for key, value in part]
