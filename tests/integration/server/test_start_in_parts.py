@@ -170,3 +170,16 @@ def test_changes_meanwhile_are_in_what_is_loaded(pair: Pair) -> None:
     with Client(pair.server, "default").watch(f"resourceVersion={version}", MAPS) as watch:
         made(pair.server, MAPS, {"metadata": {"name": "last"}})
         assert watch.seen(1)[0][:2] == ("ADDED", "last")
+
+
+def test_a_watch_from_before_the_start_is_told_all_that_came_since(pair: Pair) -> None:
+    version = ask(pair.other, "GET", MAPS).json["metadata"]["resourceVersion"]
+    made(pair.other, MAPS, {"metadata": {"name": "before"}})
+    with pair.starting():
+        assert ask(pair.other, "DELETE", f"{MAPS}/m-03").status == 200
+        assert ask(pair.other, "PUT", f"{MAPS}/m-04", {"metadata": {"name": "m-04"}, "data": {"k": "v"}}).status == 200
+    made(pair.server, MAPS, {"metadata": {"name": "after"}})
+    told = [("ADDED", "before"), ("DELETED", "m-03"), ("MODIFIED", "m-04"), ("ADDED", "after")]
+    for _ in range(2):
+        with Client(pair.server, "default").watch(f"resourceVersion={version}", MAPS) as watch:
+            assert [each[:2] for each in watch.seen(4)] == told
