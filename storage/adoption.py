@@ -129,12 +129,17 @@ async def _adopt(cache: WatchCache, spec: ResourceSpec, taking: Taking, values: 
             await piece.next()
     if taking.void:
         return None
+    catch_up(taking, resource, entries)
+    cache.unowned.finish(taking)
+    resource.take(entries)
+    cache.add(resource)
+    return resource
+
+
+def catch_up(taking: Taking, resource: ResourceCache, entries: dict[bytes, Entry]) -> None:
+    """Brings entries by key, as they were when the taking began, to where the cache is now."""
     for key, change in taking.changes.items():
         if change is None:
             entries.pop(key, None)
         else:
             entries[key] = resource.entry(key, raw_of(change[0]), change[1])
-    cache.unowned.finish(taking)
-    resource.take(entries)
-    cache.add(resource)
-    return resource

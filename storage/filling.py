@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 
+from storage.adoption import catch_up
 from storage.cache import ResourceCache
 from storage.entry import Entry
 from storage.errors import Compacted, StorageError
@@ -21,7 +22,7 @@ from storage.loading import Loaded
 from storage.paging import pages
 from storage.reads import FUTURE_WAIT, Match, Page, Reads, TooLargeRevision
 from storage.time_slice import TimeSlice
-from storage.unowned import Taking, Values, raw_of
+from storage.unowned import Taking, Values
 from storage.waking import Interest
 from storage.watch_cache import WatchCache
 
@@ -133,11 +134,7 @@ async def _is_filled(
 
 def _put(cache: WatchCache, resource: ResourceCache, taking: Taking, entries: dict[bytes, Entry]) -> None:
     """Has a cache be what was loaded and what has changed since: all in this turn of the loop."""
-    for key, change in taking.changes.items():
-        if change is None:
-            entries.pop(key, None)
-        else:
-            entries[key] = resource.entry(key, raw_of(change[0]), change[1])
+    catch_up(taking, resource, entries)
     cache.unowned.finish(taking)
     resource.start_over()  # whoever follows it has to be told, also where all is as of the same revision
     resource.take(entries)
