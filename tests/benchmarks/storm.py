@@ -125,11 +125,13 @@ def _pass_over(connection: Connection, data: bytes) -> None:
 
 
 class Reader:
-    """Another process that reads one object all the time, until it is asked what it had to wait for."""
+    """Another process that reads one object all the time, from now on until it is asked what it had to wait for."""
 
     def __init__(self, server: Measured) -> None:
         command = [sys.executable, "-m", "tests.benchmarks.storm_reads", server.url, server.token, f"{PODS}/pod-7"]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self._process.stdout is not None
+        self._process.stdout.readline()
 
     def waited(self) -> list[float]:
         """In seconds; ends it."""
@@ -162,7 +164,6 @@ def storm(name: str, how: str, server: Measured, etcd: str, options: argparse.Na
     before = watches_of(etcd)
     server.start()
     reader, crowd, begun, mine = Reader(server), Storm(loop, paths), spent(server.pid), time.process_time()
-    time.sleep(1)  # until it reads
     served = crowd.run(options.within)
     mine, after, waited = time.process_time() - mine, spent(server.pid), reader.waited()
     found = {

@@ -1,5 +1,7 @@
 """Reads one object 50 times a second until standard input ends, then prints the seconds that each read took, as JSON.
 
+Before that it prints a line as soon as it reads.
+
     python -m tests.benchmarks.storm_reads URL TOKEN PATH
 
 A read that comes late, since all connections wait, counts from when it was due.
@@ -38,6 +40,7 @@ def main() -> None:
         connection.began = 0.0
     while len(idle) < CONNECTIONS:
         loop.turn(1.0)
+    print("reading", flush=True)
     due = time.monotonic()
     while not select.select([sys.stdin], [], [], 0)[0]:
         while idle and due <= time.monotonic():
