@@ -18,7 +18,7 @@ import subprocess
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -192,7 +192,7 @@ def storm(name: str, how: str, server: Measured, crowd: Informers, etcd: str) ->
 def measured_servers(beside: Path | None) -> Iterator[Iterator[tuple[str, Measured, str]]]:
     """The gateway and then, if there is its program, a kube-apiserver, each with an etcd whose endpoint is the last."""
 
-    def each() -> Iterator[tuple[str, Measured, str]]:
+    def each() -> Generator[tuple[str, Measured, str], None, None]:
         from apiserver_gateway.testing import api_server
 
         with EmbeddedEtcd(loopback=True) as etcd, api_server(*FLAGS, etcd_servers=etcd.endpoint) as api:
