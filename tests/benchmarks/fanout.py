@@ -130,12 +130,12 @@ def main() -> None:
             ours.rate,
             "1/s",
             name,
-            other and other.rate,
+            other.rate if other else None,
             at_least=1.5,
             limits_ratio=True,
         )
         cpu = Row(
-            "Watch fan-out", f"{case}, CPU of the server", ours.server, "s", name, other and other.server,
+            "Watch fan-out", f"{case}, CPU of the server", ours.server, "s", name, other.server if other else None,
             at_most=0.6, limits_ratio=True,
         )  # fmt: skip
         said = f"four writers, client on the same cores, medians of {options.rounds}, load {os.getloadavg()[0]:.1f}"
