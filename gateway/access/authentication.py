@@ -4,18 +4,22 @@ proxy's headers, the client certificate, the bearer token; a request with none o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from gateway.http.user import ANONYMOUS, AUTHENTICATED_GROUP, UNAUTHENTICATED_GROUP, User
+from gateway.time_limits import in_thread
 
 ANONYMOUS_USER = User(ANONYMOUS, (UNAUTHENTICATED_GROUP,))
 INVALID_TOKEN = "invalid bearer token"
 EXTRA_SPACE = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 
+_LONGEST_ON_LOOP = 16 << 10  # characters: PyJWT looks at each in Python, several times, for 0.1 us each
+
 Headers = Sequence[tuple[bytes, bytes]]
+T = TypeVar("T")
 
 
 class InvalidCredentials(Exception):
@@ -28,6 +32,11 @@ class Authenticated:
 
     user: User
     audiences: tuple[str, ...]
+
+
+async def decoded(token: str, work: Callable[[], T]) -> T:
+    """What `work` on a JSON web token returns or raises; that on a long one is done in a thread."""
+    return work() if len(token) <= _LONGEST_ON_LOOP else await in_thread(work)
 
 
 class TokenAuthenticator(Protocol):

@@ -11,13 +11,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from hashlib import sha256
 from hmac import compare_digest
 from typing import Any, Protocol
 
 from gateway import clock
 from gateway.access import token_counts
-from gateway.access.authentication import Authenticated, InvalidCredentials
+from gateway.access.authentication import Authenticated, InvalidCredentials, decoded
 from gateway.access.keys import SigningKey, VerificationKey
 from gateway.access.legacy_uses import LegacyUses
 from gateway.access.members import object_in, text_in
@@ -90,7 +91,7 @@ class ServiceAccountTokens:
 
     async def authenticate(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
         """The service account whose token it is. Raises InvalidCredentials."""
-        claims = self._claims(token)
+        claims = await decoded(token, partial(self._claims, token))
         if claims is None:
             return None
         legacy = claims["iss"] == LEGACY_ISSUER

@@ -9,9 +9,10 @@ import time
 from base64 import urlsafe_b64decode
 from collections import OrderedDict
 from collections.abc import Sequence
+from functools import partial
 from hashlib import sha256
 
-from gateway.access.authentication import Authenticated, InvalidCredentials
+from gateway.access.authentication import Authenticated, InvalidCredentials, decoded
 from gateway.access.issuers.key_set import KeySet, KeySetError
 from gateway.access.issuers.mapping import ClaimError, Mapper
 from gateway.access.issuers.settings import IssuerSettings
@@ -88,8 +89,9 @@ class IssuerTokens:
             except KeySetError as error:
                 raise InvalidCredentials(f"oidc: verify token: {error}") from None
             for key in keys:
+                work = partial(jwt.decode, token, key.key, algorithms=[algorithm], options=options)  # type: ignore[arg-type]  # a dict of the options that it knows
                 try:
-                    claims: JsonObject = jwt.decode(token, key.key, algorithms=[algorithm], options=options)  # type: ignore[arg-type]  # a dict of the options that it knows
+                    claims: JsonObject = await decoded(token, work)
                     return claims
                 except (jwt.PyJWTError, ValueError, TypeError):
                     continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import time
 from pathlib import Path
@@ -103,6 +104,18 @@ async def test_times_and_audiences_count() -> None:
     assert await refused(claims() | {"nbf": time.time() + 100}) == "service account token is not valid yet"
     text = 'token audiences ["api"] is invalid for the target audiences ["other"]'
     assert await refused(claims(), audiences=["other"]) == text
+
+
+async def test_a_long_token_leaves_the_loop_to_others() -> None:
+    audiences = [f"audience-{number}" for number in range(5000)]
+    token = Signer(ISSUER, KEY).sign(claims() | {"aud": audiences})
+    asked, turns = asyncio.create_task(authenticator(world(), KEY).authenticate(token, audiences[-1:])), 0
+    while not asked.done():
+        await asyncio.sleep(0)
+        turns += 1
+    found = await asked
+    assert found is not None and found.audiences == ("audience-4999",)
+    assert turns > 10
 
 
 async def test_another_key_or_issuer_is_no_good() -> None:
