@@ -16,7 +16,17 @@ from typing import TypeVar
 import orjson
 
 from storage.concerning import Concerning
-from storage.entry import MARK, METADATA, AttributesOf, Change, ChangeType, CorruptEntry, Entry, entry_of, reread_entry
+from storage.entry import (
+    MARK,
+    METADATA,
+    Change,
+    ChangeType,
+    CorruptEntry,
+    Entry,
+    LabelsAndFieldsOf,
+    entry_of,
+    reread_entry,
+)
 from storage.etcd.transforming import UnreadableValue
 from storage.guarded import FAILURES
 from storage.history import History
@@ -51,7 +61,7 @@ class ResourceSpec:
     prefix: bytes  # "/registry/pods/"
     head: bytes
     canonicalise: Canonicalise  # a foreign writer's value -> a canonical, defaulted one; raises what it likes
-    attributes_of: AttributesOf
+    labels_and_fields_of: LabelsAndFieldsOf
     other_heads: tuple[bytes, ...] = ()
     group_resource: tuple[str, str] = ("", "")  # as what it is counted
     trusts_marks: bool = True  # whether what ends in MARK is canonical; not where what is canonical changes
@@ -78,7 +88,7 @@ class ResourceCache:
         self.closed = False  # whether it was unregistered, or another one has taken its place
         self._former: ResourceCache | None = None  # whose place it took, and whose watches have not ended yet
         self.history = History(start)
-        self.concerning = Concerning(self.history, spec.attributes_of)
+        self.concerning = Concerning(self.history, spec.labels_and_fields_of)
         self.undoings = Undoings()
         self.changed = 0  # the revision of the last change
         self.memo: dict[object, object] = {}  # answers made from the present state; emptied by each change
@@ -87,8 +97,8 @@ class ResourceCache:
         self._keys: list[bytes] = []
         self._canonical = spec.head + METADATA
         self._listeners: tuple[Listener, ...] = ()
-        self._waiters = Waiters(spec.attributes_of)
-        self._indexes = Indexes(spec.attributes_of)
+        self._waiters = Waiters(spec.labels_and_fields_of)
+        self._indexes = Indexes(spec.labels_and_fields_of)
         self._told = 0  # the position up to which waiters have been told
 
     def __len__(self) -> int:

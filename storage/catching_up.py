@@ -56,8 +56,8 @@ class Past:
         self.streams = 0  # opened so far
         self.failure: Exception | None = None
         self._client, self._generation = client, resource.generation
-        self.concerning = Concerning(self.window, resource.spec.attributes_of)
-        self._waiters = Waiters(resource.spec.attributes_of)
+        self.concerning = Concerning(self.window, resource.spec.labels_and_fields_of)
+        self._waiters = Waiters(resource.spec.labels_and_fields_of)
         self._idle = self._idle_broad = 0  # readers that have read everything
         self._moved = asyncio.Event()
         self._task: asyncio.Task[None] | None = None

@@ -12,7 +12,7 @@ import time
 from bisect import bisect_left
 from dataclasses import dataclass, field
 
-from storage.entry import AttributesOf
+from storage.entry import LabelsAndFieldsOf
 from storage.history import History
 from storage.time_slice import TimeSlice
 from storage.waking import Aspect, Interest, values_of
@@ -36,8 +36,8 @@ class _Positions:
 class Concerning:
     """Finds the changes of one history by what they concern."""
 
-    def __init__(self, history: History, attributes_of: AttributesOf) -> None:
-        self._history, self._attributes_of = history, attributes_of
+    def __init__(self, history: History, labels_and_fields_of: LabelsAndFieldsOf) -> None:
+        self._history, self._labels_and_fields_of = history, labels_and_fields_of
         self._found: dict[Aspect, _Positions] = {}
 
     async def next(self, interest: Interest | None, position: int) -> int:
@@ -73,7 +73,7 @@ class Concerning:
                 found.values, found.count, found.upto = {}, 0, 0
             start = found.upto = max(found.upto, history.first)
             for change in history.between(start, min(start + STEP, history.end)):
-                for value in set(values_of(aspect, change, self._attributes_of)):
+                for value in set(values_of(aspect, change, self._labels_and_fields_of)):
                     found.values.setdefault(value, []).append(found.upto)
                     found.count += 1
                 found.upto += 1

@@ -58,14 +58,14 @@ class Texts(Protocol):
         ...
 
 
-class Attributes(NamedTuple):
+class LabelsAndFields(NamedTuple):
     """What selectors look at: an object's labels and its selectable fields. The labels are not to be changed."""
 
     labels: dict[str, str]
     fields: Texts
 
 
-AttributesOf = Callable[[dict[str, Any]], Attributes]
+LabelsAndFieldsOf = Callable[[dict[str, Any]], LabelsAndFields]
 
 
 class Entry:
@@ -74,20 +74,20 @@ class Entry:
     `head` says in which version it is stored: `{"kind":…,"apiVersion":…,`, one bytes object for all that share it.
     """
 
-    __slots__ = ("_attributes", "_memo", "head", "key", "revision", "tail")
+    __slots__ = ("_labels_and_fields", "_memo", "head", "key", "revision", "tail")
 
     piece: bytes  # the tail for being joined with others: where that is in shared memory, a view of it and no copy
 
     def __init__(self, key: bytes, head: bytes, tail: bytes, revision: int) -> None:
         self.key, self.head, self.tail, self.revision = key, head, tail, revision
-        self._attributes: Attributes | None = None
+        self._labels_and_fields: LabelsAndFields | None = None
         self._memo: Memo | None = None
 
-    def attributes(self, attributes_of: AttributesOf) -> Attributes:
+    def labels_and_fields(self, labels_and_fields_of: LabelsAndFieldsOf) -> LabelsAndFields:
         """Labels and selectable fields, parsed once per object version."""
-        found = self._attributes
+        found = self._labels_and_fields
         if found is None:
-            found = self._attributes = attributes_of(orjson.loads(b"{" + self.tail))
+            found = self._labels_and_fields = labels_and_fields_of(orjson.loads(b"{" + self.tail))
         return found
 
     def recall(self, key: object) -> object | None:
@@ -148,7 +148,7 @@ class Entry:
         start = tail.index(_VERSION) + len(_VERSION)
         tail = b"%b%d%b" % (tail[:start], revision, tail[tail.index(b'"', start) :])
         entry = Entry(self.key, self.head, tail, revision)
-        entry._attributes = self._attributes
+        entry._labels_and_fields = self._labels_and_fields
         return entry
 
 
@@ -166,7 +166,7 @@ class CorruptEntry(Entry):
     def __init__(self, key: bytes, raw: bytes, revision: int, reason: str, last: Entry | None = None) -> None:
         self.key, self.head, self.raw, self.revision, self.reason = key, b"", raw, revision, reason
         self.last = last
-        self._attributes = self._memo = None
+        self._labels_and_fields = self._memo = None
 
     @property
     def tail(self) -> bytes:  # type: ignore[override]  # there is none, whatever reads it must fail

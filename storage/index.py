@@ -11,7 +11,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
-from storage.entry import AttributesOf, CorruptEntry, Entry
+from storage.entry import CorruptEntry, Entry, LabelsAndFieldsOf
 from storage.time_slice import TimeSlice
 from storage.waking import Aspect, By, Interest
 
@@ -25,10 +25,10 @@ ASKED = 64  # aspects that are counted
 class Index:
     """The keys of objects by one field or label. Those that can't be read may have any value."""
 
-    def __init__(self, aspect: Aspect, attributes_of: AttributesOf) -> None:
+    def __init__(self, aspect: Aspect, labels_and_fields_of: LabelsAndFieldsOf) -> None:
         self.ready = False
         self._by, self._name = aspect
-        self._attributes_of = attributes_of
+        self._labels_and_fields_of = labels_and_fields_of
         self._values: dict[bytes, str | None] = {}
         self._keys: dict[str | None, set[bytes]] = {}
 
@@ -36,7 +36,7 @@ class Index:
         """A key has this version now."""
         value = None
         if type(entry) is not CorruptEntry:
-            attributes = entry.attributes(self._attributes_of)
+            attributes = entry.labels_and_fields(self._labels_and_fields_of)
             value = (attributes.fields if self._by is By.FIELD else attributes.labels).get(self._name, "")
         if key in self._values:
             if self._values[key] == value:
@@ -64,8 +64,8 @@ class Index:
 class Indexes:
     """The indexes of one resource."""
 
-    def __init__(self, attributes_of: AttributesOf) -> None:
-        self._attributes_of = attributes_of
+    def __init__(self, labels_and_fields_of: LabelsAndFieldsOf) -> None:
+        self._labels_and_fields_of = labels_and_fields_of
         self._asked: OrderedDict[Aspect, int] = OrderedDict()
         self._made: OrderedDict[Aspect, Index] = OrderedDict()
         self._making: set[asyncio.Task[None]] = set()
@@ -118,7 +118,7 @@ class Indexes:
         del self._asked[aspect]
         if len(self._made) >= MOST:
             self._made.popitem(last=False)
-        index = self._made[aspect] = Index(aspect, self._attributes_of)
+        index = self._made[aspect] = Index(aspect, self._labels_and_fields_of)
         task = asyncio.get_running_loop().create_task(_make(index, keys, get))
         self._making.add(task)
         task.add_done_callback(self._making.discard)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from storage.cache import ResourceCache
 from storage.consistency import EVENTS_WAIT, ConsistentReads
-from storage.entry import Attributes, Entry
+from storage.entry import Entry, LabelsAndFields
 from storage.etcd import EtcdClient
 from storage.history import Overrun
 from storage.keys import prefix_end
@@ -20,7 +20,7 @@ from storage.time_slice import TimeSlice
 from storage.waking import By, Interest
 from storage.watch_cache import WatchCache
 
-Match = Callable[[Attributes], bool]
+Match = Callable[[LabelsAndFields], bool]
 
 PAGE = 500  # keys asked of etcd at once
 MAX_PAGE = 10_000
@@ -128,8 +128,8 @@ class Reads:
 
     def _of_few(self, resource: ResourceCache, few: list[Entry], limit: int, match: Match | None, high: int) -> Page:
         """A page of the present state of which nothing else can be part; `high` is where the range ends."""
-        attributes_of = resource.spec.attributes_of
-        kept = [entry for entry in few if match is None or match(entry.attributes(attributes_of))]
+        labels_and_fields_of = resource.spec.labels_and_fields_of
+        kept = [entry for entry in few if match is None or match(entry.labels_and_fields(labels_and_fields_of))]
         if limit and len(kept) >= limit:
             kept = kept[:limit]
             return _cut(kept, self._cache.reached, high - resource.index_of(kept[-1].key) - 1, present=True)
@@ -171,7 +171,7 @@ class Reads:
                 if limit and len(found) >= limit:
                     return _cut(found, revision, answer.count - index, after=answer.kvs[index - 1].key)
                 entry = resource.entry(kv.key, kv.value, kv.mod_revision)
-                if match is None or match(entry.attributes(resource.spec.attributes_of)):
+                if match is None or match(entry.labels_and_fields(resource.spec.labels_and_fields_of)):
                     found.append(entry)
             left = answer.count - len(answer.kvs)
             listed_by_etcd(resource.spec.group_resource, len(answer.kvs), len(found))
@@ -207,10 +207,10 @@ async def _select(
     present: bool = False,
 ) -> Page:
     """Cuts what matches to the limit. Others get their turn meanwhile: objects may have to be parsed."""
-    attributes_of, kept = resource.spec.attributes_of, list[Entry]()
+    labels_and_fields_of, kept = resource.spec.labels_and_fields_of, list[Entry]()
     piece = TimeSlice()
     for index, entry in enumerate(entries):
-        if match is None or match(entry.attributes(attributes_of)):
+        if match is None or match(entry.labels_and_fields(labels_and_fields_of)):
             kept.append(entry)
             if limit and len(kept) >= limit:
                 return _cut(kept, revision, total - index - 1, present=present)

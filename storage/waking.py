@@ -15,7 +15,7 @@ from itertools import islice
 from time import monotonic
 from typing import NamedTuple
 
-from storage.entry import AttributesOf, Change, ChangeType
+from storage.entry import Change, ChangeType, LabelsAndFieldsOf
 
 CROWD = 50  # watchers that wait for the same
 PAUSE_EACH = 200e-6  # seconds between wake-ups for each of them: some times what it costs to serve one
@@ -46,7 +46,7 @@ Told = Callable[[int], None]
 Aspect = tuple[By, str]
 
 
-def values_of(aspect: Aspect, change: Change, attributes_of: AttributesOf) -> Iterator[bytes | str]:
+def values_of(aspect: Aspect, change: Change, labels_and_fields_of: LabelsAndFieldsOf) -> Iterator[bytes | str]:
     """The values of an aspect that a change is of: before it, and after it."""
     by, name = aspect
     if by is By.KEY:
@@ -57,7 +57,7 @@ def values_of(aspect: Aspect, change: Change, attributes_of: AttributesOf) -> It
         for entry in (change.previous, None if change.type is ChangeType.DELETED else change.entry):
             readable = entry and entry.readable
             if readable:
-                attributes = readable.attributes(attributes_of)
+                attributes = readable.labels_and_fields(labels_and_fields_of)
                 yield (attributes.fields if by is By.FIELD else attributes.labels).get(name, "")
 
 
@@ -148,8 +148,8 @@ class Waiters:
     It is -1 for those without an interest: from where they were.
     """
 
-    def __init__(self, attributes_of: AttributesOf) -> None:
-        self._attributes_of = attributes_of
+    def __init__(self, labels_and_fields_of: LabelsAndFieldsOf) -> None:
+        self._labels_and_fields_of = labels_and_fields_of
         self._late: set[_Crowd] = set()
         self._any = _Crowd(self._late)
         self._found: dict[Aspect, dict[bytes | str, _Crowd]] = {}
@@ -213,7 +213,7 @@ class Waiters:
         """Wakes those whom some changes concern; the first of these has a position."""
         for change in changes:
             for aspect, values in self._found.items():
-                for value in set(values_of(aspect, change, self._attributes_of)):
+                for value in set(values_of(aspect, change, self._labels_and_fields_of)):
                     crowd = values.get(value)
                     if crowd is not None:
                         crowd.tell(position)

@@ -102,7 +102,7 @@ class Caches:
             prefix=self.cache.root + resource.storage_prefix.encode() + b"/",
             head=head_of(resource.kind, resource.storage_version),
             canonicalise=model.canonicalise,
-            attributes_of=model.attributes_of,
+            labels_and_fields_of=model.labels_and_fields_of,
             other_heads=tuple(heads) if model.written_as_served else (),
             group_resource=(resource.group, resource.resource),
             trusts_marks=not model.written_as_served,

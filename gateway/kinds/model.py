@@ -14,14 +14,14 @@ from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupResource, GroupVersion, GroupVersionKind
 from gateway.kinds.known_canonical import SettledValues
-from gateway.kinds.selectable import FieldValue, attributes_of
+from gateway.kinds.selectable import FieldValue, labels_and_fields_of
 from gateway.kinds.storage_form import canonicaliser
 from gateway.kinds.strategy import Strategy
 from gateway.schema.decode import DecodeReport, decode
 from gateway.schema.order import Order, orderer
 from gateway.schema.types import Type
 from gateway.selectors.fields import DEFAULT, Selectable
-from storage.entry import AttributesOf
+from storage.entry import LabelsAndFieldsOf
 
 ConvertObject = Callable[[JsonObject, GroupVersion, GroupVersion], JsonObject]
 """An object in another version of its kind. Raises ValueError when it can't be converted."""
@@ -130,6 +130,6 @@ class Model:
         return self.strategies(subresource)
 
     @cached_property
-    def attributes_of(self) -> AttributesOf:
+    def labels_and_fields_of(self) -> LabelsAndFieldsOf:
         """How to read out of a stored object what selectors look at."""
-        return attributes_of(self.field_values)
+        return labels_and_fields_of(self.field_values)

@@ -112,8 +112,8 @@ class Objects:
         resource = self.resource(gvr)
         entries: Sequence[Entry] = self.readable(gvr, namespace)
         if matches is not None:
-            attributes_of = resource.model.attributes_of
-            entries = [each for each in entries if matches(each.attributes(attributes_of).labels)]
+            labels_and_fields_of = resource.model.labels_and_fields_of
+            entries = [each for each in entries if matches(each.labels_and_fields(labels_and_fields_of).labels)]
         return [await _in_version(entry, resource) for entry in entries]
 
     def stored(self, gvr: GroupVersionResource, namespace: str = "") -> list[JsonObject]:

@@ -13,7 +13,7 @@ from typing import Any
 from gateway.kinds.identity import GroupResource
 from gateway.kinds.shared_attributes import FieldSet, alike
 from gateway.selectors.fields import METADATA_FIELDS, Selectable
-from storage.entry import Attributes, AttributesOf
+from storage.entry import LabelsAndFields, LabelsAndFieldsOf
 
 FieldValue = Callable[[dict[str, Any]], str]
 
@@ -113,14 +113,14 @@ NAMES: dict[GroupResource, Selectable] = {
 }  # fmt: skip
 
 
-def attributes_of(values: Mapping[str, FieldValue]) -> AttributesOf:
+def labels_and_fields_of(values: Mapping[str, FieldValue]) -> LabelsAndFieldsOf:
     """How to read labels and field set out of the objects of a kind with these fields."""
 
-    def read(obj: dict[str, Any]) -> Attributes:
+    def read(obj: dict[str, Any]) -> LabelsAndFields:
         metadata = obj.get("metadata", {})
         others = {"metadata.namespace": metadata.get("namespace", "")}
         for name, value in values.items():
             others[name] = value(obj)
-        return Attributes(alike(metadata.get("labels") or {}), FieldSet(metadata.get("name", ""), alike(others)))
+        return LabelsAndFields(alike(metadata.get("labels") or {}), FieldSet(metadata.get("name", ""), alike(others)))
 
     return read

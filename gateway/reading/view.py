@@ -24,9 +24,9 @@ class View:
 
     __slots__ = (
         "__weakref__",
-        "_attributes_of",
         "_convert",
         "_encode",
+        "_labels_and_fields_of",
         "_latest",
         "_match",
         "_memo",
@@ -52,7 +52,7 @@ class View:
         """
         self._convert, self.interest = convert, interest
         self._resource, self.prefix, self._match, self._encode = resource, prefix, match, encode
-        self._attributes_of = resource.spec.attributes_of
+        self._labels_and_fields_of = resource.spec.labels_and_fields_of
         self._memo: dict[tuple[int, int, int], tuple[bytes, int, int]] = {}
         self.count = 0  # events of the chunk that was given last
         self._remembered = 0  # bytes
@@ -134,8 +134,10 @@ class View:
 
     def _select(self, out: list[bytes], change: Change, match: Match) -> None:
         previous = change.previous
-        before = previous is not None and match(previous.attributes(self._attributes_of))
-        after = change.type is not ChangeType.DELETED and match(change.entry.attributes(self._attributes_of))
+        before = previous is not None and match(previous.labels_and_fields(self._labels_and_fields_of))
+        after = change.type is not ChangeType.DELETED and match(
+            change.entry.labels_and_fields(self._labels_and_fields_of)
+        )
         if after:
             self._append(out, ChangeType.MODIFIED if before else ChangeType.ADDED, change.entry)
         elif before and previous is not None:

@@ -165,11 +165,11 @@ class WatchStream:
         """Synthetic ADDED events for a state, and the annotated bookmark, which legacy watches get too."""
         page = self.page
         assert page is not None
-        match, attributes_of = self.options.match, self.endpoint.cache.spec.attributes_of
+        match, labels_and_fields_of = self.options.match, self.endpoint.cache.spec.labels_and_fields_of
         for part in parts(page.entries, self.encoder.step):
             await next_turn()
             if match is not None:
-                part = [entry for entry in part if match(entry.attributes(attributes_of))]
+                part = [entry for entry in part if match(entry.labels_and_fields(labels_and_fields_of))]
             if part:
                 await self._converted(part, page.revision)
                 chunk = self.view.initial(part)

@@ -10,7 +10,7 @@ from gateway.http.exchange import Request, Response
 from gateway.http.status import method_not_supported, not_found
 from gateway.jsontypes import JsonObject, dump_line, dumps
 from gateway.reading.list_options import list_options
-from storage.entry import Attributes, Entry
+from storage.entry import Entry, LabelsAndFields
 from storage.errors import StorageError
 from storage.etcd import EtcdClient
 
@@ -21,7 +21,7 @@ async def list_(endpoint: Endpoint, request: Request) -> Response:
     Raises StatusError 400 and 422 for options that no list takes.
     """
     match = list_options(request, endpoint.selectable, watch=False).match
-    selected = [each for each in await _etcds(endpoint) if match is None or match(_attributes(each))]
+    selected = [each for each in await _etcds(endpoint) if match is None or match(_labels_and_fields(each))]
     items = [{key: each[key] for key in each if key not in ("kind", "apiVersion")} for each in selected]
     if request.representation.transform is None:
         return Response(
@@ -46,8 +46,8 @@ async def watch(endpoint: Endpoint, request: Request) -> Response:
     raise method_not_supported("", "componentstatuses", "watch")
 
 
-def _attributes(component: JsonObject) -> Attributes:
-    return Attributes({}, {"metadata.name": component["metadata"]["name"], "metadata.namespace": ""})
+def _labels_and_fields(component: JsonObject) -> LabelsAndFields:
+    return LabelsAndFields({}, {"metadata.name": component["metadata"]["name"], "metadata.namespace": ""})
 
 
 async def _etcds(endpoint: Endpoint) -> list[JsonObject]:

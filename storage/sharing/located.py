@@ -86,7 +86,7 @@ class SharedEntry(Entry):
 
     def __init__(self, key: bytes, head: bytes, located: Located, revision: int) -> None:
         self.key, self.head, self.revision = key, head, revision
-        self._attributes = self._memo = None
+        self._labels_and_fields = self._memo = None
         _hold(self, located)
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from storage.cache import ResourceCache, ResourceSpec
-from storage.entry import MARK, Attributes, Entry, with_version
+from storage.entry import MARK, Entry, LabelsAndFields, with_version
 from storage.etcd.transforming import UnreadableValue
 from storage.sharing.located import unreadable
 from storage.sharing.records import DELETED, SPLICED, UNREADABLE, record
@@ -20,7 +20,7 @@ class Shelf(ResourceCache):
     """Stands for all resources in a feed: where the value of each key is."""
 
     def __init__(self, root: bytes) -> None:
-        super().__init__(ResourceSpec(root, b"", bytes, _no_attributes))
+        super().__init__(ResourceSpec(root, b"", bytes, _no_labels_and_fields))
         self.places: dict[bytes, Place] = {}
         self.segments = Segments()
         self.records: list[bytes] = []  # of changes that nobody has been told of yet
@@ -146,9 +146,9 @@ def located(key: bytes, place: Place) -> bytes:
     return record(key, place.flags, place.segment.number, place.start, place.end, place.revision)
 
 
-def _no_attributes(_: object) -> Attributes:
+def _no_labels_and_fields(_: object) -> LabelsAndFields:
     """A shelf has no objects: no label or field is known of what is in it."""
-    return Attributes({}, {})
+    return LabelsAndFields({}, {})
 
 
 def _nothing() -> None:

@@ -6,14 +6,14 @@ from typing import Any
 
 from gateway.kinds import shared_attributes as alike
 from gateway.kinds.builtin import builtin_registry
-from storage.entry import Attributes
+from storage.entry import LabelsAndFields
 
 
-def attributes(name: str, labels: dict[str, str], node: str = "n1") -> Attributes:
+def attributes(name: str, labels: dict[str, str], node: str = "n1") -> LabelsAndFields:
     found = builtin_registry().preferred("", "pods")
     assert found is not None
     pod: dict[str, Any] = {"metadata": {"name": name, "namespace": "n", "labels": labels}, "spec": {"nodeName": node}}
-    return found.model.attributes_of(pod)
+    return found.model.labels_and_fields_of(pod)
 
 
 def test_objects_of_one_template_share_what_selectors_look_at() -> None:

@@ -26,7 +26,7 @@ def selects(selector: str, obj: dict[str, Any], group: str = "", resource: str =
     found = REGISTRY.preferred(group, resource)
     assert found is not None
     matches = matcher(resolve(parse_terms(selector), found.model_version.selectable))
-    return matches is None or matches(found.model.attributes_of(obj).fields)
+    return matches is None or matches(found.model.labels_and_fields_of(obj).fields)
 
 
 @pytest.mark.parametrize(

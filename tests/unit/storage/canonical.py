@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from storage.cache import ResourceCache, ResourceSpec
-from storage.entry import MARK, Attributes
+from storage.entry import MARK, LabelsAndFields
 
 ROOT = b"/registry/"
 PREFIX = b"/registry/pods/"
@@ -32,12 +32,12 @@ def canonicalise(value: bytes) -> bytes:
     return canonical(metadata["name"], namespace=place, labels=labels, spec={"phase": "defaulted"})
 
 
-def attributes_of(obj: dict[str, Any]) -> Attributes:
+def labels_and_fields_of(obj: dict[str, Any]) -> LabelsAndFields:
     metadata = obj["metadata"]
-    return Attributes(metadata.get("labels", {}), {"metadata.name": metadata["name"]})
+    return LabelsAndFields(metadata.get("labels", {}), {"metadata.name": metadata["name"]})
 
 
-SPEC = ResourceSpec(PREFIX, HEAD, canonicalise, attributes_of)
+SPEC = ResourceSpec(PREFIX, HEAD, canonicalise, labels_and_fields_of)
 
 
 def pods() -> ResourceCache:

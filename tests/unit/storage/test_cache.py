@@ -15,7 +15,7 @@ from storage.cache import ResourceCache
 from storage.entry import MARK, ChangeType
 from storage.errors import CorruptObject
 from storage.watch_cache import WatchCache
-from tests.unit.storage.canonical import HEAD, PREFIX, ROOT, SPEC, attributes_of, canonical, key, label, pods
+from tests.unit.storage.canonical import HEAD, PREFIX, ROOT, SPEC, canonical, key, label, labels_and_fields_of, pods
 
 FOREIGN = (
     b'{ "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "n", "labels": {"app": "web"}} }'
@@ -69,7 +69,11 @@ def test_nothing_is_made_up_for_a_value_that_nobody_can_read(value: bytes, caplo
     cache.put(key("n", "a"), value, 5)
     entry = cache.get(key("n", "a"))
     assert entry is not None
-    for look in (lambda: entry.tail, lambda: entry.attributes(attributes_of), lambda: entry.stored().value):
+    for look in (
+        lambda: entry.tail,
+        lambda: entry.labels_and_fields(labels_and_fields_of),
+        lambda: entry.stored().value,
+    ):
         with pytest.raises(CorruptObject, match=r"revision=5: ."):
             look()
     assert (entry.stored().raw, entry.stored().revision) == (value, 5)

@@ -26,7 +26,7 @@ async def test_it_is_what_a_search_finds(
     rounds: list[list[tuple[str, str]]], wanted: Interest, data: st.DataObject
 ) -> None:
     resource, revision = pods(), 0
-    concerning, history = Concerning(resource.history, SPEC.attributes_of), resource.history
+    concerning, history = Concerning(resource.history, SPEC.labels_and_fields_of), resource.history
     with patch("storage.concerning.FEW", 0):
         for steps in rounds:
             for name, value in steps:
@@ -43,7 +43,7 @@ async def test_it_is_what_a_search_finds(
                 (
                     position + index
                     for index, change in enumerate(changes)
-                    if wanted.value in set(values_of(wanted[:2], change, SPEC.attributes_of))
+                    if wanted.value in set(values_of(wanted[:2], change, SPEC.labels_and_fields_of))
                 ),
                 history.end,
             )

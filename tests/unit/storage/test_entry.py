@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.entry import MARK, entry_of, with_version
-from tests.unit.storage.canonical import HEAD, PREFIX, attributes_of, canonical
+from tests.unit.storage.canonical import HEAD, PREFIX, canonical, labels_and_fields_of
 
 # What could be taken for the uid or the version by who only looks for bytes.
 TRAPS = ['"uid":"', '","uid":"x', ',"resourceVersion":"7"', "\\", '\\"uid":"', '"metadata":{', "é€😀", "\n \n", ""]
@@ -66,7 +66,7 @@ def test_without_a_version_nothing_is_spliced_in() -> None:
 
 def test_attributes_are_read_once_and_kept_by_a_deletion() -> None:
     entry = entry_of(PREFIX + b"x", canonical("a", labels={"app": "web"}), 5, HEAD)
-    read = entry.attributes(attributes_of)
+    read = entry.labels_and_fields(labels_and_fields_of)
     assert (read.labels, read.fields) == ({"app": "web"}, {"metadata.name": "a"})
-    assert entry.attributes(attributes_of) is read
-    assert entry.at(6).attributes(attributes_of) is read
+    assert entry.labels_and_fields(labels_and_fields_of) is read
+    assert entry.at(6).labels_and_fields(labels_and_fields_of) is read

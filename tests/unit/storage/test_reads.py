@@ -9,7 +9,7 @@ from unittest.mock import patch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.entry import Attributes, Entry
+from storage.entry import Entry, LabelsAndFields
 from storage.etcd import KeyValue, RangeResult
 from storage.reads import Match, Page, Reads
 from storage.watch_cache import WatchCache
@@ -73,7 +73,7 @@ class Model:
         return [
             (at, state[at])
             for at in sorted(state)
-            if at.startswith(prefix) and (match is None or match(Attributes({"v": state[at]}, {})))
+            if at.startswith(prefix) and (match is None or match(LabelsAndFields({"v": state[at]}, {})))
         ]
 
 

@@ -187,7 +187,7 @@ def test_nobody_misses_what_a_look_at_everything_would_find(steps: list[tuple[st
         (change,) = cache.history.between(position, position + 1)
         entries = [change.previous] if change.type is ChangeType.DELETED else [change.previous, change.entry]
         for entry in filter(None, entries):
-            attributes = entry.attributes(cache.spec.attributes_of)
+            attributes = entry.labels_and_fields(cache.spec.labels_and_fields_of)
             values = (entry.key, entry.key[:-1], attributes.fields["metadata.name"], attributes.labels.get("v"))
             if values[list(By).index(interest.by)] == interest.value:
                 return True

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gateway.reading.view import PART, View
 from storage.cache import ResourceCache
-from storage.entry import Attributes, ChangeType, Entry
+from storage.entry import ChangeType, Entry, LabelsAndFields
 from storage.history import Overrun
 from storage.reads import Match
 from tests.unit.storage.canonical import HEAD, PREFIX, canonical, key, pods
@@ -28,7 +28,7 @@ def view(resource: ResourceCache, prefix: bytes = PREFIX, match: Match | None = 
     return View(resource, prefix, match, encode)
 
 
-def is_web(attributes: Attributes) -> bool:
+def is_web(attributes: LabelsAndFields) -> bool:
     return attributes.labels.get("app") == "web"
 
 
