@@ -21,7 +21,7 @@ READ = 1 << 18
 _MARK = re.compile(rb'"crowd":"\d+-(\d+)"')  # the number of a change, and when it was asked for
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Connection:
     """One connection: what is to be sent, and who is told of what comes."""
 
@@ -92,10 +92,7 @@ class Loop:
                 try:
                     self.serve(connection)
                 except (OSError, EOFError):
-                    self.broken += 1
-                    self.drop(connection)
-                    if self.lost is not None:
-                        self.lost(connection)
+                    self.lose(connection)
 
     def serve(self, connection: Connection) -> None:
         """Sends and receives what there is."""
@@ -110,6 +107,8 @@ class Loop:
                 connection.outgoing = connection.outgoing[sent:]
             while data := connection.stream.recv(READ):
                 connection.received(connection, data)
+                if connection.stream.fileno() < 0:
+                    return  # dropped, since it was told to be
                 if connection.outgoing:
                     sent = connection.stream.send(connection.outgoing)
                     connection.outgoing = connection.outgoing[sent:]
@@ -123,6 +122,13 @@ class Loop:
         if want != connection.mask:
             connection.mask = want
             self.epoll.modify(connection.stream, want)
+
+    def lose(self, connection: Connection) -> None:
+        """Ends a connection that broke."""
+        self.broken += 1
+        self.drop(connection)
+        if self.lost is not None:
+            self.lost(connection)
 
     def drop(self, connection: Connection) -> None:
         """Ends a connection."""

@@ -1,11 +1,13 @@
 """Informers of client-go by the thousand: what it takes until all are synced, and what a server takes for them.
 
-    python -m tests.benchmarks.informers [--clients 500] [--informers 30] [--beside PROGRAM] [--storm] [--keep]
+    python -m tests.benchmarks.informers [--clients 500] [--informers 30] [--account] [--beside PROGRAM] [--storm]
+                                          [--keep]
 
 Each client has a transport of its own and follows 30 resources, as tests/clients/crowd does in Go. The gateway speaks
 HTTP/1.1, so that each of its watches has a connection; client-go has one connection of HTTP/2 to a kube-apiserver,
 which PROGRAM is. Each server is started here, on an etcd of its own, one after the other. With `--storm` it is then
-ended and started again, by SIGTERM and by SIGKILL, and all clients come back as client-go has them come back.
+ended and started again, by SIGTERM and by SIGKILL, and all clients come back as client-go has them come back. With
+`--account` they are a service account, which is not exempt from priority and fairness.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from storage.embedded import EmbeddedEtcd
+from tests.benchmarks.account import account
 from tests.benchmarks.crowd import Server
 from tests.benchmarks.kept import Row, keep
 from tests.benchmarks.peer import Measured, kube_apiserver
@@ -69,9 +72,9 @@ class Informers:
 
 
 @contextmanager
-def informers(server: Measured, clients: int, count: int, patience: int = 300) -> Iterator[Informers]:
+def informers(server: Measured, token: str, clients: int, count: int, patience: int = 300) -> Iterator[Informers]:
     """So many clients with so many informers each, until the block ends."""
-    command = [str(program("crowd")), f"-url={server.url}", f"-token={server.token}"]
+    command = [str(program("crowd")), f"-url={server.url}", f"-token={token}"]
     command += [f"-clients={clients}", f"-informers={count}", f"-patience={patience}s"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
@@ -155,6 +158,7 @@ CASES = {  # what is kept of the first sync: its unit
     "memory with all open": "MB",
     "memory of a watch": "kB",
 }
+LIMITED = ("until all are synced", "CPU for that", "memory with all open", "memory of a watch")  # by a kube-apiserver's
 
 
 def _shown(seconds: list[float] | None) -> str:
@@ -214,7 +218,8 @@ def measured_servers(beside: Path | None) -> Iterator[Iterator[tuple[str, Measur
 
 def measure(name: str, server: Measured, etcd: str, options: argparse.Namespace) -> dict[str, dict[str, float]]:
     """What one server takes, by what was done."""
-    with informers(server, options.clients, options.informers) as crowd:
+    token = account(server) if options.account else server.token
+    with informers(server, token, options.clients, options.informers) as crowd:
         found = {"sync": synced(name, server, crowd)}
         for how in ("SIGTERM", "SIGKILL") if options.storm else ():
             found[how] = storm(name, how, server, crowd, etcd)
@@ -224,18 +229,23 @@ def measure(name: str, server: Measured, etcd: str, options: argparse.Namespace)
 def rows(found: list[dict[str, dict[str, float]]], options: argparse.Namespace) -> Iterator[Row]:
     """What is kept for docs/performance.md."""
     group = f"{options.clients} clients of client-go with {options.informers} informers each"
+    group += ", as a service account" if options.account else ""
     theirs = found[1] if found[1:] else {}
     for part, cases in found[0].items():
         for case, ours in cases.items():
             what = case if part == "sync" else f"{part} and a new start: {case}"
             unit = CASES.get(case, "MB" if "memory" in case else "s")
-            yield Row(group, what, ours, unit, "kube-apiserver" if theirs else "", theirs.get(part, {}).get(case))
+            most = 1.0 if case in LIMITED else None
+            other = "kube-apiserver" if theirs else ""
+            beside = theirs.get(part, {}).get(case)
+            yield Row(group, what, ours, unit, other, beside, at_most=most, limits_ratio=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clients", type=int, default=500)
     parser.add_argument("--informers", type=int, default=30)
+    parser.add_argument("--account", action="store_true", help="watch as a service account")
     parser.add_argument("--beside", type=Path, metavar="PROGRAM", help="a kube-apiserver")
     parser.add_argument("--storm", action="store_true")
     parser.add_argument("--keep", action="store_true", help="write the rows for docs/performance.md")

@@ -24,7 +24,7 @@ def test_informers_of_many_clients_sync_and_come_back() -> None:
     with (
         EmbeddedEtcd(loopback=True) as etcd,
         api_server(*informers.FLAGS, etcd_servers=etcd.endpoint) as server,
-        informers.informers(server, 3, 30) as crowd,
+        informers.informers(server, server.token, 3, 30) as crowd,
     ):
         found = crowd.report()
         assert found["open"] == watches and found["answers"] == {"watch of all: 200": watches}
@@ -45,6 +45,8 @@ def test_watchers_that_come_back_at_once_are_all_served(how: str) -> None:
     with EmbeddedEtcd(loopback=True) as etcd, api_server(*informers.FLAGS, etcd_servers=etcd.endpoint) as server:
         fill(Server(server.url, server.token), 100)
         before = informers.watches_of(etcd.endpoint)
-        found = storm.storm("gateway", how, server, etcd.endpoint, argparse.Namespace(watchers=100, within=0.1))
+        found = storm.storm(
+            "gateway", how, server, etcd.endpoint, argparse.Namespace(watchers=100, within=0.1, account=True)
+        )
         assert 0 < found["served after, p99"] <= found["all served after"]
         assert informers.watches_of(etcd.endpoint) - before <= FEW
