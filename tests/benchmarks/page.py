@@ -129,12 +129,16 @@ def apart(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
 
 def _apart_row(kept: dict[str, Any]) -> str:
     row = row_of(kept)
-    beside = "" if row.beside is None else f"{_number(row.beside)} {row.unit} ({row.other})"
+    beside = "" if row.beside is None else f"{_amount(row.beside, row.unit)} ({row.other})"
     limits = [("at most", row.at_most), ("at least", row.at_least)]
     words = [f"{name} {_number(limit)}" for name, limit in limits if limit is not None]
     limit = f"{' and '.join(words)}{' of it' if row.limits_ratio else ''}{'' if row.holds else ': **not kept**'}"
     ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
-    return f"| {row.case} | {_number(row.ours)} {row.unit} | {beside} | {ratio} | {limit if words else ''} |\n"
+    return f"| {row.case} | {_amount(row.ours, row.unit)} | {beside} | {ratio} | {limit if words else ''} |\n"
+
+
+def _amount(value: float, unit: str) -> str:
+    return f"{_number(value)} {unit}".rstrip()
 
 
 def _number(value: float) -> str:
