@@ -12,6 +12,7 @@ from functools import cached_property, partial
 from typing import Protocol
 from weakref import WeakValueDictionary
 
+from gateway.access.device_rights import DeviceRights
 from gateway.access.rbac.escalation import EscalationGuard
 from gateway.admission.chain import Chain
 from gateway.admission.plugins import chain_for
@@ -182,6 +183,13 @@ class Endpoint:
         if not self.object_strategy.grants_rights:
             return None
         return EscalationGuard(self.services.policy, self.services.authorizer)
+
+    @cached_property
+    def device_rights(self) -> DeviceRights | None:
+        """What its writers have to have rights to, where these are devices."""
+        if not self.strategy.hands_out_devices:
+            return None
+        return DeviceRights(self.services.authorizer, self.services.admission.objects)
 
     @cached_property
     def hooks(self) -> WriteHooks | None:

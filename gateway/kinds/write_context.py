@@ -34,6 +34,7 @@ class WriteContext:
     warnings: list[str] = field(default_factory=list)
     specification: Specification = ANY_SPECIFICATION  # of a new object
     deadline: float | None = None  # by the loop's clock: when the client stops waiting, where it has said so
+    access_errors: Sequence[FieldError] = ()  # rights beyond the request's that the user lacks: shown before all others
     metadata_errors: Sequence[FieldError] = ()  # which strategies need not find, but may have to know of
 
     @property

@@ -19,6 +19,7 @@ from gateway.kinds.objects import Objects
 from gateway.kinds.write_context import WriteContext
 from gateway.subresources.answers import created_object
 from gateway.validation.field import FieldError, go_quote, invalid
+from gateway.validation.names import is_path_segment_name
 from gateway.writing.body import read_object
 from gateway.writing.options import write_options
 from gateway.writing.tracking import track_fields
@@ -117,6 +118,8 @@ async def _bound(reference: JsonObject | None, attributes: WriteContext, objects
     name = reference.get("name", "")
     if not name:
         raise status.bad_request("Name parameter required.")
+    if wrong := is_path_segment_name(name):
+        raise status.bad_request(f"Name parameter invalid: {go_quote(name)}: {';'.join(wrong)}")
     resource = _BOUND_KINDS[kind]
     found = await objects.get(core(resource), "" if kind == "Node" else attributes.namespace, name)
     if found is None:

@@ -48,6 +48,12 @@ def allocated_devices(claim: JsonObject) -> set[str]:
     return {device_id(result) for result in (allocation.get("devices") or {}).get("results") or ()}
 
 
+def kept_devices(claim: JsonObject, old: JsonObject) -> list[JsonObject]:
+    """What a new status says of devices, but for those that it no longer allocates: these lose theirs."""
+    gone = allocated_devices(old) - allocated_devices(claim)
+    return [device for device in (claim.get("status") or {}).get("devices") or () if device_id(device) not in gone]
+
+
 def validate_claim_status(claim: JsonObject, old: JsonObject) -> list[FieldError]:
     status, before = claim.get("status") or {}, old.get("status") or {}
     consumers: list[JsonObject] = status.get("reservedFor") or []

@@ -80,6 +80,8 @@ async def _as_if_stored(write: Write, key: bytes, value: bytes, obj: JsonObject)
 
 async def prepare_new(write: Write, obj: JsonObject) -> None:
     """Fills in metadata, then the strategy's turn, validation and the validating half of admission."""
+    if (rights := write.endpoint.device_rights) is not None:
+        write.attributes.access_errors = await rights.errors(write.attributes, obj, None)
     await offloaded(write.effort, _prepare_new, write, obj)
     await validate(write, obj)
 
@@ -96,8 +98,8 @@ def _prepare_new(write: Write, obj: JsonObject) -> None:
     errors = strategy.validate(obj, attributes)
     if not (errors and strategy.metadata_last):
         errors = wrong + errors
-    if errors:
-        raise invalid(write, errors, obj)
+    if attributes.access_errors or errors:
+        raise invalid(write, [*attributes.access_errors, *errors], obj)
     if strategy.warnings_on_create is not None:
         attributes.warnings += strategy.warnings_on_create(obj, attributes)
     if strategy.canonicalize is not None:

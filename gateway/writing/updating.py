@@ -207,6 +207,8 @@ async def prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None
 
     Raises StatusError, and Touched when what a patch has kept was changed in place.
     """
+    if (rights := write.endpoint.device_rights) is not None:
+        write.attributes.access_errors = await rights.errors(write.attributes, obj, old)
     await offloaded(write.effort, _prepare_update, write, obj, old)
     if write.kept is not None:
         write.kept.check()
@@ -230,7 +232,7 @@ def _prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None:
         checked=not errors,
     )
     attributes.metadata_errors = errors
-    errors = errors + strategy.validate_update(obj, old, attributes)
+    errors = [*attributes.access_errors, *errors, *strategy.validate_update(obj, old, attributes)]
     if errors:
         raise invalid(write, errors, obj)
     if strategy.warnings_on_update is not None:

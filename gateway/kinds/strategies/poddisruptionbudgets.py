@@ -67,6 +67,7 @@ STRATEGIES = {
         validate=_validate,
         validate_update=_validate_update,
         standard_finalizers=False,
+        metadata_last=True,
         rechecks_metadata=False,
         validate_name=name_is_path_segment,
         allow_unconditional_update=False,

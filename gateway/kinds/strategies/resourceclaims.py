@@ -12,7 +12,7 @@ from gateway.validation.devices import same_parameters, validate_claim_devices
 from gateway.validation.field import FieldError, invalid
 from gateway.validation.go_structs import verbatim
 from gateway.validation.objectmeta import IMMUTABLE, validate_object_meta
-from gateway.validation.resource_claim import allocated_devices, device_id, validate_claim_status
+from gateway.validation.resource_claim import kept_devices, validate_claim_status
 
 
 def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
@@ -35,9 +35,8 @@ def _devices(obj: JsonObject) -> JsonObject:
 def _prepare_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     """Devices that are no longer allocated lose their status."""
     keep_spec_and_metadata(obj, old, attributes)
-    gone = allocated_devices(old) - allocated_devices(obj)
-    status = obj.get("status") or {}
-    devices = [device for device in status.pop("devices", None) or () if device_id(device) not in gone]
+    devices, status = kept_devices(obj, old), obj.get("status") or {}
+    status.pop("devices", None)
     if devices:
         status["devices"] = devices
 
@@ -53,11 +52,13 @@ STRATEGIES = {
         validate=_validate,
         validate_update=_validate_update,
         reset_fields=(("status",),),
+        hands_out_devices=True,
         returns_deleted=True,
     ),
     "status": Strategy(
         prepare_for_update=_prepare_status,
         validate_update=_validate_status,
         reset_fields=(("metadata",), ("spec",)),
+        hands_out_devices=True,
     ),
 }

@@ -43,6 +43,7 @@ STRATEGIES = {
         validate=_validate,
         validate_update=_validate_update,
         rechecks_metadata=False,
+        hands_out_devices=True,
         returns_deleted=True,
     )
 }

@@ -332,3 +332,21 @@ async def test_applied_values_that_the_schema_lets_pass_and_no_type_takes(
     error = await refused(sent)
     assert error.code == 500
     assert error.message.endswith(f"to proper version: unable to convert unstructured object to {why}")
+
+
+async def test_a_token_is_not_bound_to_what_no_path_can_name(api: Api) -> None:
+    await api.send("POST", "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "a"}})
+    bound = {"kind": "Secret", "apiVersion": "v1", "name": "a/b"}
+    path = "/api/v1/namespaces/default/serviceaccounts/a/token"
+    error = await refused(api.send("POST", path, {"spec": {"boundObjectRef": bound}}))
+    assert (error.code, error.message) == (400, 'Name parameter invalid: "a/b": may not contain \'/\'')
+
+
+async def test_a_new_budget_s_metadata_is_looked_at_last(api: Api) -> None:
+    """Neither a wrong name nor a wrong label is told of while the specification is wrong."""
+    path = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+    meta = {"name": "b", "labels": {"a b": "c"}}
+    error = await refused(api.send("POST", path, {"metadata": meta, "spec": {"minAvailable": -1}}))
+    assert [cause["field"] for cause in error.details["causes"]] == ["spec.minAvailable"]
+    error = await refused(api.send("POST", path, {"metadata": meta, "spec": {"minAvailable": 1}}))
+    assert [cause["field"] for cause in error.details["causes"]] == ["metadata.labels"]
