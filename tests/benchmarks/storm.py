@@ -1,13 +1,15 @@
 """Reconnect storms: thousands of watchers that all come back within a second after their server was started again.
 
-    python -m tests.benchmarks.storm [--watchers 10000] [--within 1] [--account] [--beside PROGRAM] [--keep]
+    python -m tests.benchmarks.storm [--watchers 10000] [--within 1] [--account] [--others 0] [--beside PROGRAM]
+                                       [--keep]
 
 The server is ended by SIGTERM and by SIGKILL, and is started again; once it is ready, the watchers of `crowd.py`
 connect at moments of one second and go on from the version that they had seen. One that is refused or cut off comes
 back as client-go has it come back: after a time that doubles, or when Retry-After says. Another process reads one
 object 50 times a second meanwhile. Servers are started here, on an etcd of their own, the gateway first, then PROGRAM,
 a kube-apiserver. With `--account` the watchers and the reader are a service account, which is not exempt from
-priority and fairness.
+priority and fairness. `--others` are so many ConfigMaps beside what is watched: above 50 000 objects the gateway
+starts in parts, and has no history in memory of before its start.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.benchmarks import million
 from tests.benchmarks.account import account
 from tests.benchmarks.crowd import PODS, Server, fill, path_of, percentile
 from tests.benchmarks.crowd_client import Connection, Loop
@@ -38,6 +41,7 @@ FIRST_PAUSE, LAST_PAUSE = (
 )  # seconds of client-go's reflectors, which double it each time and add up to as much
 HANDSHAKE = 10.0  # seconds after which Go gives up
 PATIENCE = 240.0  # seconds until all must be served
+OTHER = 300  # bytes of an object that nobody watches
 AT_ONCE = 32  # connections that are begun between two looks at what has come
 HOW = ("SIGTERM", "SIGKILL")
 
@@ -197,6 +201,7 @@ def rows(found: list[dict[str, dict[str, float]]], options: argparse.Namespace) 
     """What is kept for docs/performance.md, with the same of a kube-apiserver, if that was measured too."""
     group, theirs = f"{options.watchers:,} watchers come back in {options.within:g} s", found[1] if found[1:] else {}
     group += ", as a service account" if options.account else ""
+    group += f", beside {options.others:,} other objects" if options.others else ""
     for how, cases in found[0].items():
         for case, ours in cases.items():
             other, beside = ("kube-apiserver", theirs[how][case]) if theirs else ("", None)
@@ -211,6 +216,7 @@ def main() -> None:
     parser.add_argument("--within", type=float, default=1.0, help="seconds in which all come back")
     parser.add_argument("--how", choices=HOW, action="append", help="how the server is ended; both")
     parser.add_argument("--account", action="store_true", help="watch and read as a service account")
+    parser.add_argument("--others", type=int, default=0, help="so many ConfigMaps beside what is watched")
     parser.add_argument("--beside", type=Path, metavar="PROGRAM", help="a kube-apiserver")
     parser.add_argument("--keep", action="store_true", help="write the rows for docs/performance.md")
     options = parser.parse_args()
@@ -219,6 +225,8 @@ def main() -> None:
     with measured_servers(options.beside) as servers:
         for name, server, etcd in servers:
             fill(Server(server.url, server.token), options.watchers)
+            if options.others:
+                million.fill(etcd, options.others, 0, OTHER)
             found.append({how: storm(name, how, server, etcd, options) for how in options.how or HOW})
     if options.keep:
         keep(
