@@ -24,7 +24,7 @@ from storage.watch_cache import WatchCache
 
 log = logging.getLogger(__name__)
 
-PAGE = 5000  # objects that are compared at once
+PAGE = 1000  # objects that are compared at once
 
 
 @dataclass(frozen=True, slots=True)
