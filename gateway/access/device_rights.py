@@ -42,7 +42,7 @@ class DeviceRights:
         self._authorizer, self._objects = authorizer, objects
 
     async def errors(self, context: WriteContext, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
-        """What the writer of `obj` (stored version) in the place of `old` may not do; the specification never changes."""
+        """What a writer may not do who puts `obj` (stored version) in the place of `old`; the spec never changes."""
         if old is None:
             return await self._administered(context, _first_administered(obj))
         if context.request.info.subresource != "status":
