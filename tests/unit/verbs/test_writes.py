@@ -339,7 +339,7 @@ async def test_a_token_is_not_bound_to_what_no_path_can_name(api: Api) -> None:
     bound = {"kind": "Secret", "apiVersion": "v1", "name": "a/b"}
     path = "/api/v1/namespaces/default/serviceaccounts/a/token"
     error = await refused(api.send("POST", path, {"spec": {"boundObjectRef": bound}}))
-    assert (error.code, error.message) == (400, 'Name parameter invalid: "a/b": may not contain \'/\'')
+    assert (error.code, error.message) == (400, "Name parameter invalid: \"a/b\": may not contain '/'")
 
 
 async def test_a_new_budget_s_metadata_is_looked_at_last(api: Api) -> None:
