@@ -15,11 +15,12 @@ Groups that have no Go types here (custom resources, aggregated APIs) are left o
      "groups": [{"name", "versions": [{"version", "resources": [{"name", "kind", "singular", "namespaced", "verbs",
                 "shortNames", "categories", "subresources": [{"name", "kind", "verbs"}]}]}]}],    in discovery order
      "kinds": {"apps/v1/Deployment": TYPE NAME},
-     "types": {TYPE NAME: {"go", "is" or "fields", "atomic"}}}
+     "types": {TYPE NAME: {"go", "is" or "fields", "atomic", "unions"}}}
 
 A kind of another group than the resource's is written "autoscaling/v1/Scale". A field has "name", "go", "type" and
 where they differ from the usual "omit", "number", "patch" (strategy), "mergeKey", "embedded"; from OpenAPI "list",
-"keys", "map", "required", "default", "enum". Zero defaults are left out: they say nothing.
+"keys", "map", "required", "default", "enum", "each" (the enum of elements), "plain" (a reference alone). Defaults that
+are zero are "zero" where a field may have none; elsewhere they say nothing. A type may have "unions".
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryLi
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 UNLISTED = (META, "io.k8s.api.apidiscovery.v2.")  # packages whose types are answered without being resources
 GO_FIELD = ("name", "go", "type", "omit", "number", "patch", "mergeKey", "embedded")
-OPENAPI_FIELD = ("list", "keys", "map", "required", "default", "enum")
+OPENAPI_FIELD = ("list", "keys", "map", "required", "default", "enum", "each", "plain", "zero")
 
 Json = dict[str, Any]
 Fetch = Callable[[str], Json]
@@ -115,8 +116,9 @@ def openapi_path(group: str, version: str) -> str:
     return f"/openapi/v3/apis/{group}/{version}" if group else f"/openapi/v3/api/{version}"
 
 
-def openapi_facts(schema: Json, required: bool) -> Json:
-    """What OpenAPI adds to a field."""
+def openapi_facts(schema: Json, required: bool, optional: bool) -> Json:
+    """What OpenAPI adds to a field; an `optional` one may have no value."""
+    element = schema.get("items") or schema.get("additionalProperties")
     facts: Json = {
         "list": schema.get("x-kubernetes-list-type"),
         "keys": schema.get("x-kubernetes-list-map-keys"),
@@ -124,6 +126,9 @@ def openapi_facts(schema: Json, required: bool) -> Json:
         "required": required,
         "default": schema.get("default"),
         "enum": schema.get("enum"),
+        "each": element.get("enum") if isinstance(element, dict) else None,
+        "plain": "$ref" in schema,
+        "zero": optional and schema.get("default") in ("", 0),  # False is 0
     }
     return {key: value for key, value in facts.items() if value}
 
@@ -134,13 +139,19 @@ def type_entry(go: Json, schema: Json) -> Json:
         entry["is"] = go["is"]
     if schema.get("x-kubernetes-map-type") == "atomic":
         entry["atomic"] = True
+    if unions := schema.get("x-kubernetes-unions"):
+        entry["unions"] = unions
     if "fields" in go:
         properties, required = schema.get("properties", {}), schema.get("required", ())
         entry["fields"] = [
-            {**go_facts(field), **openapi_facts(properties.get(field[0], {}), field[0] in required)}
-            for field in go["fields"]
+            {**facts, **openapi_facts(properties.get(name, {}), name in required, is_optional(facts))}
+            for facts, name in ((go_facts(field), field[0]) for field in go["fields"])
         ]
     return entry
+
+
+def is_optional(facts: Json) -> bool:
+    return "omit" in facts or facts["type"].startswith("*")
 
 
 def go_facts(field: list[Any]) -> Json:

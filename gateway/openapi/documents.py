@@ -13,6 +13,7 @@ from gateway.openapi.gnostic import gnostic
 from gateway.openapi.meta_kinds import OF_DEFINITIONS, of_version
 from gateway.openapi.paths import RESOURCE_LIST, paths_of
 from gateway.openapi.schemas import PATCH, schemas_of, types_of
+from gateway.openapi.without_objects import pages
 from gateway.schema import descriptions
 from gateway.schema.catalog import META, document
 from gateway.version import version_info
@@ -33,21 +34,23 @@ class Documents:
             for group, versions in registry.groups.items()
             for version in versions
         }
+        self._pages = {page.place: page for page in pages(registry)}
         source = files("gateway.schema").joinpath("catalog.json").read_bytes() + dumps(version_info())
         self._digest = hashlib.sha512(source + descriptions.source().encode())
 
     @property
     def places(self) -> Collection[str]:
-        """Those of the documents: "api/v1", "apis/apps/v1"."""
-        return self._places
+        """Those of the documents: "api/v1", "apis/apps/v1", "version"."""
+        return {**self._pages, **self._places}
 
     def index(self, others: Mapping[str, str]) -> bytes:
         """Where each document is; the address changes with its content, so that clients may keep it forever.
 
         `others` are those of other servers, by their places.
         """
-        places = {place: {"serverRelativeURL": f"{ROOT}/{place}?hash={self.hash_of(place)}"} for place in self._places}
-        return dumps({"paths": places | {place: {"serverRelativeURL": url} for place, url in others.items()}})
+        places = {place: {"serverRelativeURL": f"{ROOT}/{place}?hash={self.hash_of(place)}"} for place in self.places}
+        places |= {place: {"serverRelativeURL": url} for place, url in others.items()}
+        return dumps({"paths": dict(sorted(places.items()))})
 
     def hash_of(self, place: str) -> str:
         """What tells this document from others and from that of another release."""
@@ -65,11 +68,17 @@ class Documents:
         Takes tens of milliseconds once.
         """
         made = self._made.get((place, protobuf))
-        if made is None and place in self._places:
-            content = self._make(*self._places[place])
+        if made is None and place in self.places:
+            content = self._made_of_page(place) if place in self._pages else self._make(*self._places[place])
             made = gnostic(3).document(content) if protobuf else dumps(content)
             self._made[place, protobuf] = made
         return made
+
+    def _made_of_page(self, place: str) -> JsonObject:
+        page = self._pages[place]
+        schemas, info = page.schemas, {"title": "Kubernetes", "version": document()["version"]}
+        components = {**({"schemas": schemas} if schemas else {}), "securitySchemes": _SECURITY}
+        return {"openapi": "3.0.0", "info": info, "paths": page.paths, "components": components}
 
     def _make(self, group: str, version: str) -> JsonObject:
         resources = self._registry.of_version(group, version)

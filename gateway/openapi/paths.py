@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.resource import Resource
@@ -10,23 +10,35 @@ from gateway.openapi.custom import list_name, schema_name
 from gateway.openapi.schemas import PATCH, REFERENCE
 from gateway.schema.catalog import META
 
-_JSON_TYPES = ("application/json", "application/vnd.kubernetes.protobuf", "application/yaml")
-_CUSTOM_TYPES = ("application/json", "application/yaml")
+JSON_TYPES = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+CUSTOM_TYPES = ("application/json", "application/yaml")
 _STREAM_TYPES = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
-_PATCH_TYPES = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")
-_STRATEGIC = "application/strategic-merge-patch+json"
+_PATCH_TYPES = ("application/json-patch+json", "application/merge-patch+json")
+_STRATEGIC, _APPLY = "application/strategic-merge-patch+json", "application/apply-patch+yaml"
 _DELETE_OPTIONS, _STATUS, _WATCH_EVENT = META + "DeleteOptions", META + "Status", META + "WatchEvent"
 RESOURCE_LIST = META + "APIResourceList"
 
 _PARAMETER_TYPES = {
     "allowWatchBookmarks": "boolean",
+    "follow": "boolean",
     "force": "boolean",
     "gracePeriodSeconds": "integer",
     "ignoreStoreReadErrorWithClusterBreakingPotential": "boolean",
+    "insecureSkipTLSVerifyBackend": "boolean",
     "limit": "integer",
+    "limitBytes": "integer",
     "orphanDependents": "boolean",
+    "ports": "integer",
+    "previous": "boolean",
     "sendInitialEvents": "boolean",
+    "sinceSeconds": "integer",
+    "stderr": "boolean",
+    "stdin": "boolean",
+    "stdout": "boolean",
+    "tailLines": "integer",
     "timeoutSeconds": "integer",
+    "timestamps": "boolean",
+    "tty": "boolean",
     "watch": "boolean",
 }
 _WRITE = ("dryRun", "fieldManager", "fieldValidation")
@@ -45,9 +57,24 @@ _SELECT = (
     "resourceVersion",
     "resourceVersionMatch",
     "sendInitialEvents",
+    "shardSelector",
     "timeoutSeconds",
 )
 _LIST = ("allowWatchBookmarks", *_SELECT, "watch")
+_LOG = (
+    *("container", "follow", "insecureSkipTLSVerifyBackend", "limitBytes", "previous", "sinceSeconds", "stream"),
+    *("tailLines", "timestamps"),
+)
+# what opens a connection, and what it takes
+_CONNECTIONS = {
+    "attach": ("container", "stderr", "stdin", "stdout", "tty"),
+    "exec": ("command", "container", "stderr", "stdin", "stdout", "tty"),
+    "portforward": ("ports",),
+    "proxy": ("path",),
+}
+_METHODS = {"get": "get", "update": "put", "create": "post", "delete": "delete", "patch": "patch"}
+_PASSED_ON = ("options", "head")  # methods that are no verbs, and that proxies take
+_TEXT: JsonObject = {"schema": {"type": "string"}}
 
 # verb -> HTTP method, word in operation ids, x-kubernetes-action, parameters, statuses of success
 _ONE = {
@@ -70,7 +97,7 @@ _DEFINED = {
 
 
 def paths_of(resources: Iterable[Resource]) -> JsonObject:
-    """The paths of a group version's resources. Connections (exec, proxy) are left out: they carry no objects."""
+    """The paths of a group version's resources."""
     found: JsonObject = {}
     noun = ""
     for resource in resources:
@@ -78,10 +105,10 @@ def paths_of(resources: Iterable[Resource]) -> JsonObject:
             found[f"{_root(resource)}/"] = _resource_list(resource)
         if not resource.subresource:
             noun = resource.kind
-        if not resource.kind.endswith("Options"):
-            for path, item in _items(resource, noun):
-                if item:
-                    found.setdefault(path, {}).update(item)
+        connects = resource.subresource in _CONNECTIONS and resource.kind.endswith("Options")
+        for path, item in _connections(resource, noun) if connects else _items(resource, noun):
+            if item:
+                found.setdefault(path, {}).update(item)
     return dict(sorted(found.items()))
 
 
@@ -91,9 +118,9 @@ def _root(resource: Resource) -> str:
 
 def _resource_list(resource: Resource) -> JsonObject:
     """The path of a group version itself."""
-    content = _content(_JSON_TYPES, RESOURCE_LIST)
+    content = content_of(JSON_TYPES, RESOURCE_LIST)
     answers = {"200": {"description": "OK", "content": content}, "401": {"description": "Unauthorized"}}
-    operation = f"get{_words(resource.group)}{_capital(resource.version)}APIResources"
+    operation = f"get{words_of(resource.group)}{_capital(resource.version)}APIResources"
     return {"get": {"tags": [_tag(resource)], "operationId": operation, "responses": answers}}
 
 
@@ -109,16 +136,15 @@ def _watches(resource: Resource) -> Iterator[tuple[str, JsonObject]]:
 
 
 def _watch(resource: Resource, what: str, action: str, variables: tuple[str, ...]) -> JsonObject:
-    content = _content((*_JSON_TYPES, *_STREAM_TYPES), _WATCH_EVENT)
+    content = content_of((*JSON_TYPES, *_STREAM_TYPES), _WATCH_EVENT)
     operation = {
         "tags": [_tag(resource)],
-        "operationId": f"watch{_words(resource.group)}{_capital(resource.version)}{what}",
+        "operationId": f"watch{words_of(resource.group)}{_capital(resource.version)}{what}",
         "responses": {"200": {"description": "OK", "content": content}, "401": {"description": "Unauthorized"}},
         "x-kubernetes-action": action,
         "x-kubernetes-group-version-kind": _kind(resource),
     }
-    given = [{**_parameter(name), "in": "path", "required": True} for name in variables]
-    return {"get": operation, "parameters": [*given, *map(_parameter, sorted((*_LIST, "pretty")))]}
+    return _shared({"get": operation}, {"get": _LIST}, variables)
 
 
 def _items(resource: Resource, noun: str) -> Iterator[tuple[str, JsonObject]]:
@@ -146,29 +172,80 @@ def _item(
     variables: tuple[str, ...],
     suffix: str = "",
 ) -> JsonObject:
-    item: JsonObject = {}
+    operations, taken = dict[str, JsonObject](), dict[str, tuple[str, ...]]()
     for verb, usual in verbs.items():
         if verb not in resource.verbs:
             continue
         method, word, action, parameters, statuses = _DEFINED.get(verb, usual) if resource.defined else usual
-        item[method] = {
+        taken[method] = _LOG if _is_log(resource) else parameters
+        operations[method] = {
             "tags": [_tag(resource)],
             "operationId": _operation_id(resource, word, noun, verb == "deletecollection", suffix),
-            **({"parameters": [_parameter(name) for name in parameters]} if parameters else {}),
             "responses": _answers(resource, verb, statuses),
             "x-kubernetes-action": action,
             "x-kubernetes-group-version-kind": _kind(resource),
         }
         body = _body(resource, verb)
         if body:
-            item[method]["requestBody"] = body
-    if suffix:  # the only operation there: what it takes is said of the path
-        del item["get"]["parameters"]
-        item["parameters"] = [_parameter(name) for name in sorted((*_LIST, "pretty"))]
-    elif item:
-        given = [{**_parameter(name), "in": "path", "required": True} for name in variables]
-        item["parameters"] = [*given, _parameter("pretty")]
-    return item
+            operations[method]["requestBody"] = body
+    return _shared(operations, taken, variables)
+
+
+def _connections(resource: Resource, noun: str) -> Iterator[tuple[str, JsonObject]]:
+    """The paths of what opens a connection; proxies have a second one, with the path that they pass on."""
+    place = f"{_root(resource)}/namespaces/{{namespace}}" if resource.namespaced else _root(resource)
+    variables = ("name", "namespace") if resource.namespaced else ("name",)
+    path = f"{place}/{resource.resource}/{{name}}/{resource.subresource}"
+    methods = [method for verb, method in _METHODS.items() if verb in resource.verbs]
+    proxied = resource.subresource == "proxy"
+    methods += _PASSED_ON if proxied else ()
+    yield path, _connection(resource, noun, methods, variables)
+    if proxied:
+        yield f"{path}/{{path}}", _connection(resource, noun, methods, (*variables, "path"), "WithPath")
+
+
+def _connection(
+    resource: Resource, noun: str, methods: Iterable[str], variables: tuple[str, ...], suffix: str = ""
+) -> JsonObject:
+    answers = {"200": {"description": "OK", "content": {"*/*": _TEXT}}, "401": {"description": "Unauthorized"}}
+    scoped = f"{'Namespaced' if resource.namespaced else ''}{noun}{_capital(resource.subresource)}{suffix}"
+    start = f"connect{words_of(resource.group)}{_capital(resource.version)}"
+    operations = {
+        method: {
+            "tags": [_tag(resource)],
+            "operationId": f"{start}{_capital(method)}{scoped}",
+            "responses": answers,
+            "x-kubernetes-action": "connect",
+            "x-kubernetes-group-version-kind": _kind(resource),
+        }
+        for method in methods
+    }
+    taken = dict.fromkeys(operations, _CONNECTIONS[resource.subresource])
+    return _shared(operations, taken, variables, pretty=False)
+
+
+def _shared(
+    operations: dict[str, JsonObject],
+    taken: Mapping[str, tuple[str, ...]],
+    variables: tuple[str, ...],
+    *,
+    pretty: bool = True,
+) -> JsonObject:
+    """The item of a path. What all of its operations take is said once; parameters are in the order of their names."""
+    common = set.intersection(*map(set, taken.values())) if taken else set[str]()
+    for method, operation in operations.items():
+        if own := sorted(set(taken[method]) - common):
+            operation["parameters"] = [_parameter(name) for name in own]
+    if not operations:
+        return {}
+    given = [{**_parameter(name), "in": "path", "required": True} for name in variables]
+    asked = [_parameter(name) for name in (*common, *(("pretty",) if pretty else ()))]
+    return {**operations, "parameters": sorted((*given, *asked), key=lambda each: (each["name"], each["in"] != "path"))}
+
+
+def _is_log(resource: Resource) -> bool:
+    """Whether a subresource is text, which has options of its own."""
+    return resource.subresource == "log" and not resource.custom
 
 
 def _kind(resource: Resource) -> JsonObject:
@@ -183,17 +260,25 @@ def _parameter(name: str) -> JsonObject:
 
 
 def _answers(resource: Resource, verb: str, statuses: tuple[str, ...]) -> JsonObject:
-    types: tuple[str, ...] = _CUSTOM_TYPES if resource.defined else _JSON_TYPES
+    if _is_log(resource):
+        content: JsonObject = dict.fromkeys(("text/plain", *JSON_TYPES), _TEXT)
+        return {"200": {"description": _REASONS["200"], "content": content}, "401": {"description": "Unauthorized"}}
+    types: tuple[str, ...] = CUSTOM_TYPES if resource.defined else JSON_TYPES
     name = schema_name(resource)
     if verb == "list":
         name = list_name(resource)
-        types = types if resource.custom else (*_JSON_TYPES, *_STREAM_TYPES)
-    elif verb == "deletecollection" or (verb == "delete" and "list" in resource.verbs):
+        types = types if resource.custom else (*JSON_TYPES, *_STREAM_TYPES)
+    elif verb == "deletecollection" or (verb == "delete" and not _answers_object(resource)):
         name = _STATUS
-    content = _content(types, name)
+    content = content_of(types, name)
     answers: JsonObject = {status: {"description": _REASONS[status], "content": content} for status in statuses}
     answers["401"] = {"description": "Unauthorized"}
     return answers
+
+
+def _answers_object(resource: Resource) -> bool:
+    """Whether a delete is said to answer the object; of what has to be emptied first it is not said."""
+    return resource.strategy.returns_deleted and resource.strategy.termination is None
 
 
 _REASONS = {"200": "OK", "201": "Created", "202": "Accepted"}
@@ -201,22 +286,22 @@ _REASONS = {"200": "OK", "201": "Created", "202": "Accepted"}
 
 def _body(resource: Resource, verb: str) -> JsonObject:
     if verb == "patch":
-        patches = _PATCH_TYPES if resource.defined else (*_PATCH_TYPES, _STRATEGIC)
-        return {"content": _content(patches, PATCH), "required": True}
-    types = _CUSTOM_TYPES if resource.defined else ("*/*",)
+        patches = (*_PATCH_TYPES, *(() if resource.defined else (_STRATEGIC,)), _APPLY)
+        return {"content": content_of(patches, PATCH), "required": True}
+    types = CUSTOM_TYPES if resource.defined else ("*/*",)
     if verb in ("create", "update"):
-        return {"content": _content(types, schema_name(resource)), "required": True}
+        return {"content": content_of(types, schema_name(resource)), "required": True}
     if verb == "delete" or (verb == "deletecollection" and not resource.defined):
-        return {"content": _content(types, _DELETE_OPTIONS)}
+        return {"content": content_of(types, _DELETE_OPTIONS)}
     return {}
 
 
-def _content(media_types: Iterable[str], name: str) -> JsonObject:
+def content_of(media_types: Iterable[str], name: str) -> JsonObject:
     return {media_type: {"schema": {"$ref": REFERENCE + name}} for media_type in media_types}
 
 
 def _tag(resource: Resource) -> str:
-    words = _words(resource.group)
+    words = words_of(resource.group)
     return f"{words[0].lower()}{words[1:]}_{resource.version}"
 
 
@@ -224,10 +309,10 @@ def _operation_id(resource: Resource, word: str, noun: str, collection: bool, su
     version = _capital(resource.version)
     scope = "Namespaced" if resource.namespaced and not suffix else ""
     what = f"{'Collection' if collection else ''}{scope}{noun}{_capital(resource.subresource)}{suffix}"
-    return f"{word}{_words(resource.group)}{version}{what}"
+    return f"{word}{words_of(resource.group)}{version}{what}"
 
 
-def _words(group: str) -> str:
+def words_of(group: str) -> str:
     """ "rbac.authorization.k8s.io" as "RbacAuthorization"; the core group as "Core"."""
     return "".join(map(_capital, group.removesuffix(".k8s.io").split("."))) or "Core"
 

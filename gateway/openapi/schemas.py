@@ -118,8 +118,9 @@ def _schema(name: str) -> tuple[JsonObject, tuple[str, ...]]:
     required = [facts["name"] for facts in document()["types"][name].get("fields", ()) if facts.get("required")]
     if required:
         schema["required"] = required
-    if document()["types"][name].get("atomic"):
-        schema["x-kubernetes-map-type"] = "atomic"
+    for fact, keyword in (("atomic", "x-kubernetes-map-type"), ("unions", "x-kubernetes-unions")):
+        if value := document()["types"][name].get(fact):
+            schema[keyword] = fact if fact == "atomic" else value
     return schema, tuple(references)
 
 
@@ -133,8 +134,12 @@ def _described(schema: JsonObject, text: str) -> JsonObject:
 def _property(facts: JsonObject, references: list[str]) -> JsonObject:
     expression: str = facts["type"]
     schema = dict(_value(expression, references))
-    default = facts.get("default", _zero(expression) if not facts.get("omit") or "allOf" in schema else None)
-    if default is not None:
+    if facts.get("plain"):
+        return dict(schema["allOf"][0])
+    if each := facts.get("each"):
+        inside = "items" if "items" in schema else "additionalProperties"
+        schema[inside] = {**schema[inside], "enum": each}
+    if (default := _default(facts, is_struct="allOf" in schema)) is not None:
         schema["default"] = default
     for fact, keyword in (
         ("enum", "enum"),
@@ -147,6 +152,14 @@ def _property(facts: JsonObject, references: list[str]) -> JsonObject:
         if facts.get(fact):
             schema[keyword] = facts[fact]
     return schema
+
+
+def _default(facts: JsonObject, is_struct: bool) -> object:
+    """What a field is when nothing is said of it; None where that is nothing."""
+    expression: str = facts["type"]
+    if facts.get("zero"):
+        return _zero(expression.removeprefix("*"))
+    return facts.get("default", None if facts.get("omit") and not is_struct else _zero(expression))
 
 
 def _value(expression: str, references: list[str]) -> JsonObject:

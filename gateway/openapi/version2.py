@@ -19,6 +19,7 @@ from gateway.openapi.others import Others
 from gateway.openapi.paths import RESOURCE_LIST, paths_of
 from gateway.openapi.schemas import PATCH, REFERENCE, schemas_of, types_of
 from gateway.openapi.version2_paths import version_2_paths
+from gateway.openapi.without_objects import Page, pages
 from gateway.schema.catalog import META, document
 
 Resources = tuple[Resource, ...]
@@ -84,7 +85,7 @@ class Version2:
         known = self._parts.get((*place, protobuf))
         if known is not None and known.made_of == resources:
             return known
-        content = _content(resources)
+        content = _content(resources, () if place != ("", "") else pages(self._registry))
         encode = _as_protobuf if protobuf else _as_json
         made = _Part(
             resources,
@@ -121,11 +122,17 @@ def _joined(paths: Mapping[str, bytes], definitions: Mapping[str, bytes], protob
     return dumps(head)[:-1] + b"," + maps + b"," + dumps(security)[1:]
 
 
-def _content(resources: Resources) -> JsonObject:
-    """The paths and definitions of some resources. What custom kinds share with others, the built-in ones bring."""
+def _content(resources: Resources, others: Iterable[Page]) -> JsonObject:
+    """The paths and definitions of some resources, and of `others`, which have no objects.
+
+    What custom kinds share with others, the built-in ones bring.
+    """
     definitions: JsonObject = {}
     paths: JsonObject = {}
     by_version: dict[tuple[str, str], list[Resource]] = {}
+    for page in others:
+        paths |= version_2_paths(page.paths)
+        definitions |= {name: _converted(schema) for name, schema in page.schemas.items()}
     for resource in resources:
         by_version.setdefault((resource.group, resource.version), []).append(resource)
     for served in by_version.values():

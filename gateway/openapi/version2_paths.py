@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.jsontypes import JsonObject
+from gateway.openapi.paths import CUSTOM_TYPES
 from gateway.openapi.schemas import REFERENCE
 
 _DEFINITIONS = "#/definitions/"
-_METHODS = ("get", "put", "post", "delete", "patch")
+_METHODS = ("get", "put", "post", "delete", "options", "head", "patch")
 _ANY = ["*/*"]
 
 
@@ -29,18 +30,28 @@ def _operation(given: JsonObject) -> JsonObject:
     produced = next((list(each["content"]) for each in answers.values() if "content" in each), [])
     body = given.get("requestBody")
     made: JsonObject = {
-        "consumes": list(body["content"]) if body else _ANY,
+        "consumes": list(body["content"]) if body else _consumed(given, produced),
         "produces": produced,
         "schemes": ["https"],
         "tags": given["tags"],
         "operationId": given["operationId"],
     }
+    if not made["consumes"]:
+        del made["consumes"]
     parameters = [_body(body)] if body else []
     parameters += [_parameter(each) for each in given.get("parameters", ())]
     if parameters:
         made["parameters"] = parameters
     made["responses"] = {status: _answer(each) for status, each in answers.items()}
     return made | {key: value for key, value in given.items() if key.startswith("x-")}
+
+
+def _consumed(given: JsonObject, produced: list[str]) -> list[str]:
+    """What an operation without a body is said to take: where it is of custom objects, or of none, what it answers."""
+    if "x-kubernetes-action" in given:
+        return produced if produced == list(CUSTOM_TYPES) else _ANY
+    text = "$ref" not in next(iter(given["responses"]["200"]["content"].values()))["schema"]
+    return [] if text else produced
 
 
 def _parameter(given: JsonObject) -> JsonObject:
@@ -58,6 +69,8 @@ def _answer(given: JsonObject) -> JsonObject:
 
 
 def _schema(content: Mapping[str, Any]) -> JsonObject:
-    """What all media types have in common: a reference."""
-    reference: str = next(iter(content.values()))["schema"]["$ref"]
-    return {"$ref": _DEFINITIONS + reference.removeprefix(REFERENCE)}
+    """What all media types have in common: a reference, or text."""
+    schema: JsonObject = next(iter(content.values()))["schema"]
+    if "$ref" not in schema:
+        return schema
+    return {"$ref": _DEFINITIONS + schema["$ref"].removeprefix(REFERENCE)}

@@ -16,11 +16,11 @@ _ONLY = "only cpu and memory resources are mutable"
 def validate_pod_resize(new: JsonObject, old: JsonObject, errors: list[FieldError]) -> None:
     """`new` and `old` are pods; `errors` holds what is wrong with the new pod as such."""
     if MIRROR_ANNOTATION in ((old.get("metadata") or {}).get("annotations") or {}):
-        errors[:] = [forbidden("", "static pods cannot be resized")]
+        errors[:] = [forbidden("[]", "static pods cannot be resized")]
         return
     spec, before = new.get("spec") or {}, old.get("spec") or {}
     if (before.get("os") or {}).get("name") == "windows":
-        errors[:] = [forbidden("", "windows pods cannot be resized")]
+        errors[:] = [forbidden("[]", "windows pods cannot be resized")]
         return
     old_class = (old.get("status") or {}).get("qosClass") or qos_class(before)
     if old_class != qos_class(spec):

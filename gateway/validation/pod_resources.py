@@ -108,7 +108,7 @@ def validate_resource_claims(
     seen: set[str] = set()
     for i, claim in enumerate(claims):
         if mirror:
-            errors.append(forbidden("", "static pods do not support resource claims"))
+            errors.append(forbidden("[]", "static pods do not support resource claims"))
             continue
         name, at = claim.get("name", ""), f"{path}[{i}]"
         direct, template = claim.get("resourceClaimName"), claim.get("resourceClaimTemplateName")

@@ -282,7 +282,7 @@ def _validate_ephemeral(pod: JsonObject, old: JsonObject, attributes: WriteConte
     errors = _updated(pod, old, options)
     _annotation_changes(pod, old, errors, options)
     if MIRROR_ANNOTATION in _annotations(old):
-        return [forbidden("", "static pods do not support ephemeral containers")]
+        return [forbidden("[]", "static pods do not support ephemeral containers")]
     validate_ephemeral_containers_update(pod.get("spec") or {}, old.get("spec") or {}, errors)
     return errors
 

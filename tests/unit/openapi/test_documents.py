@@ -36,7 +36,7 @@ def references(node: Any) -> Iterator[str]:
 @pytest.mark.parametrize("place", PLACES)
 def test_every_reference_leads_to_a_schema(place: str) -> None:
     content = document(place)
-    known = {f"#/components/schemas/{name}" for name in content["components"]["schemas"]}
+    known = {f"#/components/schemas/{name}" for name in content["components"].get("schemas", {})}
     assert set(references(content)) <= known
 
 
@@ -169,3 +169,78 @@ def test_operations_without_parameters_have_no_list_of_them(place: str) -> None:
         made for item in document(place)["paths"].values() for made in item.values() if isinstance(made, dict)
     ]
     assert all(operation.get("parameters") != [] for operation in operations)
+
+
+def parameters(item: Any) -> list[str]:
+    return [each["name"] for each in item.get("parameters", ())]
+
+
+def test_what_all_operations_of_a_path_take_is_said_once_by_name() -> None:
+    paths = document("api/v1")["paths"]
+    collection = paths["/api/v1/namespaces/{namespace}/configmaps"]
+    assert parameters(collection) == ["namespace", "pretty"]
+    assert parameters(collection["delete"])[:3] == ["continue", "dryRun", "fieldSelector"]
+    assert "shardSelector" in parameters(collection["get"])
+    finalize = paths["/api/v1/namespaces/{name}/finalize"]
+    assert parameters(finalize) == ["dryRun", "fieldManager", "fieldValidation", "name", "pretty"]
+    assert not parameters(finalize["put"])
+
+
+def test_connections_and_logs_say_what_they_take() -> None:
+    paths = document("api/v1")["paths"]
+    pod = "/api/v1/namespaces/{namespace}/pods/{name}"
+    assert set(paths[f"{pod}/exec"]) == {"get", "post", "parameters"}
+    assert parameters(paths[f"{pod}/exec"])[0] == "command"
+    proxied = paths[f"{pod}/proxy/{{path}}"]
+    assert set(proxied) == {"get", "put", "post", "delete", "options", "head", "patch", "parameters"}
+    assert [(each["name"], each["in"]) for each in proxied["parameters"]][-2:] == [("path", "path"), ("path", "query")]
+    assert proxied["head"]["operationId"] == "connectCoreV1HeadNamespacedPodProxyWithPath"
+    log = paths[f"{pod}/log"]
+    assert log["get"]["responses"]["200"]["content"]["text/plain"] == {"schema": {"type": "string"}}
+    assert "tailLines" in parameters(log)
+
+
+def test_deletes_say_whether_they_answer_the_object() -> None:
+    paths = document("api/v1")["paths"]
+
+    def answered(path: str) -> str:
+        content = paths[path]["delete"]["responses"]["200"]["content"]["application/json"]
+        return str(content["schema"]["$ref"]).rpartition(".")[2]
+
+    place = "/api/v1/namespaces/{namespace}"
+    assert answered(f"{place}/pods/{{name}}") == "Pod"
+    assert answered(f"{place}/configmaps/{{name}}") == "Status"
+    assert answered("/api/v1/namespaces/{name}") == "Status"  # which has to be emptied first
+
+
+def test_what_has_no_objects_has_documents_too() -> None:
+    assert {".well-known/openid-configuration", "api", "apis", "apis/apps", "openid/v1/jwks", "version"} < set(PLACES)
+    group = document("apis/rbac.authorization.k8s.io")
+    operation = group["paths"]["/apis/rbac.authorization.k8s.io/"]["get"]
+    assert (operation["operationId"], operation["tags"]) == ("getRbacAuthorizationAPIGroup", ["rbacAuthorization"])
+    schema = group["components"]["schemas"]["io.k8s.apimachinery.pkg.apis.meta.v1.APIGroup"]
+    assert schema["required"] == ["name", "versions"]
+    assert schema[KINDS] == [{"group": "", "kind": "APIGroup", "version": "v1"}]
+    assert schema["properties"]["versions"]["x-kubernetes-list-type"] == "atomic"
+
+
+def test_a_group_of_definitions_has_none() -> None:
+    registry = builtin_registry()
+    registry.add(custom("one.example.com", "zebra"))
+    places = loads(Documents(registry).index({}))["paths"]
+    assert "apis/one.example.com/v1" in places
+    assert "apis/one.example.com" not in places
+
+
+def test_schemas_say_what_elements_may_be_and_what_excludes_what() -> None:
+    schemas = document("api/v1")["components"]["schemas"]
+
+    def of(name: str) -> Any:
+        return schemas[f"io.k8s.api.core.v1.{name}"]
+
+    assert of("ServiceSpec")["properties"]["ipFamilies"]["items"]["enum"] == ["", "IPv4", "IPv6"]
+    assert of("SeccompProfile")["x-kubernetes-unions"][0]["discriminator"] == "type"
+    assert of("LocalObjectReference")["properties"]["name"]["default"] == ""
+    assert "default" not in of("SecretReference")["properties"]["name"]
+    rule = document("apis/networking.k8s.io/v1")["components"]["schemas"]["io.k8s.api.networking.v1.IngressRule"]
+    assert list(rule["properties"]["http"]) == ["$ref"]

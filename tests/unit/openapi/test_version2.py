@@ -114,3 +114,16 @@ def test_options_are_kinds_of_every_version_that_is_registered(kind: str) -> Non
     versions = [(each["group"], each["version"]) for each in definition["x-kubernetes-group-version-kind"]]
     assert (len(versions), versions) == (60, sorted(versions))
     assert {("", "v1"), ("admission.k8s.io", "v1"), ("imagepolicy.k8s.io", "v1alpha1")} < set(versions)
+
+
+@pytest.mark.parametrize(
+    ("path", "consumed"),
+    [
+        ("/api/v1/namespaces/{namespace}/configmaps", ["*/*"]),
+        ("/api/", ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"]),
+        ("/version/", ["application/json"]),
+        ("/openid/v1/jwks/", None),
+    ],
+)
+def test_what_has_no_objects_is_said_to_take_what_it_answers(path: str, consumed: list[str] | None) -> None:
+    assert PATHS[path]["get"].get("consumes") == consumed
