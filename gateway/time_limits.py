@@ -84,3 +84,9 @@ def look() -> None:
     errand = _errand.get()
     if errand is not None and errand.given_up:
         raise GivenUp
+
+
+def leave_loop() -> None:
+    """To be called before a step that takes long and can't be broken. Raises TakesLong below `at_once`."""
+    if _until.get():
+        raise TakesLong

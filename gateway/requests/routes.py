@@ -14,6 +14,7 @@ from gateway.http.negotiation import Negotiator, is_human, pretty_parameter
 from gateway.http.request_info import MalformedPath, RequestInfo, request_info
 from gateway.http.status import not_found
 from gateway.kinds.registry import builtin_groups
+from gateway.kinds.strategies import is_imported
 from gateway.requests.context import Outcome, RequestContext
 from gateway.requests.measures import Measures, measures_of
 from gateway.requests.parts import Gateway
@@ -125,8 +126,13 @@ class Routes:
             from gateway.requests.unloaded import once_loaded
 
             verb = once_loaded(verb)
+        ready = not unloaded
+        if request.method != "GET" and not is_imported(endpoint.resource.gvr.group_resource):
+            from gateway.requests.unimported import once_imported
+
+            verb, ready = once_imported(verb), False
         route = Route(info, endpoint, verb, media, request.query, timeout, measures)
-        if _is_memorable(request) and not unloaded:
+        if ready and _is_memorable(request):
             known = self.gets if request.method == "GET" else self.creates
             if len(known) >= _ROUTES_LIMIT:
                 known.clear()

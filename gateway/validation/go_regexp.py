@@ -7,17 +7,25 @@ so that no pattern holds the server.
 from __future__ import annotations
 
 import contextlib
+import re
+import threading
 import time
 from functools import lru_cache
 from typing import Any
 
 import re2
 
-from gateway.time_limits import look, on_loop
+from gateway.time_limits import leave_loop, look, on_loop
 
 MAX_NESTING = 1000
-_MAX_MEMORY = 2 << 20  # bytes that one compiled pattern may take; its making holds Python for some 25 ms a MiB
-_LONG = 0.005  # seconds
+_MAX_MEMORY = 2 << 20  # bytes that one compiled pattern may take: its making takes up to 50 ms
+_LITTLE_MEMORY = 64 << 10  # what fits in it is compiled in a few milliseconds
+_TOO_LARGE = b"pattern too large"  # of RE2
+_SHORT = 256  # characters, of each of which RE2 makes a few instructions ...
+_MULTIPLIES = re.compile(r"\{|\\[pP]")  # ... but for a repetition, and a class of Unicode
+_LONGEST_PAUSE = 0.1  # seconds
+
+_one_at_a_time = threading.Lock()
 
 _COMPLAINTS = {
     "bad repetition operator": "invalid nested repetition operator",
@@ -32,23 +40,48 @@ _COMPLAINTS = {
 
 
 def compile_pattern(pattern: str, options: Any = None) -> Any:
-    """What RE2 makes of a pattern in a bounded time. Raises re2.error for what is none, or too large; as `look`.
-
-    In a thread the event loop has as long a turn after it: nothing in Python goes on while RE2 compiles.
+    """What RE2 makes of a pattern in a bounded time. Raises re2.error for what is none, or too large; as `look`, and
+    as `leave_loop` where it is large.
     """
     look()
     if options is None:
         options = re2.Options()
-    options.log_errors, options.max_mem = False, _MAX_MEMORY
-    began = time.monotonic()
+    options.log_errors = False
+    if _is_large(pattern, options):
+        leave_loop()
+        return _compile(pattern, options) if on_loop() else _compile_in_turn(pattern, options)
+    return _compile(pattern, options)
+
+
+def _is_large(pattern: str, options: Any) -> bool:
+    """Whether Python stands still for 4 ms or more while RE2 compiles it; takes a millisecond at most."""
+    if len(pattern) < _SHORT and not _MULTIPLIES.search(pattern):
+        return False
+    options.max_mem = _LITTLE_MEMORY
     try:
-        return re2.compile(pattern, options)
+        re2.compile(pattern, options)
+    except re2.error as error:
+        return _TOO_LARGE in error.args[0]
+    return False
+
+
+def _compile(pattern: str, options: Any) -> Any:
+    options.max_mem = _MAX_MEMORY
+    return re2.compile(pattern, options)
+
+
+def _compile_in_turn(pattern: str, options: Any) -> Any:
+    """The same in a thread: the event loop has as long after it before any thread compiles another."""
+    while not _one_at_a_time.acquire(timeout=_LONGEST_PAUSE):
+        look()
+    try:
+        began = time.monotonic()
+        try:
+            return _compile(pattern, options)
+        finally:
+            time.sleep(min(time.monotonic() - began, _LONGEST_PAUSE))
     finally:
-        took = time.monotonic() - began
-        if took > _LONG:
-            if not on_loop():
-                time.sleep(min(took, 20 * _LONG))
-            look()
+        _one_at_a_time.release()
 
 
 def regexp_problem(pattern: str) -> str:

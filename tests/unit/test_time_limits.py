@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import re2
@@ -50,20 +51,53 @@ def test_nothing_hurries_a_thread_or_what_was_not_begun_so() -> None:
     assert asyncio.run(work()) == ["here", "there"]
 
 
-def test_an_event_loop_compiles_few_large_patterns_at_once() -> None:
-    compiled = []
+LARGE = r"\pL{{1,30}}{}"
 
-    def compile_all() -> None:
-        for index in range(100):
-            compiled.append(index)
-            assert compile_pattern(rf"\pL{{1,30}}a{index}").search("xa" + str(index))
 
-    async def work() -> int:
+def test_an_event_loop_compiles_no_large_pattern_that_a_thread_may_compile() -> None:
+    begun: list[str] = []
+
+    def compile_all() -> list[bool]:
+        begun.append(threading.current_thread().name)
+        small = [compile_pattern(f"[a-z]{{1,63}}x{index}") for index in range(3)]
+        return [
+            bool(each.search(text)) for each, text in ((small[0], "ax0"), (compile_pattern(LARGE.format("a")), "xa"))
+        ]
+
+    async def work() -> list[bool]:
+        began = time.thread_time()
         with pytest.raises(TakesLong):
             at_once(compile_all)
-        return len(compiled)
+        assert time.thread_time() - began < 0.01
+        return await offloaded(0, compile_all)
 
-    assert asyncio.run(work()) < 30
+    assert asyncio.run(work()) == [True, True]
+    here = threading.current_thread().name
+    assert begun[:2] == [here, here] and begun[2] != here
+
+
+def test_an_event_loop_has_a_turn_between_any_two_large_patterns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever threads compile them: each holds the whole interpreter for tens of milliseconds."""
+    turns, seen = 0, []
+    compile_one = re2.compile
+
+    def compiled(pattern: str, options: re2.Options) -> object:
+        if options.max_mem > 1 << 20:
+            seen.append(turns)
+        return compile_one(pattern, options)
+
+    monkeypatch.setattr(re2, "compile", compiled)
+
+    async def work() -> None:
+        nonlocal turns
+        patterns = (partial(compile_pattern, LARGE.format(index)) for index in range(8))
+        tasks = [asyncio.create_task(in_thread(each)) for each in patterns]
+        while not all(task.done() for task in tasks):
+            turns += 1
+            await asyncio.sleep(0.001)
+
+    asyncio.run(work())
+    assert len(seen) == len(set(seen)) == 8
 
 
 def test_a_pattern_that_is_none_is_told_whatever_it_takes() -> None:

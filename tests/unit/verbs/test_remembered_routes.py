@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +12,9 @@ import pytest
 from gateway.http.exchange import Request
 from gateway.http.negotiation import STANDARD
 from gateway.http.request_info import request_info
+from gateway.kinds import strategies
+from gateway.kinds.identity import GroupResource
+from gateway.kinds.strategies import import_rules
 from gateway.requests.routes import Routes
 from tests.unit.verbs.conftest import Api
 
@@ -27,6 +32,7 @@ def request(method: str, path: str, query: bytes = b"") -> Request:
 
 
 def routes() -> tuple[Routes, Api]:
+    import_rules(GroupResource("", "pods"))
     api = Api()
     endpoints, services = api.endpoints, SimpleNamespace(media=STANDARD)
     settings = SimpleNamespace(request_timeout=60.0)
@@ -70,3 +76,22 @@ def test_nothing_is_remembered_once_something_else_is_served() -> None:
     for listener in api.endpoints._listeners:
         listener()
     assert not of.gets and not of.creates
+
+
+def test_rules_that_are_not_imported_yet_are_imported_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    of, _ = routes()
+    threads: list[threading.Thread] = []
+    monkeypatch.setattr(strategies, "_imported", set[str]())
+    monkeypatch.setattr(strategies, "import_module", lambda name: threads.append(threading.current_thread()))
+    of.route(request("GET", PODS), None)
+    write = of.route(request("POST", PODS), None)
+    assert not of.creates and (PODS, b"") in of.gets
+
+    async def serve() -> None:
+        with pytest.raises(AttributeError):  # there is nothing that it could write to
+            await write.verb(write.endpoint, request("POST", PODS))
+
+    asyncio.run(serve())
+    assert threads and threading.current_thread() not in threads
+    of.route(request("POST", PODS), None)
+    assert (PODS, b"") in of.creates

@@ -1,0 +1,35 @@
+"""The first write of a kind: what decides about it is imported, for a tenth of a second, while others are served."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from apiserver_gateway.testing import ApiServer, api_server
+from tests.hostile.probe import held_at_most
+from tests.integration.customresources.definitions import DEFINITIONS, definition, version
+from tests.integration.server.client import ask
+
+HELD = 0.06  # seconds
+CONTAINERS = {"restartPolicy": "Never", "containers": [{"name": "one", "image": "one"}]}
+JOB = {"metadata": {"name": "one"}, "spec": {"template": {"spec": CONTAINERS}}}
+RULES = {"type": "object", "x-kubernetes-validations": [{"rule": "true"}]}
+
+
+@pytest.fixture
+def fresh() -> Iterator[ApiServer]:
+    with api_server() as running:
+        yield running
+
+
+def test_a_first_write_of_a_kind_holds_nobody(fresh: ApiServer) -> None:
+    writes = (
+        ("/apis/batch/v1/namespaces/default/jobs", JOB),
+        (DEFINITIONS, definition("plains.example.com", version("v1", {"spec": {"type": "object"}}))),
+        (DEFINITIONS, definition("ruled.example.com", version("v1", {"spec": RULES}))),
+    )
+    with held_at_most(fresh, HELD):
+        for path, body in writes:
+            answer = ask(fresh, "POST", f"{path}?dryRun=All", body)
+            assert answer.status == 201, answer.body
