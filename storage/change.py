@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from storage.errors import REFUSALS, Conflict, CorruptObject, KeyExists, LeaseNotFound, StorageError, StoredObject
 from storage.protocol import Store, Swap
@@ -27,8 +27,7 @@ class Charge(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Put:
+class Put(NamedTuple):
     """Stores a value, under a lease if one is given. `finish` is awaited once it is known whether that was done.
 
     `another_lease` gives one to take instead of a lease that etcd does not have any more. `charge` has the last word.
@@ -73,8 +72,7 @@ class Outcome(Enum):
     UNCHANGED = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(NamedTuple):
     """What `change` did. `before` is the version that the decision was made from, None if there was none."""
 
     outcome: Outcome
@@ -175,7 +173,7 @@ async def _put(
         except LeaseNotFound:
             if put.another_lease is None:
                 raise
-            put = replace(put, lease=await put.another_lease(put.lease), another_lease=None)
+            put = put._replace(lease=await put.another_lease(put.lease), another_lease=None)
         else:
             return Changed(outcome, current, StoredObject(key, put.value, revision), revision)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 
 class StorageError(Exception):
@@ -18,8 +17,7 @@ class CorruptObject(StorageError):
         self.key, self.revision, self.reason = key, revision, reason
 
 
-@dataclass(frozen=True, slots=True)
-class StoredObject:
+class StoredObject(NamedTuple):
     """A key's value with its mod revision; `raw` is canonical, or what etcd holds where that is `corrupt`."""
 
     key: bytes

@@ -32,6 +32,7 @@ from gateway.validation.names import is_dns1123_subdomain
 NODE_NAME_KEY = "authentication.kubernetes.io/node-name"
 _REVIEWS = "authentication.k8s.io"
 _PREFIX = b"impersonate-"
+_BEGINNING = b"\n" + _PREFIX  # in lines of names, none of which has a line end
 _USER, _GROUP, _UID, _EXTRA = (_PREFIX + name for name in (b"user", b"group", b"uid", b"extra-"))
 _MANY = 4  # checks for which all-embracing rights are asked first
 _MOST_REMEMBERED = 10_000  # users
@@ -40,10 +41,7 @@ _LONGEST = 64 * 1024  # bytes that all headers of impersonation may have
 
 def impersonates(headers: Mapping[bytes, bytes]) -> bool:
     """Whether a request has any header of impersonation."""
-    for name in headers:  # noqa: SIM110 - of each request: a generator takes three times as long
-        if name[:12] == _PREFIX:
-            return True
-    return False
+    return _BEGINNING in b"\n".join((b"", *headers))
 
 
 class Impersonation:

@@ -43,8 +43,8 @@ class Timed:
         self.look, self.idle, self._labels = look, idle, labels
         self.accepted: Histogram | None = None  # which is there once there is something to tell
 
-    def first(self) -> Histogram:
-        """What counts those that are accepted, from the first one on."""
+    def begin(self) -> Histogram:
+        """What counts those that are accepted, from the first run on."""
         self.accepted = _CONTROLLERS.labels(*self._labels, "false")
         return self.accepted
 
@@ -53,14 +53,19 @@ class Timed:
         _CONTROLLERS.labels(*self._labels, "true").observe(seconds)
 
 
+_Step = tuple[Look, Idle | None, Histogram, list[int], Timed]
+"""A review taken apart: what it does, when it is not asked, what counts those it accepts, and its counts."""
+
+
 class Half:
     """The reviews of one half of admission for one operation, in their order."""
 
-    __slots__ = ("_labels", "_passed", "looks")
+    __slots__ = ("_labels", "_passed", "_steps", "looks")
 
     def __init__(self, looks: Iterable[Timed], half: str, operation: Operation) -> None:
         self.looks, self._labels = tuple(looks), (half, operation.value)
         self._passed = _STEPS.labels(*self._labels, "false")
+        self._steps: tuple[_Step, ...] | None = None  # which are there from the first run on
 
     async def run(self, admission: Admission) -> None:
         """Runs the reviews one after the other, and all again where one wants that. Raises the first refusal.
@@ -68,18 +73,19 @@ class Half:
         Durations are observed of those that are waited for; the others take next to no time.
         """
         step, began, each = 0.0, 0.0, None
+        steps = self._begin() if self._steps is None else self._steps
         try:
             while True:
-                for each in self.looks:
-                    began = 0.0
-                    waiting = None if each.idle is not None and each.idle.idle else each.look(admission)
+                for look, idle, accepted, counts, each in steps:  # noqa: B007 - of the refusal
+                    waiting = look(admission) if idle is None or not idle.idle else None
                     if waiting is None:
-                        (each.accepted or each.first()).counts[0] += 1
+                        counts[0] += 1
                         continue
                     began = perf_counter()
                     step = step or began
                     await waiting
-                    (each.accepted or each.first()).observe(perf_counter() - began)
+                    accepted.observe(perf_counter() - began)
+                    began = 0.0
                 if not admission.reinvoke or admission.reinvoked:
                     break
                 admission.reinvoked = True
@@ -92,6 +98,11 @@ class Half:
             self._passed.observe(_since(step))
         else:
             self._passed.counts[0] += 1
+
+    def _begin(self) -> tuple[_Step, ...]:
+        found = [(each, each.begin()) for each in self.looks]
+        self._steps = tuple((each.look, each.idle, accepted, accepted.counts, each) for each, accepted in found)
+        return self._steps
 
 
 def timed(look: Look, name: str, half: str, operation: Operation, idle: Idle | None = None) -> Timed:

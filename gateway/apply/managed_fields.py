@@ -177,12 +177,9 @@ def _compared_new(new: JsonObject, type_: Type, shared: Shared) -> Comparison:
         if f"f:{member}" not in found.removed:
             shared.fields = found.changed.get(f"f:{member}")
         return found
-    found = compare(_without(empty, member), _without(bare, member), type_)
+    bare.pop(member, None)
+    found = compare({name: given for name, given in empty.items() if name != member}, bare, type_)
     return Comparison(union(found.changed, {f"f:{member}": shared.fields}), found.removed)
-
-
-def _without(value: JsonObject, member: str) -> JsonObject:
-    return {name: given for name, given in value.items() if name != member}
 
 
 @lru_cache(256)

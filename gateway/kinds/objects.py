@@ -6,7 +6,7 @@ Kinds may come and go: a CRD's kind is found while it is served. Returned object
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from gateway.jsontypes import JsonObject, loads
 from gateway.kinds.identity import GroupVersion, GroupVersionResource
@@ -17,6 +17,7 @@ from storage.entry import PARSED_SIZE, Entry
 from storage.store import EtcdStore
 
 Labels = dict[str, str]
+T = TypeVar("T")
 _MOST_PLACES = 1000  # definitions come and go
 
 
@@ -29,8 +30,9 @@ class NotServed(LookupError):
 
 
 class _Place(NamedTuple):
-    """A served resource, and what the keys of its objects begin with."""
+    """A served resource, under what the registry has it, and what the keys of its objects begin with."""
 
+    key: tuple[str, str, str, str]
     resource: Resource
     prefix: str
     namespaced: bool
@@ -57,9 +59,13 @@ class Objects:
 
     def _place(self, gvr: GroupVersionResource) -> _Place:
         """Where the objects of a resource are; remembered for as long as the same resource is served."""
-        served, known = self._registry.resources.get((*gvr, "")), self._places.get(gvr)
-        if known is not None and known.resource is served and not (known.cache is not None and known.cache.closed):
-            return known
+        resources, known = self._registry.resources, self._places.get(gvr)
+        if known is not None and resources.get(known.key) is known.resource:
+            cache = known.cache
+            if cache is None or not cache.closed:
+                return known
+        key = (*gvr, "")
+        served = resources.get(key)
         if served is None or not served.storage_prefix:
             self._places.pop(gvr, None)
             raise NotServed(gvr)
@@ -68,7 +74,7 @@ class Objects:
         prefix = f"{self._root}{served.storage_prefix}/"
         store = self._apart.get(served.storage_prefix, self._store)
         cache = store.cache.of_key(f"{prefix}x".encode())
-        found = _Place(served, prefix, served.namespaced, cache, store)
+        found = _Place(key, served, prefix, served.namespaced, cache, store)
         if cache is not None:  # it may be there soon
             self._places[gvr] = found
         return found
@@ -80,7 +86,7 @@ class Objects:
 
         Raises NotServed, ConversionFailed, ValueError where there is no conversion, CorruptObject, Unavailable.
         """
-        resource, prefix, namespaced, _, store = self._place(gvr)
+        _, resource, prefix, namespaced, _, store = self._place(gvr)
         key = (f"{prefix}{namespace}/{name}" if namespaced else prefix + name).encode()
         cache = None if live else store.cache.of_key(key)
         entry = None if cache is None else cache.get(key)
@@ -95,7 +101,7 @@ class Objects:
 
     def cached(self, gvr: GroupVersionResource, namespace: str, name: str) -> JsonObject | None:
         """An object that the cache has and that can be read, in the version in which it is stored. Raises NotServed."""
-        _, prefix, namespaced, cache, store = self._place(gvr)
+        _, _, prefix, namespaced, cache, store = self._place(gvr)
         key = (f"{prefix}{namespace}/{name}" if namespaced else prefix + name).encode()
         entry = store.cached_entry(key) if cache is None else cache.get(key)
         readable = None if entry is None else entry.readable
@@ -123,7 +129,7 @@ class Objects:
 
     def entries(self, gvr: GroupVersionResource, namespace: str = "") -> Sequence[Entry]:
         """The cache's entries of a namespace ("": of all), unparsed; some may not be readable. Raises NotServed."""
-        _, prefix, namespaced, cache, store = self._place(gvr)
+        _, _, prefix, namespaced, cache, store = self._place(gvr)
         if namespace and namespaced:
             if cache is not None:
                 return cache.of_namespace(namespace)
@@ -131,6 +137,21 @@ class Objects:
         elif cache is not None and not cache:  # as of most kinds that plug-ins look for
             return ()
         return store.cached_entries(prefix.encode())
+
+    def found(self, gvr: GroupVersionResource, find: Callable[[Sequence[Entry]], T]) -> T:
+        """What `find` finds among all entries of a resource that can be read: once for each state of the cache.
+
+        `find` looks at nothing else. Raises NotServed, and what `find` raises.
+        """
+        cache = self._place(gvr).cache
+        if cache is None:
+            return find(self.readable(gvr))
+        memo: dict[object, Any] = cache.memo
+        if find in memo:
+            known: T = memo[find]
+            return known
+        made = memo[find] = find(self.readable(gvr))
+        return made
 
     def readable(self, gvr: GroupVersionResource, namespace: str = "") -> Sequence[Entry]:
         """The entries of a namespace ("": of all) that can be read, unparsed. Raises NotServed."""

@@ -8,7 +8,7 @@ from gateway.schema.order import in_go_order
 from gateway.schema.types import Type, TypeKind
 from storage.entry import MARK
 
-_VERSIONED = frozenset({"resourceVersion", "selfLink"})
+_VERSIONED = ("resourceVersion", "selfLink")
 _UNKNOWN = Type(TypeKind.ANY, "interface {}")  # whose order is its client's
 _FIRST = ("kind", "apiVersion", "metadata")
 
@@ -19,7 +19,9 @@ def encode_stored(obj: JsonObject, kind: str, api_version: str, type_: Type | No
     kind, apiVersion, then metadata, which has a uid and no resourceVersion, and the rest as Go orders it. The type is
     the catalog's where none is given.
     """
-    metadata = {name: value for name, value in obj["metadata"].items() if name not in _VERSIONED}
+    metadata = obj["metadata"].copy()
+    for name in _VERSIONED:
+        metadata.pop(name, None)
     metadata.setdefault("uid", "")
     return dumps(_ordered({**obj, "kind": kind, "apiVersion": api_version, "metadata": metadata}, type_)) + MARK
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.schema.types import Field, Omit, Type, TypeKind
+from gateway.schema.types import Field, Omit, Type, TypeKind, compiled
 
 _ZEROS = {
     TypeKind.STRING: "",
@@ -23,8 +23,13 @@ def zero(type_: Type) -> Any:
     if type_.structural:
         return {} if type_.kind is TypeKind.STRUCT else None
     if type_.kind is TypeKind.STRUCT:
-        return {each.name: zero_field(each) for each in type_.fields.values() if each.omit is Omit.NEVER}
+        return {each.name: zero_field(each) for each in _always_written(type_)}
     return _ZEROS.get(type_.kind)
+
+
+@compiled
+def _always_written(type_: Type) -> tuple[Field, ...]:
+    return tuple(each for each in type_.fields.values() if each.omit is Omit.NEVER)
 
 
 def zero_field(field: Field) -> Any:

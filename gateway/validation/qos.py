@@ -30,16 +30,20 @@ def qos_class(spec: JsonObject) -> str:
         wanted = _add(limits, requirement.get("limits"))
         if wanted < len(_COMPUTE) and (pod_level is None or requirement.get("limits")):
             guaranteed = False
+        if not guaranteed and (requests or limits):
+            return "Burstable"  # whatever the others ask for
     if not requests and not limits:
         return "BestEffort"
-    return "Guaranteed" if guaranteed and requests == limits else "Burstable"
+    return "Guaranteed" if requests == limits else "Burstable"
 
 
 def _add(total: dict[str, Quantity], quantities: dict[str, Any] | None) -> int:
     """Adds what is above zero; returns of how many of CPU and memory there is any."""
     count = 0
+    if not quantities:
+        return count
     for name in _COMPUTE:
-        quantity = quantity_of((quantities or {}).get(name))
+        quantity = quantity_of(quantities.get(name))
         if quantity.unscaled > 0:
             count += 1
             total[name] = quantity + total[name] if name in total else quantity

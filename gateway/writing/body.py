@@ -55,7 +55,7 @@ async def read_object(
     return obj
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Reader:
     """Turns the bytes of a body into an object."""
 

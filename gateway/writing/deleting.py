@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gateway.admission.record import Operation
 from gateway.http import status
@@ -93,7 +93,7 @@ class _Deletion:
         gone = self.step in (Step.REMOVE, Step.MARK_AND_REMOVE)
         if changed.outcome is Outcome.UNCHANGED:
             return Deleted(self.obj, self._shown, gone)
-        return Deleted(self.obj, replace(self._shown, revision=changed.revision), gone)
+        return Deleted(self.obj, self._shown._replace(revision=changed.revision), gone)
 
     def _planned(self, obj: JsonObject) -> Step:
         endpoint = self._write.endpoint

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import replace
 
 from gateway.access.authorization import require, with_verb
 from gateway.admission.record import Operation
@@ -181,7 +180,7 @@ class _Update:
             shown = Written(await read_back(write, value), 0, created=True)
             if write.options.dry_run:
                 given, link = meta.get("resourceVersion", ""), meta.get("selfLink", "")
-                self._shown = replace(shown, given=given, link=link)
+                self._shown = shown._replace(given=given, link=link)
                 return KEEP
             self._shown = shown
             return allocating.decided(await put(write, value, allocating.finish))

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from gateway.admission.record import Admission, Annotate, Operation, unrecorded
 from gateway.apply.entries import read as read_managers
@@ -104,8 +104,7 @@ class Write:
         return self.endpoint.store if self.via is None else self.via
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(NamedTuple):
     """What came of a write: the value and its revision (0 for a new object in a dry run).
 
     `unchanged` tells that nothing was written because there was nothing to change.

@@ -75,8 +75,7 @@ class TxnResult:
     results: list[RangeResult | PutResult | DeleteResult]
 
 
-@dataclass(frozen=True, slots=True)
-class SwapResult:
+class SwapResult(NamedTuple):
     """A compare-and-swap's outcome. When it lost, `current` is what is there, None if the key is absent.
 
     `revision` is that of the write when it succeeded, else the store's. `guard` is then the key that guards it, if any.

@@ -11,20 +11,23 @@ _TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
 def _make(parts: PluginParts) -> Reviews:
-    stay = tuple(zip(_TAINTS, parts.toleration_seconds, strict=True))
+    added = [
+        {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
+        for taint, seconds in zip(_TAINTS, parts.toleration_seconds, strict=True)
+    ]
 
     def admit(admission: Admission) -> None:
         obj = admission.obj
         assert obj is not None
         spec = obj.setdefault("spec", {})
-        tolerations = spec.get("tolerations") or []
+        tolerations = spec.get("tolerations")
+        if not tolerations:  # as of most
+            spec["tolerations"] = [each.copy() for each in added]
+            return
         tolerated = {each.get("key") or "" for each in tolerations if each.get("effect") in (None, "", "NoExecute")}
-        missing = [] if "" in tolerated else [each for each in stay if each[0] not in tolerated]
+        missing = [] if "" in tolerated else [each.copy() for each in added if each["key"] not in tolerated]
         if missing:
-            spec["tolerations"] = tolerations + [
-                {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
-                for taint, seconds in missing
-            ]
+            spec["tolerations"] = tolerations + missing
 
     return Reviews(admit, None)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 
 from gateway.admission.chain import Plugin, looking_up, on
 from gateway.admission.record import Admission, Operation
@@ -10,6 +10,7 @@ from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersionResource
 from gateway.kinds.objects import Objects
+from storage.entry import Entry
 
 _FLAG = b'"globalDefault":true'
 _WRITES = (Operation.CREATE, Operation.UPDATE)
@@ -69,7 +70,11 @@ def _established(found: JsonObject | None) -> tuple[str, int, str]:
 
 
 def _default_class(objects: Objects) -> JsonObject | None:
-    flagged = (each.parsed() for each in objects.readable(_CLASSES) if _FLAG in each.tail)
+    return objects.found(_CLASSES, _default_among)
+
+
+def _default_among(entries: Sequence[Entry]) -> JsonObject | None:
+    flagged = (each.parsed() for each in entries if _FLAG in each.tail)
     classes = [each for each in flagged if each.get("globalDefault")]
     return min(classes, key=lambda each: int(each.get("value", 0)), default=None)
 
