@@ -8,9 +8,10 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 RULES_ON_LOOP = 100_000
 """Units of cost for which the event loop evaluates the CEL rules of one object: about 10 ms; a thread does the rest."""
@@ -49,11 +50,11 @@ def on_loop() -> bool:
     return True
 
 
-def at_once(work: Callable[[], T]) -> T:
+def at_once(work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
     """What `work` returns or raises on an event loop; TakesLong where it looks when it has taken long."""
     token = _until.set(time.monotonic() + _ON_LOOP)
     try:
-        return work()
+        return work(*args, **named)
     finally:
         _until.reset(token)
 

@@ -98,12 +98,13 @@ def keep_timestamps(new: JsonObject, old: JsonObject) -> None:
     after, before = new["metadata"].get("managedFields"), old["metadata"].get("managedFields")
     if not after or not before or after == before or len(after) != len(before):
         return
+    if {**new["metadata"], "managedFields": None} != {**old["metadata"], "managedFields": None}:
+        return
     if [_timeless(entry) for entry in after] != [_timeless(entry) for entry in before]:
         return
     if new.keys() != old.keys() or any(not identical(new[name], old[name]) for name in new if name != "metadata"):
         return
-    if {**new["metadata"], "managedFields": None} == {**old["metadata"], "managedFields": None}:
-        new["metadata"]["managedFields"] = before
+    new["metadata"]["managedFields"] = before
 
 
 class Nonconforming(ValueError):
@@ -224,7 +225,9 @@ def _owned(value: JsonObject | None, type_: Type) -> JsonObject:
     """The object without what nobody owns; what a new object is compared with, for None."""
     if value is None:
         return _unowned(type_)
-    bare = {name: member for name, member in value.items() if name not in ("apiVersion", "kind")}
+    bare = value.copy()
+    for name in ("apiVersion", "kind"):
+        bare.pop(name, None)
     metadata = bare.get("metadata")
     if metadata:
         bare["metadata"] = {name: m for name, m in metadata.items() if name not in NEVER_OWNED}

@@ -35,15 +35,14 @@ def served_resource(resources: Mapping[ResourceKey, Resource], method: str, info
     if "%" in info.name or info.name in (".", ".."):
         raise _invalid_name(info.name)
     methods = _methods(resource, info)
-    offered = [verbs for verbs in methods.values() if not resource.verbs.isdisjoint(verbs)]
-    if not offered:
-        raise unknown_path()
     if resource.defined and method == "HEAD":
         method = "GET"
     if method in methods and not resource.verbs.isdisjoint(methods[method]):
         if info.in_no_namespace and not resource.defined and info.verb not in ("list", "watch"):
             raise bad_request("Namespace parameter required.")
         return resource
+    if all(resource.verbs.isdisjoint(verbs) for verbs in methods.values()):
+        raise unknown_path()
     if info.subresource in _WITH_PATH and method in _ANY_METHOD:
         return resource
     if not resource.defined:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.routing import UnknownPath, served_resource, unknown_path
@@ -27,8 +27,7 @@ _MEMORABLE_PATH = 512  # characters: those of the longest names
 _MEMORABLE_QUERY = 48  # bytes; longer queries hardly come again
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(NamedTuple):
     """What is known of a request from its path and query alone."""
 
     info: RequestInfo

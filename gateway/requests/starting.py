@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from copy import copy
-from dataclasses import replace
 from functools import partial
 
 from gateway.endpoints.endpoint import Endpoint
@@ -68,7 +67,7 @@ def read_elsewhere(context: RequestContext) -> Outcome:
     route = context.route
     assert route is not None  # it was found
     if _is_unfilled(route.endpoint):
-        context.route = replace(route, verb=partial(_without_cache, route.verb))
+        context.route = route._replace(verb=partial(_without_cache, route.verb))
     return None
 
 

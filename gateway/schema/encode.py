@@ -10,7 +10,6 @@ from storage.entry import MARK
 
 _VERSIONED = ("resourceVersion", "selfLink")
 _UNKNOWN = Type(TypeKind.ANY, "interface {}")  # whose order is its client's
-_FIRST = ("kind", "apiVersion", "metadata")
 
 
 def encode_stored(obj: JsonObject, kind: str, api_version: str, type_: Type | None = None) -> bytes:
@@ -32,16 +31,17 @@ def encode_answer(obj: JsonObject, kind: str, api_version: str, type_: Type | No
 
 
 def _ordered(obj: JsonObject, type_: Type | None) -> JsonObject:
-    """The object in the order of its type, but of any kind these come first: kind, apiVersion, and metadata in order.
+    """The object, which is taken apart, in the order of its type, but of any kind these come first: kind, apiVersion,
+    and metadata in order.
 
     So what stands before the uid are plain strings, whatever labels and unknown fields are called.
     """
     if type_ is None:
         type_ = _catalog_type(obj["kind"], obj["apiVersion"])
-    first = {name: obj[name] for name in _FIRST if name in obj}
-    if "metadata" in first:
-        first["metadata"] = in_go_order(type_of(META + "ObjectMeta"), first["metadata"])
-    rest: JsonObject = in_go_order(type_, {name: value for name, value in obj.items() if name not in first})
+    first: JsonObject = {"kind": obj.pop("kind"), "apiVersion": obj.pop("apiVersion")}
+    if "metadata" in obj:
+        first["metadata"] = in_go_order(type_of(META + "ObjectMeta"), obj.pop("metadata"))
+    rest: JsonObject = in_go_order(type_, obj)
     return first | rest
 
 

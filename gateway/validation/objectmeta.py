@@ -210,7 +210,7 @@ def _changed_errors(new: JsonObject, old: JsonObject, path: str) -> list[FieldEr
     if ("generation" in new or "generation" in old) and new.get("generation", 0) < old.get("generation", 0):
         found.append(invalid(f"{path}.generation", new.get("generation", 0), "must not be decremented"))
     for key, absent in _IMMUTABLE.items():
-        if (key in new or key in old) and new.get(key) != old.get(key):
+        if new.get(key) != old.get(key):
             found.append(invalid(f"{path}.{key}", new.get(key, absent), IMMUTABLE))
     return found
 

@@ -90,8 +90,10 @@ class _Reader:
     def _with_known(self, value: JsonObject, named: str, settled: bytes, templates: Templates) -> JsonObject | None:
         """The object with a specification that needs no decoding; None where anything is wrong with the others."""
         report, member = DecodeReport(), Template.member
+        others = dict(value)
+        del others[member]
         try:
-            obj = decode(self.type, {name: given for name, given in value.items() if name != member}, report)
+            obj = decode(self.type, others, report)
         except DecodeError:
             return None
         if report.problems:
@@ -217,6 +219,8 @@ def type_meta(value: Any, data: bytes, api_version: str, kind: str) -> tuple[str
         version, named = version_and_kind(value)
     except DecodeError as error:
         raise _unrecognized(kind, str(error), data) from None
+    if version == api_version:
+        return version, named or kind
     if version and version.count("/") > 1:
         raise _unrecognized(kind, f"unexpected GroupVersion string: {version}", data)
     if version and version.startswith("/"):

@@ -24,7 +24,7 @@ async def offloaded(size: int, work: Callable[P, T], *args: P.args, **named: P.k
     """
     if size < BIG:
         try:
-            return at_once(partial(work, *args, **named))
+            return at_once(work, *args, **named)
         except TakesLong:
             pass
     return await in_thread(partial(work, *args, **named))

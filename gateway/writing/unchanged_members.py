@@ -36,7 +36,10 @@ class Kept:
 
     def apart_from(self, value: JsonObject) -> JsonObject:
         """A value without these members."""
-        return {name: member for name, member in value.items() if name not in self._bytes}
+        others = value.copy()
+        for name in self._bytes:
+            others.pop(name, None)
+        return others
 
     def put_into(self, new: JsonObject) -> None:
         """Gives the new object these members."""
@@ -54,8 +57,10 @@ class Kept:
 
     def is_all_of(self, new: JsonObject) -> bool:
         """Whether the new object is the same JSON as the old one."""
-        shared = [name for name in self._bytes if new.get(name) is self._old[name]]
-        rest, before = ({name: obj[name] for name in obj if name not in shared} for obj in (new, self._old))
+        rest, before = new.copy(), self._old.copy()
+        for name in self._bytes:
+            if rest.get(name) is before[name]:
+                del rest[name], before[name]
         return identical(rest, before)
 
     def spliced(self, new: JsonObject) -> JsonObject:

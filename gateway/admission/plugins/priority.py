@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Sequence
 from gateway.admission.chain import Plugin, looking_up, on
 from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import refused
+from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersionResource
 from gateway.kinds.objects import Objects
@@ -47,19 +48,21 @@ def _set(admission: Admission, obj: JsonObject, class_: JsonObject | None) -> No
     spec, (name, value, policy) = obj["spec"], _established(class_)
     if name:
         spec["priorityClassName"] = name
-    for field, shown, computed in (
-        ("priority", "integer value of priority", value),
-        ("preemptionPolicy", "string value of PreemptionPolicy", policy),
-    ):
-        given = spec.get(field)
-        if given is not None and given != computed:
-            raise refused(
-                admission,
-                obj,
-                f"the {shown} ({given}) must not be provided in pod spec; priority admission controller "
-                f"computed {computed} from the given PriorityClass name",
-            )
-        spec[field] = computed
+    if (given := spec.get("priority")) is not None and given != value:
+        raise _another(admission, obj, "integer value of priority", given, value)
+    if (given := spec.get("preemptionPolicy")) is not None and given != policy:
+        raise _another(admission, obj, "string value of PreemptionPolicy", given, policy)
+    spec["priority"], spec["preemptionPolicy"] = value, policy
+
+
+def _another(admission: Admission, obj: JsonObject, shown: str, given: object, computed: object) -> StatusError:
+    """The refusal of a pod that asks for something else than its class gives it."""
+    return refused(
+        admission,
+        obj,
+        f"the {shown} ({given}) must not be provided in pod spec; priority admission controller "
+        f"computed {computed} from the given PriorityClass name",
+    )
 
 
 def _established(found: JsonObject | None) -> tuple[str, int, str]:
