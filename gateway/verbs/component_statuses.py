@@ -1,27 +1,41 @@
-"""componentstatuses: deprecated and not stored; they report whether each etcd answers."""
+"""componentstatuses: deprecated and not stored; whether scheduler, controllers and each etcd answer.
+
+The first two are looked for where they listen by default on this machine, as kube-apiserver does.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 from gateway.encodings.list_meta import ListMeta
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request, Response
 from gateway.http.status import method_not_supported, not_found
 from gateway.jsontypes import JsonObject, dump_line, dumps
+from gateway.outbound.client import Client
+from gateway.outbound.errors import CallError
+from gateway.outbound.request import OutboundRequest
+from gateway.outbound.target import Target
+from gateway.outbound.trust import context_of
 from gateway.reading.list_options import list_options
 from storage.entry import Entry, LabelsAndFields
 from storage.errors import StorageError
 from storage.etcd import EtcdClient
 
+_SERVERS = {"scheduler": 10259, "controller-manager": 10257}
+_PATIENCE, _LARGEST = 20.0, 10 << 10  # seconds for an answer, and bytes of it
+
 
 async def list_(endpoint: Endpoint, request: Request) -> Response:
-    """A list of the components that an API server without a scheduler and controllers knows.
+    """A list of the components that an API server knows.
 
     Raises StatusError 400 and 422 for options that no list takes.
     """
     match = list_options(request, endpoint.selectable, watch=False).match
-    selected = [each for each in await _etcds(endpoint) if match is None or match(_labels_and_fields(each))]
+    components = await asyncio.gather(*(check() for check in _checks(endpoint).values()))
+    selected = [each for each in components if match is None or match(_labels_and_fields(each))]
     items = [{key: each[key] for key in each if key not in ("kind", "apiVersion")} for each in selected]
     if request.representation.transform is None:
         return Response(
@@ -35,10 +49,10 @@ async def list_(endpoint: Endpoint, request: Request) -> Response:
 
 async def get(endpoint: Endpoint, request: Request) -> Response:
     """One component. Raises StatusError 404."""
-    for component in await _etcds(endpoint):
-        if request.info.name == component["metadata"]["name"]:
-            return Response(200, dump_line(component))
-    raise not_found("", "componentstatus", request.info.name)
+    check = _checks(endpoint).get(request.info.name)
+    if check is None:
+        raise not_found("", "componentstatus", request.info.name)
+    return Response(200, dump_line(await check()))
 
 
 async def watch(endpoint: Endpoint, request: Request) -> Response:
@@ -50,20 +64,40 @@ def _labels_and_fields(component: JsonObject) -> LabelsAndFields:
     return LabelsAndFields({}, {"metadata.name": component["metadata"]["name"], "metadata.namespace": ""})
 
 
-async def _etcds(endpoint: Endpoint) -> list[JsonObject]:
-    clients = [each.client for each in endpoint.services.databases]
-    return list(await asyncio.gather(*(_etcd(f"etcd-{number}", client) for number, client in enumerate(clients))))
+def _checks(endpoint: Endpoint) -> dict[str, Callable[[], Awaitable[JsonObject]]]:
+    """What finds out about each component, by its name."""
+    services = endpoint.services
+    etcds = {f"etcd-{number}": each.client for number, each in enumerate(services.databases)}
+    return {
+        **{name: partial(_server, name, port, services.outbound) for name, port in _SERVERS.items()},
+        **{name: partial(_etcd, name, client) for name, client in etcds.items()},
+    }
+
+
+async def _server(name: str, port: int, outbound: Client) -> JsonObject:
+    """What a server of this machine says of its health; whoever it is, its certificate is not looked at."""
+    target = Target("127.0.0.1", port, context_of("", b"", b"", True))
+    request = OutboundRequest("GET", "/healthz", ((b"accept", b"*/*"),))
+    try:
+        answer = await outbound.call(target, request, _PATIENCE, _LARGEST)
+    except CallError as error:
+        return _component(name, "False", f'Get "https://127.0.0.1:{port}/healthz": {error}')
+    text = answer.body.decode("utf-8", "replace")
+    if answer.status >= 400:
+        return _component(name, "False", f"HTTP probe failed with statuscode: {answer.status}")
+    if answer.status >= 300:
+        return _component(name, "Unknown", f"Probe terminated redirects, Response body: {text}")
+    return _component(name, "True", text)
 
 
 async def _etcd(name: str, client: EtcdClient) -> JsonObject:
-    condition = {"type": "Healthy", "status": "True", "message": "ok"}
     try:
         await client.revision()
     except StorageError as error:
-        condition = {"type": "Healthy", "status": "False", "message": str(error), "error": str(error)}
-    return {
-        "kind": "ComponentStatus",
-        "apiVersion": "v1",
-        "metadata": {"name": name},
-        "conditions": [condition],
-    }
+        return _component(name, "False", str(error), str(error))
+    return _component(name, "True", "ok")
+
+
+def _component(name: str, status: str, message: str, error: str = "") -> JsonObject:
+    condition = {"type": "Healthy", "status": status, "message": message, **({"error": error} if error else {})}
+    return {"kind": "ComponentStatus", "apiVersion": "v1", "metadata": {"name": name}, "conditions": [condition]}

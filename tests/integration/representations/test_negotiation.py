@@ -111,14 +111,32 @@ def test_documents_say_what_there_is(client: Client, path: str, message: str) ->
     assert refused.body.startswith(b"{\n")
 
 
-@pytest.mark.parametrize(("query", "names"), [("", ["etcd-0"]), ("?fieldSelector=metadata.name%3Dx", [])])
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("", ["scheduler", "controller-manager", "etcd-0"]),
+        ("?fieldSelector=metadata.name%3Detcd-0", ["etcd-0"]),
+        ("?fieldSelector=metadata.name%3Dx", []),
+    ],
+)
 def test_component_statuses_are_listed_in_every_form(client: Client, query: str, names: list[str]) -> None:
     path = f"/api/v1/componentstatuses{query}"
     table = json.loads(client.ask("GET", path, accept=f"application/json{TABLE}").body)
-    assert [row["cells"][:3] for row in table["rows"] or ()] == [[name, "Healthy", "ok"] for name in names]
+    assert [row["cells"][0] for row in table["rows"] or ()] == names
+    assert [row["cells"][1:3] for row in table["rows"] or () if row["cells"][0] == "etcd-0"] == [["Healthy", "ok"]] * (
+        "etcd-0" in names
+    )
     partial = json.loads(client.ask("GET", path, accept=f"application/json{PARTIAL_LIST}").body)
     assert [item["metadata"]["name"] for item in partial["items"] or ()] == names
     assert [item["metadata"]["name"] for item in json.loads(client.ask("GET", path).body)["items"]] == names
+
+
+def test_a_component_is_as_healthy_as_it_answers_on_this_machine(client: Client) -> None:
+    answered = json.loads(client.ask("GET", "/api/v1/componentstatuses/scheduler").body)
+    (condition,) = answered["conditions"]
+    refused = 'Get "https://127.0.0.1:10259/healthz": dial tcp 127.0.0.1:10259: connect: connection refused'
+    found = (condition["status"], condition["message"])
+    assert found in (("False", refused), ("True", "ok"))  # a scheduler may run here
 
 
 @pytest.mark.parametrize(
