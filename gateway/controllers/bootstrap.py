@@ -52,6 +52,8 @@ BOOTSTRAP_HOOKS = (
     "rbac/bootstrap-roles",
     "start-kube-apiserver-identity-lease-controller",
     "start-kube-apiserver-identity-lease-garbage-collector",
+    "start-kubernetes-service-cidr-controller",
+    "start-legacy-token-tracking-controller",
 )
 
 

@@ -98,7 +98,43 @@ _OF_CACHE = (
     "start-kube-aggregator-informers",
     "start-apiextensions-informers",
     "storage-readiness",
+    "storage-object-count-tracker-hook",
 )
+_OF_FLOW_CONTROL = ("priority-and-fairness-config-consumer", "priority-and-fairness-filter")
+_ORDER = (
+    "poststarthook/start-encryption-provider-config-automatic-reload",
+    "poststarthook/start-apiserver-admission-initializer",
+    "poststarthook/generic-apiserver-start-informers",
+    "poststarthook/priority-and-fairness-config-consumer",
+    "poststarthook/priority-and-fairness-filter",
+    "poststarthook/max-in-flight-filter",
+    "poststarthook/storage-object-count-tracker-hook",
+    "poststarthook/start-apiextensions-informers",
+    "poststarthook/start-apiextensions-controllers",
+    "poststarthook/crd-informer-synced",
+    "poststarthook/start-system-namespaces-controller",
+    "poststarthook/start-cluster-authentication-info-controller",
+    "poststarthook/start-kube-apiserver-identity-lease-controller",
+    "poststarthook/start-kube-apiserver-identity-lease-garbage-collector",
+    "poststarthook/storage-readiness",
+    "poststarthook/start-legacy-token-tracking-controller",
+    "poststarthook/start-service-ip-repair-controllers",
+    "poststarthook/rbac/bootstrap-roles",
+    "poststarthook/scheduling/bootstrap-system-priority-classes",
+    "poststarthook/priority-and-fairness-config-producer",
+    "poststarthook/bootstrap-controller",
+    "poststarthook/start-kubernetes-service-cidr-controller",
+    "poststarthook/start-kube-aggregator-informers",
+    "poststarthook/apiservice-status-local-available-controller",
+    "poststarthook/apiservice-status-remote-available-controller",
+    "poststarthook/apiservice-registration-controller",
+    "poststarthook/apiservice-discovery-controller",
+    "poststarthook/kube-apiserver-autoregistration",
+    "autoregister-completion",
+    "poststarthook/apiservice-openapi-controller",
+    "poststarthook/apiservice-openapiv3-controller",
+)
+"""How kube-apiserver orders what is done once; what is not here comes last."""
 
 
 def _looking(look: Callable[[], str]) -> Check:
@@ -148,6 +184,13 @@ class _Checks:
         encryption = self._gateway.services.encryption
         if encryption is not None and (wrong := await encryption.health_of(index)):
             raise Unhealthy(wrong)
+
+    def of_flow_control(self) -> dict[str, Check]:
+        """The checks of what limits requests: its configuration, and that this is made."""
+        if not self._gateway.settings.enable_priority_and_fairness:
+            return {"poststarthook/max-in-flight-filter": _passed}
+        found: dict[str, Check] = {f"poststarthook/{name}": self.synced for name in _OF_FLOW_CONTROL}
+        return found | {"poststarthook/priority-and-fairness-config-producer": self.begun}
 
     def of_encryption(self) -> tuple[dict[str, Check], dict[str, Check]]:
         """The checks of key management services, and of what follows the configuration.
@@ -205,7 +248,9 @@ def checks_of(
     started |= {f"poststarthook/{name}": checks.begun for name in hooks}
     started["poststarthook/rbac/bootstrap-roles"] = checks.roles
     started |= {f"poststarthook/{name}": checks.synced for name in _OF_CACHE}
+    started |= checks.of_flow_control()
     started |= {name: _looking(look) for name, look in looks.items()}
+    started = {name: started[name] for name in dict.fromkeys((*_ORDER, *started)) if name in started}
     synced: dict[str, Check] = {"informer-sync": checks.synced}
     return {
         "healthz": {**basic, **alive, **kms, **started},

@@ -21,10 +21,12 @@ ROOT = Path(__file__).parents[2]
 RELOADS = "poststarthook/start-encryption-provider-config-automatic-reload"
 
 
-def probes(etcd: str = "", *, kms: int | None = None, reloads: bool = False, etcds: int = 1) -> Probes:
+def probes(
+    etcd: str = "", *, kms: int | None = None, reloads: bool = False, etcds: int = 1, fair: bool = True
+) -> Probes:
     """Those of a server that serves; `etcd` says what its etcd refuses with, or all of several `etcds`.
 
-    It encrypts by so many services, if at all.
+    It encrypts by so many services, if at all. `fair` is whether it has priority and fairness.
     """
 
     async def well(*_: object) -> str:
@@ -48,7 +50,9 @@ def probes(etcd: str = "", *, kms: int | None = None, reloads: bool = False, etc
     gateway = SimpleNamespace(
         stopping=asyncio.Event(),
         served=ready,
-        settings=SimpleNamespace(encryption_provider_config_automatic_reload=reloads),
+        settings=SimpleNamespace(
+            encryption_provider_config_automatic_reload=reloads, enable_priority_and_fairness=fair
+        ),
         services=SimpleNamespace(
             policy=SimpleNamespace(complete=ready),
             encryption=None if kms is None else SimpleNamespace(services=kms, health=well, health_of=well),
@@ -78,8 +82,10 @@ async def test_a_server_that_serves_is_well(path: str) -> None:
     kind = (b"content-type", b"text/plain; charset=utf-8")
     assert await asked(probes(), path) == (200, b"ok", [NO_SNIFF, (b"content-length", b"2"), kind])
     found = await asked(probes(), path, query=b"verbose&exclude=etcd")
-    assert found is not None and b"[+]etcd excluded: ok\n[+]poststarthook/hook ok\n" in found[1].replace(
-        b"[+]etcd-readiness ok\n[+]informer-sync ok\n", b""
+    assert (
+        found is not None
+        and b"[+]etcd excluded: ok\n[+]poststarthook/start-apiserver-admission-initializer ok\n"
+        in found[1].replace(b"[+]etcd-readiness ok\n[+]informer-sync ok\n", b"")
     )
 
 
@@ -131,7 +137,7 @@ async def test_each_etcd_has_its_checks_in_kube_apiservers_order() -> None:
     for path, names in (
         ("/readyz", [*before, *ready, RELOADS]),
         ("/healthz", [*before, *overrides, "kms-providers", RELOADS]),
-        ("/livez", [*before, *overrides, RELOADS, "poststarthook/hook"]),
+        ("/livez", [*before, *overrides, RELOADS, "poststarthook/start-apiserver-admission-initializer"]),
     ):
         answer = await asked(of, path, query=b"verbose")
         assert answer is not None
@@ -156,3 +162,20 @@ async def test_the_checks_of_all_etcds_are_excluded_together_or_each_for_itself(
     assert answer is not None and answer[0] == 200
     assert b"[+]etcd-override-readiness-0 excluded with etcd-readiness: ok\n" in answer[1]
     assert b'no matches for "x"\n' in answer[1]
+
+
+@pytest.mark.parametrize(
+    ("fair", "names"),
+    [
+        (True, ["priority-and-fairness-config-consumer", "priority-and-fairness-filter"]),
+        (False, ["max-in-flight-filter"]),
+    ],
+)
+async def test_what_limits_requests_has_checks_in_its_place(fair: bool, names: list[str]) -> None:
+    answer = await asked(probes(fair=fair), "/livez", query=b"verbose")
+    assert answer is not None
+    shown = [line.partition(" ")[0].removeprefix("[+]poststarthook/") for line in answer[1].decode().splitlines()]
+    start = shown.index("generic-apiserver-start-informers") + 1
+    assert shown[start : start + len(names) + 1] == [*names, "storage-object-count-tracker-hook"]
+    assert ("priority-and-fairness-config-producer" in shown) is fair
+    assert shown[-2] == "hook"  # what kube-apiserver does not have comes last
