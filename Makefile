@@ -34,9 +34,9 @@ run: .venv/server ## a server on an embedded etcd, data kept in .run/
 		--bind-address 127.0.0.1 --kubeconfig-out .run/kubeconfig --recorder \
 		--controllers '*,pod-garbage-collector-controller' $(ARGS)
 
-# Tests run make themselves. Three at a time for two cores: they wait for a third of their time. A file's tests share servers.
+# Tests run make themselves. Three at a time for two cores: they wait for a third of their time. A file's tests share servers. tests/order.py says which file is next.
 AT_ONCE = $(shell $(PYTHON) -c 'import os; print(max(2, (os.cpu_count() or 1) * 3 // 2))')
-PYTEST = env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u ARGS $(BIN)/python -m pytest -n $(AT_ONCE) --dist loadfile
+PYTEST = env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u ARGS $(BIN)/python -m pytest -n $(AT_ONCE) --dist loadfile --no-loadscope-reorder
 
 test: .venv/ready ## all tests but the long ones, on a real etcd and with real clients, on all cores
 	@$(PYTEST) -m "not long" $(ARGS)

@@ -17,7 +17,8 @@ from hypothesis import settings
 from storage.embedded import EmbeddedEtcd, EmbeddedEtcdError, find_binary
 from storage.etcd import EtcdClient, EtcdSettings
 from tests import findings
-from tests.long import LONG, has_none
+from tests.long import ETCD, LONG, has_none
+from tests.order import longest_first
 from tests.stalls import MARK, follow_servers, loop_is_not_held
 
 __all__ = ["loop_is_not_held"]
@@ -38,6 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Makes the marks known that these tests have."""
     config.addinivalue_line("markers", f"{MARK}(why): the server's event loop may be held during the test")
     config.addinivalue_line("markers", "long: takes many seconds; `make test` leaves it to `make test-all`")
+    config.addinivalue_line("markers", "etcd: of the client and of writes, which .ci/run tests with each etcd")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -47,10 +49,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if has_none(collection_path, config.option.markexpr) else None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid.startswith(LONG):
             item.add_marker(pytest.mark.long)
+        if item.nodeid.startswith(ETCD):
+            item.add_marker(pytest.mark.etcd)
+    if hasattr(config, "workerinput"):
+        place = longest_first([item.nodeid for item in items])
+        items.sort(key=lambda item: place(item.nodeid))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -45,6 +45,10 @@ LONG = (
 )
 
 
+# the same: what is to be tested with each etcd
+ETCD = ("tests/integration/etcd/", "tests/integration/writes/", "tests/integration/reads/test_catching_up.py")
+
+
 def has_none(path: Path, marks: str) -> bool:
     """Whether a file of tests has none of those that `-m` asks for, so that it need not be imported."""
     try:
@@ -53,5 +57,8 @@ def has_none(path: Path, marks: str) -> bool:
         return False
     if marks == "not long":
         return name.startswith(LONG)
+    if marks == "long or etcd" and name.startswith(ETCD):
+        return False
     has_some = name.startswith(LONG) or any(each.startswith(f"{name}::") for each in LONG)
-    return marks == "long" and not has_some and "pytest.mark.long" not in path.read_text(encoding="utf-8")
+    has_some = has_some or marks not in {"long", "long or etcd"}
+    return not has_some and "pytest.mark.long" not in path.read_text(encoding="utf-8")

@@ -1,0 +1,65 @@
+"""In which order workers of pytest-xdist take files: the longest first, so that none is alone with one at the end.
+
+By itself it takes those with the most tests first, and those are quick ones.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+LONGEST = (
+    "tests/integration/testing/test_pages.py",
+    "tests/robustness/test_restarts.py",
+    "tests/integration/encryption/test_interoperation.py",
+    "tests/integration/testing/test_nothing_left.py",
+    "tests/clients/test_examples.py",
+    "tests/clients/test_deploying_pods.py",
+    "tests/integration/etcd/test_apart.py",
+    "tests/integration/server/test_start.py",
+    "tests/integration/etcd/test_overrides.py",
+    "tests/integration/packaging/test_wheel.py",
+    "tests/integration/reads/test_event_loop.py",
+    "tests/integration/deploy/test_image.py",
+    "tests/hostile/test_contract.py",
+    "tests/robustness/test_etcd_in_trouble.py",
+    "tests/unit/test_structure.py",
+    "tests/integration/server/test_processes.py",
+    "tests/clients/test_storms.py",
+    "tests/clients/test_podsecurity.py",
+    "tests/integration/backups/test_backups.py",
+    "tests/integration/quotas/test_model.py",
+    "tests/integration/doctor/test_doctor.py",
+    "tests/integration/testing/test_frameworks.py",
+    "tests/unit/test_log_texts.py",
+    "tests/integration/deploy/test_compose_services.py",
+    "tests/unit/outbound/test_client.py",
+    "tests/integration/deploy/test_chart_pods.py",
+    "tests/clients/test_stalled.py",
+)
+"""Those whose tests take ten seconds or more in sum and are few: 140 s to 10 s (`--durations`)."""
+
+_WEIGHTS = (("tests/unit/", 1), ("tests/", 20))
+"""How long a test takes on average: one of the others starts a program or a server, or shares one with a few."""
+
+
+_LAST = 1_000_000  # the place of a file without tests
+
+
+def longest_first(nodes: Sequence[str]) -> Callable[[str], int]:
+    """The key by which tests are sorted, which keeps those of a file together; `nodes` are all of them."""
+    count = Counter(_file_of(node) for node in nodes)
+
+    def place(node: str) -> int:
+        file = _file_of(node)
+        if file in LONGEST:
+            return LONGEST.index(file) - len(LONGEST)
+        weight = next((weight for start, weight in _WEIGHTS if file.startswith(start)), 1)
+        return _LAST - weight * count[file]
+
+    return place
+
+
+def _file_of(node: str) -> str:
+    """The file of a test as pytest names it."""
+    return node.partition("::")[0]
