@@ -6,13 +6,16 @@ uvicorn's cycle receives the request. The answer is framed here, because head an
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from gateway.http.engine import RequestResponseCycle
+from gateway.http.event import Event
 from gateway.http.exchange import Header
+from gateway.http.flow import FlowControl
 from gateway.http.framing import LAST, Framing, lines_of, status_line
 from gateway.http.tunnel import ClientEnd
 
@@ -47,12 +50,57 @@ class Cycle(RequestResponseCycle):
     one TLS record.
     """
 
-    framing: Framing
+    __slots__ = (
+        "_bodiless",
+        "_head",
+        "body",
+        "chunked_encoding",
+        "default_headers",
+        "disconnected",
+        "expected_content_length",
+        "flow",
+        "framing",
+        "keep_alive",
+        "logger",
+        "message_event",
+        "more_body",
+        "on_response",
+        "response_complete",
+        "response_started",
+        "scope",
+        "switch",
+        "task",
+        "tasks",
+        "transport",
+        "waiting_for_100_continue",
+    )
+
     task: asyncio.Task[None]  # in which the application answers
     tasks: set[asyncio.Task[None]]  # those of all requests, for which the server's stop waits
-    switch: Callable[[], ClientEnd] | None = None  # has the connection be a tunnel
-    _head = b""
-    _bodiless = False
+
+    def __init__(
+        self,
+        scope: Any,
+        transport: asyncio.Transport,
+        flow: FlowControl,
+        logger: logging.Logger,
+        framing: Framing,
+        default_headers: list[Header],
+        expect_100_continue: bool,
+        keep_alive: bool,
+        on_response: Callable[[], None],
+    ) -> None:
+        """Sets what uvicorn's sets: all of it in slots, since a connection that waits for long keeps its last one."""
+        self.scope, self.transport, self.flow, self.logger = scope, transport, flow, logger  # type: ignore[assignment]
+        self.framing, self.default_headers, self.on_response = framing, default_headers, on_response
+        self.message_event = Event()  # type: ignore[assignment]  # which has what is used of asyncio's
+        self.disconnected, self.keep_alive, self.waiting_for_100_continue = False, keep_alive, expect_100_continue
+        self.body, self.more_body = bytearray(), True
+        self.response_started = self.response_complete = False
+        self.chunked_encoding: bool | None = None
+        self.expected_content_length = 0
+        self.switch: Callable[[], ClientEnd] | None = None  # has the connection be a tunnel
+        self._head, self._bodiless = b"", False
 
     async def send(self, message: Any) -> None:
         """ASGI's send; raises RuntimeError for messages out of turn and for headers that HTTP forbids."""

@@ -34,6 +34,16 @@ _begin()
 
 from uvicorn.config import Config  # noqa: E402
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle  # noqa: E402
+from uvicorn.protocols.utils import get_local_addr, get_remote_addr  # noqa: E402
 from uvicorn.server import Server, ServerState  # noqa: E402
 
-__all__ = ["STATUS_LINE", "Config", "HttpToolsProtocol", "RequestResponseCycle", "Server", "ServerState"]
+__all__ = [
+    "STATUS_LINE",
+    "Config",
+    "HttpToolsProtocol",
+    "RequestResponseCycle",
+    "Server",
+    "ServerState",
+    "get_local_addr",
+    "get_remote_addr",
+]

@@ -9,9 +9,9 @@ from typing import Any, cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from uvicorn.protocols.http.flow_control import FlowControl
 
 from gateway.http.cycle import POUR, TUNNEL, WHOLE, Cycle
+from gateway.http.flow import FlowControl
 from gateway.http.framing import Framing
 from gateway.http.upgrading import Upgrading
 
@@ -51,15 +51,12 @@ class Said:
             transport=transport,
             flow=FlowControl(transport),
             logger=_LOG,
-            access_logger=_LOG,
-            access_log=False,
+            framing=Framing(),
             default_headers=[(b"date", b"Sun, 22 Nov 2026 08:00:00 GMT")],
-            message_event=asyncio.Event(),
             expect_100_continue=False,
             keep_alive=keep_alive,
             on_response=self._complete,
         )
-        self.cycle.framing = Framing()
 
     def _complete(self) -> None:
         self.completed += 1

@@ -11,15 +11,15 @@ from gateway.http import cycle, protocol
 from gateway.http.engine import HttpToolsProtocol, RequestResponseCycle
 
 CYCLE = """
-    chunked_encoding default_headers disconnected expected_content_length flow keep_alive logger message_event
-    on_response
+    __init__ body chunked_encoding default_headers disconnected expected_content_length flow keep_alive logger
+    message_event more_body on_response
     receive response_complete response_started run_asgi scope send send_500_response transport waiting_for_100_continue
 """
 PROTOCOL = """
-    __init__ access_log access_logger app client connection_lost connection_made
+    __init__ app connection_lost connection_made connections
     cycle
     data_received expect_100_continue flow headers logger loop on_body on_header on_headers_complete on_message_begin
-    on_message_complete on_response_complete on_url parser pause_writing pipeline resume_writing scope server
+    on_message_complete on_response_complete on_url parser pause_writing pipeline resume_writing scope
     server_state
     shutdown tasks timeout_keep_alive transport url
 """
