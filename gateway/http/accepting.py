@@ -12,8 +12,10 @@ import socket
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from gateway.http.first_bytes import Turns, begins_tls, has_gone
+from gateway.http.intake import SIZE, Intake
 from gateway.http.limits import Limits
 from gateway.http.protocol import Protocol
 from storage.instruments import counter
@@ -71,6 +73,7 @@ class Acceptor:
         self._total = 0
         self._handshakes: set[asyncio.Task[None]] = set()
         self._turns = Turns(self._loop, HANDSHAKES_AT_ONCE, LATE, HANDSHAKES_WHEN_LATE)
+        self._buffer = memoryview(bytearray(SIZE))
         self._refused = 0
         self._reported = -BETWEEN_REPORTS
         self._closed = False
@@ -131,7 +134,7 @@ class Acceptor:
 
     async def _shake_hands(self, connection: socket.socket, address: str) -> None:
         """Starts serving the connection; releases its place if that fails."""
-        protocol = self._make(self._limits, lambda: self._gone(address))
+        protocol = self._make(self._limits, partial(self._gone, address))
         deadline = self._loop.time() + self._limits.head_seconds
         try:
             _keep_alive(connection)
@@ -142,7 +145,7 @@ class Acceptor:
                 if has_gone(connection):  # it would cost as much as one that goes on, and hold that up
                     raise ConnectionError("closed before its turn")
             await self._loop.connect_accepted_socket(
-                lambda: protocol,
+                lambda: Intake(protocol, self._buffer),
                 connection,
                 ssl=self._context,
                 ssl_handshake_timeout=max(deadline - self._loop.time(), LEAST_FOR_TLS),
