@@ -68,7 +68,7 @@ class _Crowd:
 
     def __init__(self, late: set[_Crowd]) -> None:
         """`late` gets it while it is yet to be woken."""
-        self.waiters: set[Waiter] = set()
+        self.waiters: set[Waiter] | None = None  # a crowd of one watch has none, and there are ten thousand of those
         self.followers: dict[Told, None] = {}
         self.members = 0  # waiters, also those woken that have not left yet, and followers
         self.position = -1  # from which watchers look that are yet to be woken
@@ -83,7 +83,7 @@ class _Crowd:
         if self._alarm is not None:
             return
         self.position = position
-        count = len(self.waiters) + len(self.followers)
+        count = self._size()
         if count < CROWD:
             self.wake()
             return
@@ -94,6 +94,9 @@ class _Crowd:
         else:
             self._alarm = loop.call_at(due, self.wake)
             self._late.add(self)
+
+    def _size(self) -> int:
+        return len(self.followers) + (len(self.waiters) if self.waiters else 0)
 
     @property
     def late(self) -> bool:
@@ -106,10 +109,10 @@ class _Crowd:
             self._alarm.cancel()
             self._alarm = None
             self._late.discard(self)
-        waiters, self.waiters = self.waiters, set()
-        if len(waiters) + len(self.followers) >= CROWD:
+        if self._size() >= CROWD:
             self._woken = asyncio.get_running_loop().time()
-        for waiter in waiters:
+        waiters, self.waiters = self.waiters, None
+        for waiter in waiters or ():
             if not waiter.done():
                 waiter.set_result(self.position)
         if self.followers:
@@ -158,6 +161,8 @@ class Waiters:
         """Adds a waiter; its future is done when a change may concern it."""
         crowd = self._join(interest)
         waiter: Waiter = asyncio.get_running_loop().create_future()
+        if crowd.waiters is None:
+            crowd.waiters = set()
         crowd.waiters.add(waiter)
         return waiter
 
@@ -176,7 +181,8 @@ class Waiters:
     def remove(self, waiter: Waiter, interest: Interest | None) -> None:
         """Removes a waiter; to be called once for each."""
         crowd = self._crowd(interest)
-        crowd.waiters.discard(waiter)
+        if crowd.waiters is not None:
+            crowd.waiters.discard(waiter)
         self._leave(crowd, interest)
 
     def unfollow(self, told: Told, interest: Interest | None) -> None:

@@ -18,6 +18,7 @@ from gateway.encodings.rendering_budget import Renderings
 from gateway.endpoints.foreign import Foreign, ForeignObjects
 from gateway.flowcontrol.limiting import Limiter
 from gateway.flowcontrol.watches import OpenWatches
+from gateway.http.alarms import Alarms
 from gateway.http.negotiation import STANDARD, Negotiator
 from gateway.outbound.client import Client
 from gateway.outbound.identity import ClientIdentity
@@ -66,6 +67,7 @@ class Services:
     ends_at: float = inf
     turning_away: bool = False  # whether new requests are to go elsewhere
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    alarms: Alarms = field(default_factory=Alarms)  # of watches that wait
     renderings: Renderings = field(default_factory=Renderings)
     encryption: Encryption | None = None  # of objects in etcd, where it is configured
     audit: Audit | None = None  # where a policy asks for it

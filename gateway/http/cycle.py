@@ -10,7 +10,7 @@ import logging
 import socket
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from gateway.http.engine import RequestResponseCycle
 from gateway.http.event import Event
@@ -24,7 +24,10 @@ WHOLE = "http.response.whole"
 Headers that come again in other answers may be in `recurring`, a tuple, instead; `own`: the others are two that nobody
 else has a part in."""
 POUR = "http.response.pour"
-"""Another: in a message of this type, `take` is a function that is called with a sink for the body's chunks."""
+"""Another: in a message of this type, `take` is a function that is called with a sink for the body's chunks.
+`rests` says whether the answer may rest."""
+REST = "http.response.rest"
+"""Another: nothing is left to do but by the sink; `go_on` is called as the application once that is woken."""
 TUNNEL = "http.response.tunnel"
 """Another, of requests that may be upgraded: after a head with status 101, a message of this type comes back with the
 client's end of the connection in `client`. The last message of a body ends the tunnel."""
@@ -41,6 +44,15 @@ _WORTH_JOINING = 1 << 16  # bytes of a body: larger ones are not copied behind t
 _AT_ONCE_WRITTEN = 1 << 15  # bytes: TLS keeps a buffer as large as the largest write, and the processor caches do not
 _AT_ONCE = struct.pack("ii", 1, 0)  # a linger of no time: what closes such a socket resets the connection
 _END = b"\r\n"
+_RESTING = {"type": "http", "method": "GET"}  # the scope of a request whose answer rests
+
+
+class Connection(Protocol):
+    """What a request came on."""
+
+    def rest(self) -> None:
+        """The answer goes on by itself, for long: what its request took is not needed any more."""
+        ...
 
 
 class Cycle(RequestResponseCycle):
@@ -52,9 +64,12 @@ class Cycle(RequestResponseCycle):
 
     __slots__ = (
         "_bodiless",
+        "_go_on",
         "_head",
+        "_rests",
         "body",
         "chunked_encoding",
+        "connection",
         "default_headers",
         "disconnected",
         "expected_content_length",
@@ -75,6 +90,8 @@ class Cycle(RequestResponseCycle):
         "waiting_for_100_continue",
     )
 
+    connection: Connection | None  # is told when the answer rests
+    _go_on: Any  # what is called as the application when it does so no more
     task: asyncio.Task[None]  # in which the application answers
     tasks: set[asyncio.Task[None]]  # those of all requests, for which the server's stop waits
 
@@ -89,6 +106,7 @@ class Cycle(RequestResponseCycle):
         expect_100_continue: bool,
         keep_alive: bool,
         on_response: Callable[[], None],
+        connection: Connection | None = None,
     ) -> None:
         """Sets what uvicorn's sets: all of it in slots, since a connection that waits for long keeps its last one."""
         self.scope, self.transport, self.flow, self.logger = scope, transport, flow, logger  # type: ignore[assignment]
@@ -100,6 +118,7 @@ class Cycle(RequestResponseCycle):
         self.chunked_encoding: bool | None = None
         self.expected_content_length = 0
         self.switch: Callable[[], ClientEnd] | None = None  # has the connection be a tunnel
+        self.connection, self._go_on, self._rests = connection, None, False
         self._head, self._bodiless = b"", False
 
     async def send(self, message: Any) -> None:
@@ -124,7 +143,10 @@ class Cycle(RequestResponseCycle):
             self.keep_alive = False
             self._finish()
         elif kind == POUR:
+            self._rests = message.get("rests", False)
             message["take"](self)
+        elif kind == REST:
+            self._rest(message["go_on"])
         elif kind == TUNNEL:
             self._flush()
             assert self.switch is not None
@@ -139,6 +161,31 @@ class Cycle(RequestResponseCycle):
             return False
         self._write(self.framing.frame(chunk))
         return True
+
+    def may_rest(self) -> bool:
+        """See Sink."""
+        return self._rests and not (
+            self.more_body or self.disconnected or self.response_complete or self.flow.write_paused
+        )
+
+    def wake(self) -> None:
+        """Has the answer go on in a task, if it rests."""
+        going_on, self._go_on = self._go_on, None
+        if going_on is not None:
+            self.task = asyncio.get_running_loop().create_task(self.run_asgi(going_on))
+            self.tasks.add(self.task)
+
+    def leave(self) -> None:
+        """The connection is lost."""
+        if not self.response_complete:
+            self.disconnected = True
+        self.message_event.set()
+        self.wake()
+
+    def _rest(self, going_on: Any) -> None:
+        self._go_on, self.scope = going_on, _RESTING  # type: ignore[assignment]
+        if self.connection is not None:
+            self.connection.rest()
 
     def _start(self, status: int, headers: Sequence[Header]) -> None:
         """Frames the head, which leaves with what follows it."""
@@ -264,11 +311,12 @@ class Cycle(RequestResponseCycle):
             else:
                 await self.send_500_response()
         else:
-            if not (self.response_complete or self.disconnected):
+            if not (self.response_complete or self.disconnected or self._go_on is not None):
                 self.logger.error("ASGI callable returned without completing response.")
                 self.transport.close()
         finally:
-            self.on_response = _nothing  # it leads back here, as the task does
+            if self._go_on is None:
+                self.on_response, self.connection = _nothing, None  # they lead back here, as the task does
             self.tasks.discard(self.task)
             del self.task
 

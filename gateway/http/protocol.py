@@ -26,11 +26,10 @@ from gateway.http.pipelining import end_of_messages
 from gateway.http.scope import scope_of
 from gateway.http.stage import Stage
 from gateway.http.stalling import Stall
-from gateway.http.upgrading import Upgrading
+from gateway.http.upgrading import Upgrading, without_wish
 from gateway.http.wire import refusal_of, size_of_head, words_of
 
 _STAND_IN = b"TRACE"  # a method that the parser takes and nothing serves
-_FRAMING = (b"content-length", b"transfer-encoding")
 _LOOKED_AT = frozenset({b"expect", b"host", b"transfer-encoding"})  # of most headers nothing has to be known here
 _IDLE, _HEAD, _BODY = Stage  # what is looked up for each request is faster as a global
 
@@ -43,9 +42,9 @@ class Protocol(HttpToolsProtocol):
     """One connection. `lost` is called when it has ended."""
 
     __slots__ = (
-        "_body", "_certificate", "_complete", "_ending", "_ends", "_fed", "_framing", "_heads", "_held", "_idling",
-        "_last_words", "_limits", "_lost", "_parting", "_patience", "_replaying", "_stage", "_stall", "_timer",
-        "_unanswered", "_unknown_method", "_upgrading", "_vetted",
+        "_answering", "_body", "_certificate", "_complete", "_ending", "_ends", "_fed", "_framing", "_heads", "_held",
+        "_idling", "_last_words", "_limits", "_lost", "_parting", "_patience", "_replaying", "_stage", "_stall",
+        "_timer", "_unanswered", "_unknown_method", "_upgrading", "_vetted",
     )  # fmt: skip  # of more than 30 members in a dict, CPython shares no keys with other connections
 
     cycle: Cycle
@@ -67,20 +66,17 @@ class Protocol(HttpToolsProtocol):
         self._upgrading: Upgrading | None = None  # from a request that asks for it until that is answered
         self._vetted: list[tuple[bytes, bytes]] = []  # those headers that a request may be refused for
         self._held = 0  # bytes of a large head
-        self._stall = Stall(self.loop, self._limits.stall)
-        self._idling = Idling(self.loop, self.timeout_keep_alive)
-        self._stage = _IDLE
-        self._replaying = False  # the parser is shown a head again
+        self._stall, self._idling = Stall(self.loop, self._limits.stall), Idling(self.loop, self.timeout_keep_alive)
+        self._stage, self._replaying = _IDLE, False  # whether the parser is shown a head again
         self._unknown_method = ""  # of the request that comes next
-        self._complete = 0  # requests that have been read
-        self._unanswered = 0  # requests whose answer is not complete
-        self._fed = 0  # bytes of the head, or of the body with its framing
-        self._body = 0  # bytes of the body
+        self._complete = self._unanswered = 0  # requests that have been read, and whose answer is not complete
+        self._fed = self._body = 0  # bytes of the head, or of the body with its framing; of the body
         self._timer: asyncio.TimerHandle | None = None
-        self._parting = False  # nothing more is read
-        self._patience = FAREWELL  # seconds for its end
+        self._parting, self._patience = False, FAREWELL  # whether nothing more is read; seconds for its end
         self._last_words: bytes | None = None  # to be said after the answers that are due
         self.pipeline = []
+        self._answering: Cycle | None = None
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         self.connections.add(self)
         self.transport, self.flow = transport, FlowControl(transport)
@@ -97,6 +93,8 @@ class Protocol(HttpToolsProtocol):
         self._stall.end()
         self._idling.end()
         super().connection_lost(exc)
+        if self._answering is not None:
+            self._answering.leave()
         if self._lost is not None:
             self._lost()
 
@@ -109,6 +107,8 @@ class Protocol(HttpToolsProtocol):
             self._upgrading.take(data)
             return
         self._idling.since = None
+        if self.parser is None:
+            self._use_new_parser()
         stage, complete = self._stage, self._complete
         if stage is _IDLE and data.find(b"  ", 0, data.find(b"\n")) >= 0:  # the parser would skip one of them
             return self._refuse(HTTPStatus.BAD_REQUEST)
@@ -165,19 +165,19 @@ class Protocol(HttpToolsProtocol):
         return self._heads.size <= self._heads.most
 
     def _release_head(self) -> None:
-        self._heads.size -= self._held
-        self._held = 0
+        if self._held:
+            self._heads.size -= self._held
+            self._held = 0
 
     def _without_upgrade(self, data: bytes, offset: int) -> bytes:
         """Goes on with the request as with all others; what is left to feed.
 
         The parser takes one that asks for an upgrade for complete, so its head is shown to a new one, without the wish.
         """
-        head = [b"POST / HTTP/1.1", *(b"%b: %b" % header for header in self.headers if header[0] in _FRAMING)]
         self._use_new_parser()
         self._replaying = True
         try:
-            self.parser.feed_data(b"\r\n".join(head) + b"\r\n\r\n")
+            self.parser.feed_data(without_wish(self.headers))
         finally:
             self._replaying = False
         if self._stage is not _IDLE or not any(name == b"upgrade" for name, _ in self.headers):
@@ -238,19 +238,12 @@ class Protocol(HttpToolsProtocol):
         if refused := refusal_of(version, self._vetted):
             self._last_words = refused
             raise _Refused
-        if self._held:
-            self._release_head()
-        self._stage = _BODY
-        self._fed = self._body = 0
+        self._release_head()
+        self._stage, self._fed, self._body = _BODY, 0, 0
+        method, self._unknown_method = self._unknown_method or self.parser.get_method().decode("ascii"), ""
         self.scope = scope_of(  # type: ignore[assignment]  # uvicorn has all of its members, which nobody asks for
-            self._unknown_method or self.parser.get_method().decode("ascii"),
-            self.url,
-            version,
-            self.headers,
-            ends=self._ends,
-            certificate=self._certificate,
+            method, self.url, version, self.headers, ends=self._ends, certificate=self._certificate
         )
-        self._unknown_method = ""
         self._begin_cycle()
 
     def _begin_cycle(self) -> None:
@@ -266,6 +259,7 @@ class Protocol(HttpToolsProtocol):
             expect_100_continue=self.expect_100_continue,
             keep_alive=self._may_go_on(),
             on_response=self.on_response_complete,
+            connection=self,
         )
         if idle:
             self._answer(self.cycle)
@@ -275,8 +269,15 @@ class Protocol(HttpToolsProtocol):
 
     def _answer(self, cycle: Cycle) -> None:
         """Has the application answer, in a task that leaves the server's by itself: a callback takes longer."""
+        self._answering = cycle
         cycle.tasks, cycle.task = self.tasks, self.loop.create_task(cycle.run_asgi(self.app))
         self.tasks.add(cycle.task)
+
+    def rest(self) -> None:
+        """See Connection; what comes next gets a new parser."""
+        if self._stage is _IDLE:
+            self._vetted, self.url, self.headers = [], b"", []
+            self.scope = self.parser = None  # type: ignore[assignment]
 
     def _may_go_on(self) -> bool:
         """Whether the connection stays open after the answer."""
@@ -381,8 +382,7 @@ class Protocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if not words:
-            self._close()
-            return
+            return self._close()
         self.transport.write(words)
         self.flow.resume_reading()  # what comes is dropped; a connection closed with data unread would lose the words
         self._timer = self.loop.call_later(FAREWELL, self._close)

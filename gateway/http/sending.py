@@ -30,9 +30,12 @@ def audit_id(headers: Mapping[bytes, bytes]) -> bytes:
     return b"%b-%b-4%b-a%b-%b" % (digits[:8], digits[8:12], digits[13:16], digits[17:20], digits[20:])
 
 
-async def send_response(request: Request, response: Response, send: Send, whole: bool = False) -> None:
+async def send_response(
+    request: Request, response: Response, send: Send, whole: bool = False, rests: bool = False
+) -> bool:
     """Sends all of a response; a streamed one until it ends or the client goes away. `whole`: `send` takes answers in
-    one message, and gives sinks for streams.
+    one message, and gives sinks for streams, which may rest with `rests`: then this is True, and `go_on` sends what is
+    left once the sink is woken.
     """
     body = response.body
     recurring: tuple[Header, ...] = (
@@ -60,14 +63,14 @@ async def send_response(request: Request, response: Response, send: Send, whole:
             await send(
                 {"type": WHOLE, "status": status, "recurring": recurring, "headers": headers, "own": own, "body": body}
             )
-            return
+            return False
         await send({"type": "http.response.start", "status": status, "headers": [*recurring, *headers]})
         await send({"type": "http.response.body", "body": body})
     elif isinstance(body, AsyncIterator):
         await send({"type": "http.response.start", "status": status, "headers": [*recurring, *headers]})
         if whole and isinstance(body, Pourable) and request.method == "GET":
-            await send({"type": POUR, "take": body.pour_into})
-        await _stream(_cut(body) if response.finite else body, request, send)
+            await send({"type": POUR, "take": body.pour_into, "rests": rests})
+        return await _stream(_cut(body) if response.finite else body, request, send)
     else:
         headers.append((b"content-length", b"%d" % sum(map(len, body))))
         await send({"type": "http.response.start", "status": status, "headers": [*recurring, *headers]})
@@ -75,6 +78,12 @@ async def send_response(request: Request, response: Response, send: Send, whole:
             await next_turn()
             await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
+    return False
+
+
+async def go_on(request: Request, body: Pourable, send: Send) -> bool:
+    """Sends what is left of a stream that has rested; True where it rests again."""
+    return await _stream(body, request, send)
 
 
 def pieces(chunks: Sequence[bytes]) -> Iterator[bytes]:
@@ -102,8 +111,10 @@ async def _cut(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
             yield piece
 
 
-async def _stream(chunks: AsyncIterator[bytes], request: Request, send: Send) -> None:
-    """Sends what `chunks` gives until it ends; a disconnect of the client cancels whatever it is waiting for."""
+async def _stream(chunks: AsyncIterator[bytes], request: Request, send: Send) -> bool:
+    """Sends what `chunks` gives until it ends, or rests (True); a disconnect of the client cancels whatever it is
+    waiting for.
+    """
     task = asyncio.current_task()
     assert task is not None
     gone = asyncio.ensure_future(request.disconnected())
@@ -112,6 +123,8 @@ async def _stream(chunks: AsyncIterator[bytes], request: Request, send: Send) ->
         async for chunk in chunks:
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
             chunk = b""  # a watch waits for long for the next one
+        if isinstance(chunks, Pourable) and chunks.resting:
+            return True
         await send({"type": "http.response.body", "body": b""})
     except Aborted:
         await send({"type": ABORT})
@@ -126,6 +139,7 @@ async def _stream(chunks: AsyncIterator[bytes], request: Request, send: Send) ->
         close = getattr(chunks, "aclose", None)
         if close is not None:
             await close()
+    return False
 
 
 async def _tunnel(tunnel: Tunnel, headers: list[Header], send: Send) -> None:

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from gateway.http.tunnel import ClientEnd, Flow
 
 _MUCH, _MOST = 16 << 10, 256 << 10  # bytes that are kept until the connection is read no more, and until it ends
+_FRAMING = (b"content-length", b"transfer-encoding")
+
+
+def without_wish(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
+    """A head that frames the body of a request for an upgrade as its own does, and wishes for nothing."""
+    framing = (b"%b: %b\r\n" % header for header in headers if header[0] in _FRAMING)
+    return b"POST / HTTP/1.1\r\n" + b"".join(framing) + b"\r\n"
 
 
 class Upgrading:

@@ -16,7 +16,7 @@ from gateway.endpoints.versions import NotConverted
 from gateway.reading.view import View
 from storage.catching_up import Reader
 from storage.entry import Entry
-from storage.errors import StorageError
+from storage.errors import Compacted, StorageError
 from storage.reads import TooLargeRevision
 
 T = TypeVar("T")
@@ -79,3 +79,23 @@ class EtcdHistory:
             return await self._endpoint.store.reads.not_older_than(self.revision)
         except (TooLargeRevision, StorageError):
             return False
+
+
+async def reached(endpoint: Endpoint, revision: int, deadline: float) -> bool:
+    """Waits for what etcd has and the cache has not; False when the time is over or the server stops.
+
+    Raises Compacted for a revision that etcd does not have: it was lost with an etcd that was set back since, and what
+    gets that number next is something else.
+    """
+    if await endpoint.database.feed.probe() < revision:
+        raise Compacted(0, revision)
+    await endpoint.database.feed.request_progress()
+    reach = endpoint.store.cache.reach(revision)
+    stop = asyncio.ensure_future(endpoint.services.stopping.wait())
+    try:
+        seconds = max(0.0, deadline - time.monotonic())
+        await asyncio.wait((reach, stop), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        return reach.done()
+    finally:
+        reach.cancel()
+        stop.cancel()

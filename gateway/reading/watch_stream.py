@@ -2,7 +2,7 @@
 
 A watcher is only a position in the resource's history, without a buffer: a slow one costs nothing until changes are
 dropped that it has not read; then its stream ends and the client resumes. Changes older than the history come from
-`older_history`. The task of an up-to-date stream sleeps: changes are written directly when they are told.
+`older_history`. The task of an up-to-date stream sleeps, or it has none: changes and bookmarks are written directly.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 
 from gateway.encodings.encoder import Encoder
 from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.versions import NotConverted
 from gateway.http.failures import as_status
-from gateway.http.pouring import Pourable, Sink
+from gateway.http.pouring import Sink
 from gateway.http.status import StatusError, expired, service_unavailable
 from gateway.http.time_slices import next_turn
 from gateway.jsontypes import dumps
 from gateway.kinds.model import ConversionFailed
 from gateway.reading.list_options import ListOptions
-from gateway.reading.older_history import EtcdHistory
+from gateway.reading.older_history import EtcdHistory, reached
 from gateway.reading.too_large import too_large
 from gateway.reading.view import View, parts
 from storage.entry import Entry
@@ -64,6 +64,8 @@ class WatchStream:
     steering: Steering | None = None
     told: Callable[[int], None] | None = None  # is told how many events were sent
     over: bool = False
+    resting: bool = False  # whether it has no task and its chunks go on when the sink is woken
+    _alarm: int = 0  # while it rests
     _opened: bool = False  # whether a chunk has been given
     _ends_early: bool = False  # whether it is known that the process will stop
     _nudged: bool = False  # whether the steering has something to do of itself
@@ -88,8 +90,13 @@ class WatchStream:
         self._expire()
 
     async def run(self, revision: int) -> AsyncGenerator[bytes, None]:
-        """The stream's chunks, each of whole events, until the timeout, the shutdown or an error."""
-        self._start_clock()
+        """The stream's chunks, each of whole events, until the timeout, the shutdown, an error, or until it rests; then
+        they go on where they were when it is run again.
+        """
+        if self.resting:
+            self._leave_rest()
+        if not self.deadline:
+            self._start_clock()
         if self.failure is not None:
             yield self._error(self.failure)
             return
@@ -112,7 +119,8 @@ class WatchStream:
         except StorageError as error:
             yield self._error(service_unavailable(str(error)))
         finally:
-            self.over = True
+            if not self.resting:
+                self.over, self.sink = True, None
 
     def _opening(self, chunk: bytes) -> bytes:
         if self._opened:
@@ -125,7 +133,7 @@ class WatchStream:
 
     async def _chunks(self, revision: int) -> AsyncIterator[bytes]:
         """Keeps neither chunks nor the state that it began with while it waits: old versions would stay with them."""
-        if self.page is None and (self.initial or not revision):
+        if self.page is None and self.position < 0 and (self.initial or not revision):
             self.page = self._state()
         if self.page is not None:
             revision = self.page.revision
@@ -213,6 +221,9 @@ class WatchStream:
                 self._schedule_bookmark(now)
                 yield self.encoder.bookmark(self.endpoint.store.cache.reached)
                 continue
+            if self.steering is None and self.sink is not None and self.sink.may_rest():
+                self._rest()
+                return
             await self._changed(min(self.deadline, self.next_bookmark) - now)
 
     def _spread(self) -> None:
@@ -266,19 +277,62 @@ class WatchStream:
             cache.unfollow_changes(self._told, interest)
             self._wake = None
 
+    def _rest(self) -> None:
+        """Has no task for now."""
+        self.resting = True
+        self.endpoint.cache.follow_changes(self._told, self.view.interest)
+        self._set_alarm()
+
+    def _set_alarm(self) -> None:
+        self._alarm = self.endpoint.services.alarms.set(min(self.deadline, self.next_bookmark), self)
+
+    def _leave_rest(self) -> None:
+        self.resting = False
+        self.endpoint.cache.unfollow_changes(self._told, self.view.interest)
+        self.endpoint.services.alarms.unset(self._alarm, self)
+
+    def _rise(self) -> None:
+        """Has a task again."""
+        self._leave_rest()
+        if self.sink is not None:
+            self.sink.wake()
+
+    def ring(self) -> None:
+        """It is time for a bookmark or for the end, or soon."""
+        self.position = max(self.position, self.endpoint.cache.unserved(self._told, self.view.interest))
+        now = time.monotonic()
+        if not self._poured() or now >= self.deadline or not (now < self.next_bookmark or self._marked(now)):
+            self._rise()
+        else:
+            self._set_alarm()
+
+    def _marked(self, now: float) -> bool:
+        """Writes a bookmark at once; False when its client is slow."""
+        chunk = self.encoder.bookmark(self.endpoint.store.cache.reached)
+        poured = self.sink is not None and self._pour(self.sink, chunk)
+        if poured:
+            self._schedule_bookmark(now)
+        return poured
+
     def _expire(self) -> None:
         """It has waited long enough."""
         wake = self._wake
+        if self.resting:
+            self._rise()
         if wake is not None and not wake.done():
             wake.set_result(self.endpoint.cache.unserved(self._told, self.view.interest))
 
     def _told(self, position: int) -> None:
         """Something has changed, from a position on if it is not -1."""
         wake = self._wake
-        if wake is None or wake.done():
+        if not self.resting and (wake is None or wake.done()):
             return
         self.position = max(self.position, position)
-        if not self._poured():
+        if self._poured():
+            return
+        if wake is None:
+            self._rise()
+        else:
             wake.set_result(self.position)
 
     def _poured(self) -> bool:
@@ -295,12 +349,17 @@ class WatchStream:
             except Exception:  # comes again where it ends the stream
                 return False
             events = self.view.count
-            if chunk and not sink.pour(chunk if self._opened else self.encoder.opening(chunk)):
+            if chunk and not self._pour(sink, chunk):
                 return False
             if chunk:
                 self._sent(events, len(chunk))
-            self._opened, self.position = self._opened or bool(chunk), reached
+            self.position = reached
         return self.position >= end
+
+    def _pour(self, sink: Sink, chunk: bytes) -> bool:
+        poured = sink.pour(chunk if self._opened else self.encoder.opening(chunk))
+        self._opened = self._opened or poured
+        return poured
 
     def _sent(self, events: int, size: int) -> None:
         self.endpoint.watch_measures.sent(events, size)
@@ -316,7 +375,7 @@ class WatchStream:
         history = self.endpoint.cache.history
         if revision < self.endpoint.resource.model.since:
             raise Compacted(revision, revision)
-        if revision > self.endpoint.store.cache.reached and not await self._reached(revision):
+        if revision > self.endpoint.store.cache.reached and not await reached(self.endpoint, revision, self.deadline):
             return
         while True:
             try:
@@ -329,43 +388,3 @@ class WatchStream:
             if older.over:
                 return
             revision = older.revision
-
-    async def _reached(self, revision: int) -> bool:
-        """Waits for what etcd has and the cache has not; False when the time is over or the server stops.
-
-        Raises Compacted for a revision that etcd does not have: it was lost with an etcd that was set back since, and
-        what gets that number next is something else.
-        """
-        if await self.endpoint.database.feed.probe() < revision:
-            raise Compacted(0, revision)
-        await self.endpoint.database.feed.request_progress()
-        reach = self.endpoint.store.cache.reach(revision)
-        stop = asyncio.ensure_future(self.endpoint.services.stopping.wait())
-        try:
-            seconds = max(0.0, self.deadline - time.monotonic())
-            await asyncio.wait((reach, stop), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-            return reach.done()
-        finally:
-            reach.cancel()
-            stop.cancel()
-
-
-class WatchBody(Pourable):
-    """The body of the answer: a stream's chunks, which writes changes by itself where it is given a sink."""
-
-    def __init__(self, stream: WatchStream, revision: int) -> None:
-        self.stream, self._chunks = stream, stream.run(revision)
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self._chunks
-
-    def __anext__(self) -> Awaitable[bytes]:
-        return self._chunks.__anext__()
-
-    async def aclose(self) -> None:
-        """Ends the stream."""
-        await self._chunks.aclose()
-
-    def pour_into(self, sink: Sink) -> None:
-        """Writes changes directly to the connection from now on."""
-        self.stream.sink = sink

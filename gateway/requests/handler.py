@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from functools import partial
 from time import monotonic
 
 from gateway.access.authorization import Undecided
@@ -14,15 +15,17 @@ from gateway.encodings.failures import failure
 from gateway.flowcontrol.level import Refused
 from gateway.flowcontrol.limiting import too_many
 from gateway.http.compression import compressed
-from gateway.http.cycle import RESET, WHOLE
+from gateway.http.cycle import RESET, REST, WHOLE
 from gateway.http.exchange import ClientDisconnected, Request, Response
-from gateway.http.sending import Send, audit_id, send_response
+from gateway.http.pouring import Pourable
+from gateway.http.sending import Send, audit_id, go_on, send_response
 from gateway.requests import measures
 from gateway.requests.context import ANSWERED, Receive, RequestContext, Scope, Stage
 from gateway.requests.elsewhere import Operations
 from gateway.requests.parts import Gateway
 from gateway.requests.plain_answers import internal_error
 from gateway.requests.request_log import SLOW, tell, tell_slow
+from gateway.requests.resting import Resting
 from gateway.requests.routes import Routes
 from gateway.requests.stages import stages_of
 from gateway.settings.verbosity import verbosity_of
@@ -59,6 +62,7 @@ class Handler:
         if self._tells:
             request.audit_id = audit_id(headers)
         whole = self._audit is None and WHOLE in scope.get("extensions", ())
+        rests = False
         if self._audit is not None:
             send = context.send = self._audit.listening(request, context, send)
         try:
@@ -66,7 +70,11 @@ class Handler:
             if context.recording is not None:
                 context.recording.answered(context, response)
             if response is not ANSWERED:
-                await send_response(request, response, send, whole)
+                apart = self._tells or context.trace or context.record or context.recording  # who need all of it
+                rests = await send_response(request, response, send, whole, not apart)
+            if rests:
+                await send({"type": REST, "go_on": partial(_go_on, Resting(context, response))})
+                return
             if context.measures is not None and context.measures.answered(context, response) > SLOW:
                 tell_slow(context, response)
             if context.trace is not None:
@@ -77,18 +85,16 @@ class Handler:
             if context.measures is not None:
                 measures.aborted(context.measures)
         except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is None or not task.cancelling():
-                raise  # nobody has cancelled the request: something in it has failed
-            await send({"type": RESET})  # the server stops, and has logged what it gives up
+            await _given_up(send)
         finally:
-            context.give_back()
-            if context.trace is not None:
-                context.trace.end()
-            if context.recording is not None:
-                context.recording.over(context)
-            if context.record is not None:
-                await context.record.end()
+            if not rests:
+                context.give_back()
+                if context.trace is not None:
+                    context.trace.end()
+                if context.recording is not None:
+                    context.recording.over(context)
+                if context.record is not None:
+                    await context.record.end()
 
     async def _answer(self, context: RequestContext) -> Response:
         """The answer, whatever happens. Raises ClientDisconnected where nobody is there to get one."""
@@ -129,3 +135,30 @@ class Handler:
             if context.record is not None:
                 context.record.failed(error)
             return await failure(request, error, self._apart)
+
+
+async def _given_up(send: Send) -> None:
+    """Resets the connection of a request that was cancelled: the server stops, and has logged what it gives up."""
+    task = asyncio.current_task()
+    if task is None or not task.cancelling():
+        raise  # nobody has cancelled the request: something in it has failed
+    await send({"type": RESET})
+
+
+async def _go_on(context: Resting, scope: Scope, receive: Receive, send: Send) -> None:
+    """Goes on with an answer that has rested, as the application."""
+    current.set(context)
+    context.request.receive = receive
+    rests, body = False, context.response.body
+    try:
+        assert isinstance(body, Pourable)
+        rests = await go_on(context.request, body, send)
+        if rests:
+            await send({"type": REST, "go_on": partial(_go_on, Resting(context, context.response))})
+        elif context.measures is not None:
+            context.measures.answered(context, context.response)
+    except asyncio.CancelledError:
+        await _given_up(send)
+    finally:
+        if not rests:
+            context.give_back()

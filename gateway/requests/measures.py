@@ -102,7 +102,7 @@ _CONNECTS = frozenset({"log", "exec", "portforward", "attach", "proxy"})
 _APPLIES = b"application/apply-patch+"
 _WRITING = frozenset({"POST", "PUT", "PATCH", "APPLY", "DELETE"})
 _SELF = "system:apiserver"
-_NOT_SERVICE = frozenset({"mutating-webhook", "validating-webhook", "priority-and-fairness"})
+NOT_SERVICE = frozenset({"mutating-webhook", "validating-webhook", "priority-and-fairness"})
 
 _reads, _writes = IN_FLIGHT.labels("readOnly"), IN_FLIGHT.labels("mutating")
 
@@ -137,7 +137,7 @@ class Measures:
         code.value += 1
         seconds = served = monotonic() - context.began
         for name, began, ended in context.waits:
-            if name in _NOT_SERVICE:
+            if name in NOT_SERVICE:
                 served -= ended - began
         durations, sli = self._seconds, self._sli
         durations.counts[0 if seconds <= _QUICK else bisect_left(durations.bounds, seconds)] += 1

@@ -15,7 +15,6 @@ from gateway.http.negotiation import JSON, STANDARD
 from gateway.http.status import StatusError
 from gateway.http.websocket import switched
 from gateway.kinds.resource import Resource
-from gateway.reading.watch_stream import WatchBody
 from gateway.requests.context import Outcome, RequestContext, Run
 from gateway.requests.interposed import Interposed
 from gateway.requests.routes import Route
@@ -104,8 +103,11 @@ def verb(watches: OpenWatches, interposed: Interposed) -> Run:
     async def begin_watch(context: RequestContext, route: Route) -> None:
         context.watch = watches.open(context.request)
         context.response = await route.verb(route.endpoint, context.request)
-        if interposed.follows and isinstance(context.response.body, WatchBody):
-            interposed.opened(context, context.response.body.stream)
+        if interposed.follows:
+            from gateway.reading.watch_body import WatchBody
+
+            if isinstance(context.response.body, WatchBody):
+                interposed.opened(context, context.response.body.stream)
         if context.seats is not None:
             context.seats.give_back()
 

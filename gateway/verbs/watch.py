@@ -11,7 +11,8 @@ from gateway.http.negotiation import PARTIAL_LIST
 from gateway.reading.interests import interest_of
 from gateway.reading.list_options import ListOptions, list_options, parse_resource_version
 from gateway.reading.view import View
-from gateway.reading.watch_stream import WatchBody, WatchStream
+from gateway.reading.watch_body import WatchBody
+from gateway.reading.watch_stream import WatchStream
 
 
 async def watch(endpoint: Endpoint, request: Request) -> Response:

@@ -15,7 +15,7 @@ from tests.integration.testing.test_pool import private_megabytes
 MAPS = "/api/v1/namespaces/default/configmaps"
 COUNT, SIZE = 100, 4000  # config maps, and bytes of each
 WATCHES = 200
-MOST = 0.065  # MB of a watch: some 25 kB of it are TLS, and as many the request's objects
+MOST = 0.045  # MB of a watch: some 25 kB of it are TLS and its transport
 
 
 @pytest.fixture(scope="module")

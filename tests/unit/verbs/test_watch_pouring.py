@@ -7,25 +7,33 @@ from math import inf
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.endpoints.measures import WatchMeasures
+from gateway.http.alarms import Alarms
+from gateway.reading import watch_stream
 from gateway.reading.list_options import ListOptions
 from gateway.reading.view import View
-from gateway.reading.watch_stream import WatchBody, WatchStream
+from gateway.reading.watch_body import WatchBody
+from gateway.reading.watch_stream import WatchStream
 from storage.cache import ResourceCache
 from tests.unit.storage.canonical import PREFIX, canonical, key, pods
 
 
 class Client:
-    """Reads what a stream's task gives, and what is poured for it while it is `ready`."""
+    """Reads what a stream's task gives, and what is poured for it while it is `ready`; with `rests` it lets the stream
+    rest.
+    """
 
-    def __init__(self, cache: ResourceCache) -> None:
-        self.ready, self.got, self.poured, self.cache = True, bytearray(), 0, cache
+    def __init__(self, cache: ResourceCache, rests: bool = False, options: ListOptions = ListOptions()) -> None:  # noqa: B008
+        self.rests, self.rested, self.ready, self.got, self.poured, self.cache = rests, 0, True, bytearray(), 0, cache
         store = SimpleNamespace(cache=SimpleNamespace(reached=0))
         settings = SimpleNamespace(min_request_timeout=1800)
-        services = SimpleNamespace(stopping=asyncio.Event(), draining=asyncio.Event(), ends_at=inf, settings=settings)
+        services = SimpleNamespace(
+            stopping=asyncio.Event(), draining=asyncio.Event(), ends_at=inf, settings=settings, alarms=Alarms()
+        )
         self.endpoint = SimpleNamespace(
             cache=cache,
             store=store,
@@ -35,20 +43,28 @@ class Client:
             versions=SimpleNamespace(converts=False),
             watch_measures=WatchMeasures("", "v1", "pods"),
         )
-        encoder = SimpleNamespace(opening=lambda chunk: b"first:" + chunk)
+        encoder = SimpleNamespace(opening=lambda chunk: b"first:" + chunk, bookmark=lambda reached: b"mark;")
         view = View(cache, PREFIX, None, lambda type_, entry: b"%d;" % entry.revision)
         stream = WatchStream(
-            cast(Any, self.endpoint), cast(Any, encoder), view, ListOptions(), initial=False, position=cache.history.end
+            cast(Any, self.endpoint), cast(Any, encoder), view, options, initial=False, position=cache.history.end
         )
         self.body = WatchBody(stream, cache.history.end)
         self._reads, self._more = asyncio.Event(), asyncio.Event()
-        self.task = asyncio.create_task(self._read())
-        self.task.add_done_callback(lambda _: self._more.set())
+        self.wake()
 
     async def _read(self) -> None:
         self._reads.set()
         async for chunk in self.body:
             self._take(chunk)
+        await self.body.aclose()
+        self.rested += self.body.resting
+
+    def may_rest(self) -> bool:
+        return self.rests and self.ready
+
+    def wake(self) -> None:
+        self.task = asyncio.create_task(self._read())
+        self.task.add_done_callback(lambda _: self._more.set())
 
     def pour(self, data: bytes) -> bool:
         if self.ready:
@@ -69,7 +85,7 @@ class Client:
         while self.seen().count(";") < revisions:
             self._more.clear()
             await self._more.wait()
-            if self.task.done():
+            if self.task.done() and not self.body.resting:
                 await self.task  # raises what ended it
                 break
 
@@ -82,13 +98,15 @@ def expected(revisions: int) -> str:
     return "first:" + "".join(f"{revision};" for revision in range(1, revisions + 1)) if revisions else ""
 
 
-@given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=12))
-def test_whether_or_not_a_sink_takes_them_all_come_once_and_in_order(steps: list[tuple[bool, bool]]) -> None:
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=12), st.booleans())
+def test_whether_or_not_a_sink_takes_them_all_come_once_and_in_order(
+    steps: list[tuple[bool, bool]], rests: bool
+) -> None:
     """Of each change: whether the client is ready, and whether it is waited for before the next."""
 
     async def run() -> None:
         cache = pods()
-        client = Client(cache)
+        client = Client(cache, rests)
         client.body.pour_into(client)
         await client.reads()
         for revision, (client.ready, pause) in enumerate(steps, 1):
@@ -115,15 +133,59 @@ async def test_without_a_sink_the_task_gives_them() -> None:
     client.task.cancel()
 
 
-async def test_a_stream_ends_with_the_server_and_when_its_past_is_gone() -> None:
-    ended, overrun = Client(pods()), Client(pods())
+@pytest.mark.parametrize("rests", [False, True])
+async def test_a_stream_ends_with_the_server_and_when_its_past_is_gone(rests: bool) -> None:
+    ended, overrun = Client(pods(), rests), Client(pods(), rests)
     for client in (ended, overrun):
         client.body.pour_into(client)
+    for client in (ended, overrun):
         await client.reads()
+        while rests and not client.body.resting:
+            await asyncio.sleep(0)
     ended.endpoint.services.stopping.set()
     overrun.cache.start_over()
     for client in (ended, overrun):
         client.cache.wake_all()
-    await asyncio.gather(ended.task, overrun.task)
+        while not client.body.stream.over:
+            await asyncio.sleep(0)
+    assert (ended.rested, overrun.rested) == (int(rests), int(rests))
     assert not ended.got and not overrun.got
     assert not ended.cache._waiters._any.followers and not overrun.cache._waiters._any.followers
+
+
+async def test_a_stream_that_rests_has_no_task_and_gets_changes_bookmarks_and_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(watch_stream, "BOOKMARK_BEFORE_END", 0.5)
+    client = Client(pods(), True, ListOptions(allow_bookmarks=True, timeout_seconds=1))
+    client.body.pour_into(client)
+    await client.reads()
+    await client.task
+    assert client.body.resting
+    client.cache.put(key("n", "a"), canonical("a"), 1)
+    client.cache.wake()
+    await client.has(1)
+    assert client.task.done() and client.poured == 1
+    await client.has(2)
+    assert client.task.done() and (client.seen(), client.poured) == ("first:1;mark;", 2)
+    while not client.body.stream.over:
+        await asyncio.sleep(0.01)
+    await client.task
+    assert client.rested == 1 and not client.cache._waiters._any.followers and client.body.stream.sink is None
+
+
+async def test_a_slow_client_has_its_stream_rise_and_rest_again() -> None:
+    client = Client(pods(), True)
+    client.body.pour_into(client)
+    await client.reads()
+    await client.task
+    client.ready = False
+    client.cache.put(key("n", "a"), canonical("a"), 1)
+    client.cache.wake()
+    await client.has(1)
+    assert not client.body.resting and not client.task.done()
+    client.ready = True
+    client.cache.put(key("n", "a"), canonical("a"), 2)
+    client.cache.wake()
+    await client.has(2)
+    client.task.cancel()

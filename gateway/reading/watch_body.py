@@ -1,0 +1,42 @@
+"""The body of a watch's answer."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+
+from gateway.http.pouring import Pourable, Sink
+from gateway.reading.watch_stream import WatchStream
+
+
+class WatchBody(Pourable):
+    """A stream's chunks, which writes changes by itself where it is given a sink."""
+
+    __slots__ = ("_chunks", "_revision", "stream")
+
+    def __init__(self, stream: WatchStream, revision: int) -> None:
+        self.stream, self._revision = stream, revision
+        self._chunks: AsyncGenerator[bytes, None] | None = stream.run(revision)
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        if self._chunks is None:
+            self._chunks = self.stream.run(self._revision)
+        return self._chunks
+
+    def __anext__(self) -> Awaitable[bytes]:
+        assert self._chunks is not None
+        return self._chunks.__anext__()
+
+    async def aclose(self) -> None:
+        """Ends the stream, if it does not rest."""
+        chunks, self._chunks = self._chunks, None
+        if chunks is not None:
+            await chunks.aclose()
+
+    def pour_into(self, sink: Sink) -> None:
+        """Writes changes directly to the connection from now on."""
+        self.stream.sink = sink
+
+    @property
+    def resting(self) -> bool:
+        """See Pourable."""
+        return self.stream.resting
