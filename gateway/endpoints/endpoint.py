@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from weakref import WeakValueDictionary
 
-from gateway.access.device_rights import DeviceRights
 from gateway.access.rbac.escalation import EscalationGuard
 from gateway.admission.chain import Chain
 from gateway.admission.plugins import chain_for
@@ -38,6 +37,9 @@ from gateway.schema.types import Type
 from gateway.selectors.fields import Selectable
 from storage.cache import ResourceCache
 from storage.entry import METADATA
+
+if TYPE_CHECKING:
+    from gateway.access.device_rights import DeviceRights
 
 
 class Siblings(Protocol):
@@ -189,6 +191,8 @@ class Endpoint:
         """What its writers have to have rights to, where these are devices."""
         if not self.strategy.hands_out_devices:
             return None
+        from gateway.access.device_rights import DeviceRights
+
         return DeviceRights(self.services.authorizer, self.services.admission.objects)
 
     @cached_property
