@@ -258,10 +258,12 @@ def _remaining(known: list[JsonObject], differences: Differences, type_: Type, a
 
 
 def _with_changes(entries: list[JsonObject], writer: Identity, changed: FieldSet, now: str) -> list[JsonObject]:
-    others = [entry for entry in entries if identity_of(entry) != writer]
-    if len(others) < len(entries):
-        before = next(entry for entry in entries if identity_of(entry) == writer)
-        changed = union(changed, before["fieldsV1"])
+    others = []
+    for entry in entries:
+        if identity_of(entry) == writer:
+            changed = union(changed, entry["fieldsV1"])
+        else:
+            others.append(entry)
     others.append(new_entry(writer, writer.api_version, now, changed))
     return others
 

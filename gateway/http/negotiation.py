@@ -94,6 +94,7 @@ class Negotiator:
         self.of_custom = self if custom or passing else Negotiator(served, custom=True)
         self.of_others = self if custom or passing else Negotiator(served, passing=True)
         self.types = tuple(media.name for media in served)
+        self.has_cbor = CBOR in served
         self._subtypes = tuple((media, media.name.removeprefix(f"{_TYPE}/")) for media in served)
         self.streams = tuple(media.advertised for media in served if media.advertised)
         self._memo: dict[tuple[bytes, str], Representation] = {}
@@ -135,11 +136,6 @@ class Negotiator:
                     return JSON
                 return Representation(media, content_type, pretty, transform)
         raise not_acceptable(self.types)
-
-    @property
-    def has_cbor(self) -> bool:
-        """Whether CBOR is served."""
-        return CBOR in self.served
 
     def for_status(self, accept: bytes) -> Representation:
         """How to answer a failure: what is asked for as another kind gets a Status all the same, in indented JSON where

@@ -25,10 +25,11 @@ class Touched(Exception):
 class Kept:
     """Members of a stored object, of the version in which writes see it, that its new version shares."""
 
-    __slots__ = ("_bytes", "_old")
+    __slots__ = ("_bytes", "_managers", "_old")
 
-    def __init__(self, old: JsonObject, names: list[str]) -> None:
-        self._old = old
+    def __init__(self, old: JsonObject, names: list[str], managers: list[JsonObject] | None = None) -> None:
+        """`managers` are the managed fields, where they are shared too: nobody changes an entry in place."""
+        self._old, self._managers = old, managers
         self._bytes = {name: dumps(old[name]) for name in names}
 
     def __contains__(self, name: str) -> bool:
@@ -39,12 +40,17 @@ class Kept:
         others = value.copy()
         for name in self._bytes:
             others.pop(name, None)
+        if self._managers is not None:
+            others["metadata"] = others["metadata"].copy()
+            del others["metadata"]["managedFields"]
         return others
 
     def put_into(self, new: JsonObject) -> None:
         """Gives the new object these members."""
         for name in self._bytes:
             new[name] = self._old[name]
+        if self._managers is not None:
+            new.setdefault("metadata", {})["managedFields"] = self._managers
 
     def is_intact(self) -> bool:
         """Whether nobody has changed them."""
@@ -92,4 +98,11 @@ def kept(old: JsonObject, patched: Any) -> Kept | None:
         for name, member in patched.items()
         if member and type(member) in (dict, list) and member is old.get(name) and name not in _TOLD_APART
     ]
-    return Kept(old, names) if names else None
+    return Kept(old, names, _managers(old, patched)) if names else None
+
+
+def _managers(old: JsonObject, patched: JsonObject) -> list[JsonObject] | None:
+    """The managed fields of an object, if a patch has left them alone."""
+    managers: list[JsonObject] | None = old["metadata"].get("managedFields")
+    metadata = patched.get("metadata")
+    return managers if managers and type(metadata) is dict and metadata.get("managedFields") is managers else None

@@ -167,6 +167,20 @@ async def test_a_priority_is_that_of_the_class(api: Api) -> None:
     assert "the integer value of priority (3) must not be provided" in error.message
 
 
+async def test_a_default_class_counts_from_the_next_pod_on(api: Api) -> None:
+    classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
+
+    async def priority_of(name: str) -> tuple[int, str]:
+        _, made = await api.send("POST", PODS, {**pod(), "metadata": {"name": name}})
+        return made["spec"]["priority"], made["spec"].get("priorityClassName", "")
+
+    assert await priority_of("before") == (0, "")
+    await api.send("POST", classes, {"metadata": {"name": "usual"}, "value": 5, "globalDefault": True})
+    assert [await priority_of(name) for name in ("one", "two")] == [(5, "usual"), (5, "usual")]
+    await api.send("DELETE", f"{classes}/usual")
+    assert await priority_of("after") == (0, "")
+
+
 async def test_nothing_new_in_a_terminating_namespace(api: Api) -> None:
     await api.send("POST", PODS, pod())
     ending = {**NAMESPACE, "status": {"phase": "Terminating"}}

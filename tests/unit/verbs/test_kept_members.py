@@ -184,6 +184,21 @@ def test_what_is_kept_is_what_the_patch_did_not_name() -> None:
     assert kept(old, "no object") is None
 
 
+def test_managed_fields_that_a_patch_leaves_alone_are_not_read_anew() -> None:
+    managers = [{"manager": "m"}]
+    old: JsonObject = {"metadata": {"name": "n", "managedFields": managers}, "spec": {"a": 1}}
+    left: JsonObject = {**old, "metadata": {**old["metadata"], "labels": {"b": "c"}}}
+    found = kept(old, left)
+    assert found is not None
+    new = found.apart_from(left)
+    assert new == {"metadata": {"name": "n", "labels": {"b": "c"}}}
+    found.put_into(new)
+    assert new == left and new["metadata"]["managedFields"] is managers
+    sent = kept(old, {**old, "metadata": {**old["metadata"], "managedFields": []}})
+    assert sent is not None
+    assert sent.apart_from({"metadata": {"managedFields": []}}) == {"metadata": {"managedFields": []}}
+
+
 def test_a_kept_member_that_is_changed_in_place_is_noticed() -> None:
     old: JsonObject = {"metadata": {}, "spec": {"a": [1]}}
     found = kept(old, dict(old))

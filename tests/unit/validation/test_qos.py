@@ -1,0 +1,33 @@
+"""The quality of service of pods: containers one after the other, and as a whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.jsontypes import JsonObject
+from gateway.validation.qos import qos_class
+
+FULL: JsonObject = {"cpu": "1", "memory": "1Gi"}
+NONE: JsonObject = {}
+SOME: JsonObject = {"requests": {"cpu": "100m"}}
+GUARANTEED: JsonObject = {"requests": FULL, "limits": FULL}
+
+
+@pytest.mark.parametrize(
+    ("resources", "expected"),
+    [
+        ([], "BestEffort"),
+        ([NONE, NONE], "BestEffort"),
+        ([{"requests": {"cpu": "0"}}, NONE], "BestEffort"),
+        ([NONE, SOME], "Burstable"),
+        ([SOME, NONE], "Burstable"),
+        ([SOME, GUARANTEED], "Burstable"),
+        ([GUARANTEED, NONE], "Burstable"),
+        ([GUARANTEED, GUARANTEED], "Guaranteed"),
+        ([{"requests": {"cpu": "1", "memory": "512Mi"}, "limits": FULL}, GUARANTEED], "Burstable"),
+        ([{"requests": {"cpu": "1000m", "memory": "1024Mi"}, "limits": FULL}], "Guaranteed"),
+    ],
+)
+def test_class_of_containers(resources: list[JsonObject], expected: str) -> None:
+    containers = [{"name": f"c{n}", "resources": each} for n, each in enumerate(resources)]
+    assert qos_class({"containers": containers}) == expected
