@@ -5,6 +5,8 @@ functions on request paths; both work on bytes.
 """
 
 import json
+import re
+from decimal import Decimal
 from typing import Any
 
 import orjson
@@ -17,6 +19,8 @@ MAX_DEPTH = 500
 """How deep the objects are that are kept: what walks them recurses, and Python's stack is not Go's."""
 
 loads = orjson.loads
+
+_MILLIONTHS = re.compile(rb"[0-9]e-6")  # of floats, and of texts now and then
 
 
 class Whole(int):
@@ -50,6 +54,20 @@ def dump_line(value: Any) -> bytes:
     return dumps(value) + b"\n"
 
 
+def has_millionths(text: bytes) -> bool:
+    """Whether there may be floats in what `dumps` gave that Go writes without an exponent."""
+    return b"e-6" in text and _MILLIONTHS.search(text) is not None
+
+
+def written_out(value: Any) -> Any:
+    """A value for `dumps` in which floats have an exponent below 0.000001, as Go writes them, and not below 0.00001."""
+    if type(value) is float and 1e-6 <= abs(value) < 1e-5:
+        return orjson.Fragment(format(Decimal(repr(value)), "f"))
+    if isinstance(value, dict):
+        return {key: written_out(item) for key, item in value.items()}
+    return [written_out(item) for item in value] if isinstance(value, list) else value
+
+
 def _dumped_deeply(value: Any, **layout: Any) -> bytes:
     """What is deeper than the 254 levels that orjson writes, and not too deep."""
     if depth(value) > MAX_DEPTH:
@@ -68,9 +86,9 @@ def identical(one: Any, other: Any) -> bool:
 
 
 def _has_large(value: Any) -> bool:
-    """Whether there may be integers beyond 64 bits in a value: orjson writes it unless there are."""
+    """Whether there may be integers beyond 64 bits in a value: orjson, asked to be strict, writes none beyond 53."""
     try:
-        orjson.dumps(value)
+        orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
     except orjson.JSONEncodeError:
         return True
     return False

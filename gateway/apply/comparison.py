@@ -122,7 +122,7 @@ def _object_comparer(member: Callable[[str], Member]) -> Compare:
             if anything and before == after and _only_in_python(before, after):
                 before, after = _told_apart(before), _told_apart(after)
             if before != after:
-                _note(inner(before, after) if inner else _MODIFIED, "f:" + name, changed, removed)
+                _note((inner or _compare_leaves)(before, after), "f:" + name, changed, removed)
         return Comparison(changed, removed) if changed or removed else None
 
     return differ
@@ -147,7 +147,13 @@ def _compare_free(old: Any, new: Any) -> Comparison | None:
         return Comparison(children_of(_every_free(new)), {})
     if isinstance(new, dict) and new:
         return Comparison(_every_free(new), {})
-    return None if old == new and type(old) is type(new) else _MODIFIED
+    return None if old == new and type(old) is type(new) else _compare_leaves(old, new)
+
+
+def _compare_leaves(old: Any, new: Any) -> Comparison | None:
+    """Of leaves that differ to Python: integers beyond 64 bits are the float64 that Go reads them as."""
+    numbers = type(old) in (int, float) and type(new) in (int, float)
+    return None if numbers and identical(old, new) else _MODIFIED
 
 
 def _every_free(value: Any) -> FieldSet:
@@ -180,7 +186,7 @@ def _list_comparer(type_: Type) -> Compare:
                 continue
             key = keyed(shown)
             if len(lefts) == 1 and len(rights) == 1:
-                _note(inner(lefts[0], rights[0]) if inner else _MODIFIED, key, changed, removed)
+                _note((inner or _compare_leaves)(lefts[0], rights[0]), key, changed, removed)
                 continue
             if len(lefts) > 1 and len(rights) > 1:
                 changed[key] = LEAF

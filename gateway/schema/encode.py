@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.jsontypes import JsonObject, dumps
+from gateway.jsontypes import JsonObject, dumps, has_millionths, written_out
 from gateway.schema.catalog import META, type_for, type_of
 from gateway.schema.order import in_go_order
 from gateway.schema.types import Type, TypeKind
@@ -22,12 +22,20 @@ def encode_stored(obj: JsonObject, kind: str, api_version: str, type_: Type | No
     for name in _VERSIONED:
         metadata.pop(name, None)
     metadata.setdefault("uid", "")
-    return dumps(_ordered({**obj, "kind": kind, "apiVersion": api_version, "metadata": metadata}, type_)) + MARK
+    return _dumped({**obj, "kind": kind, "apiVersion": api_version, "metadata": metadata}, type_) + MARK
 
 
 def encode_answer(obj: JsonObject, kind: str, api_version: str, type_: Type | None = None) -> bytes:
     """An object as a client gets it, in Go's order. The type is the catalog's where none is given."""
-    return dumps(_ordered({**obj, "kind": kind, "apiVersion": api_version}, type_)) + b"\n"
+    return _dumped({**obj, "kind": kind, "apiVersion": api_version}, type_) + b"\n"
+
+
+def _dumped(obj: JsonObject, type_: Type | None) -> bytes:
+    ordered = _ordered(obj, type_)
+    text = dumps(ordered)
+    if type_ is not None and has_millionths(text):  # only in custom objects there are floats
+        return dumps(written_out(ordered))
+    return text
 
 
 def _ordered(obj: JsonObject, type_: Type | None) -> JsonObject:

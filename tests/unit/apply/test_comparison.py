@@ -25,3 +25,10 @@ def test_a_boolean_is_no_number(other: str) -> None:
 
 def test_numbers_are_the_same_however_they_are_written() -> None:
     assert compare({"spec": {"a": 1}}, {"spec": {"a": 1.0}}, TYPE) == SAME
+
+
+@pytest.mark.parametrize("large", [2**63, 2**64 - 1, -(2**63) - 1])
+def test_integers_beyond_64_bits_are_the_same_as_the_floats_they_are_read_as(large: int) -> None:
+    old, new = ({"spec": {"a": value, "b": {"c": value}}} for value in (large, large + (1 if large > 0 else -1)))
+    assert compare(old, new, TYPE) == SAME
+    assert compare(old, {"spec": {"a": large * 2}}, TYPE) != SAME
