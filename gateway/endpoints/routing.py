@@ -32,18 +32,18 @@ def served_resource(resources: Mapping[ResourceKey, Resource], method: str, info
         raise unknown_path()
     if info.subresource and not info.name and info.parts[0]:
         raise bad_request("name must be provided")
-    if "%" in info.name or info.name in (".", ".."):
-        raise _invalid_name(info.name)
     methods = _methods(resource, info)
     if resource.defined and method == "HEAD":
         method = "GET"
     if method in methods and not resource.verbs.isdisjoint(methods[method]):
         if info.in_no_namespace and not resource.defined and info.verb not in ("list", "watch"):
             raise bad_request("Namespace parameter required.")
+        _check_name(info.name)
         return resource
     if all(resource.verbs.isdisjoint(verbs) for verbs in methods.values()):
         raise unknown_path()
     if info.subresource in _WITH_PATH and method in _ANY_METHOD:
+        _check_name(info.name)
         return resource
     if not resource.defined:
         raise method_not_allowed()
@@ -98,7 +98,8 @@ def _not_supported(resource: Resource, verb: str) -> StatusError:
     return StatusError(405, "MethodNotAllowed", message, details)
 
 
-def _invalid_name(name: str) -> StatusError:
-    """400 for a name that no path can hold."""
-    problem = "may not contain '%'" if "%" in name else f"may not be '{name}'"
-    return bad_request(f"Name parameter invalid: {go_quote(name)}: {problem}")
+def _check_name(name: str) -> None:
+    """Raises StatusError 400 for a name that no path can hold."""
+    if "%" in name or name in (".", ".."):
+        problem = "may not contain '%'" if "%" in name else f"may not be '{name}'"
+        raise bad_request(f"Name parameter invalid: {go_quote(name)}: {problem}")

@@ -21,6 +21,19 @@ _DEEP = 200  # functions of a stack, the innermost
 _SOME = 10_000  # objects that are looked at in one go
 _KINDS = 100  # that are told
 
+PAGE = """<html>
+<head><title>/debug/pprof/</title></head>
+<body>
+<p>Profiles of this server:</p>
+<ul>
+<li><a href="profile?seconds=10">profile</a>: what all threads do in the next seconds, a file for
+<a href="https://www.speedscope.app">speedscope</a></li>
+<li><a href="heap">heap</a>: the kinds of objects that take the most memory</li>
+</ul>
+</body>
+</html>
+"""
+
 _Place = tuple[str, str, int]
 
 

@@ -16,6 +16,7 @@ from gateway.observability import flowcontrol, health
 from gateway.observability.siblings import Siblings
 from gateway.operations.framework import ANY_METHOD, APIRouter, FastAPI, Request, Response
 from gateway.operations.plain_services import add_service, refused
+from gateway.operations.profiles import PAGE as PROFILES_PAGE
 from gateway.operations.profiles import heap, profile
 from gateway.operations.status_pages import flagz, statusz
 from gateway.requests.parts import Gateway
@@ -28,6 +29,7 @@ PROFILES = "/debug/pprof"
 _PROFILE = 10.0  # seconds
 _JSON = "application/json"
 _TEXT = TEXT_TYPE.decode()
+_HTML = "text/html; charset=utf-8"
 _NO_SNIFF = {NO_SNIFF[0].decode(): NO_SNIFF[1].decode()}
 _LISTED = (
     *("/apis/", "/metrics", SLIS, "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version", "/statusz", "/flagz"),
@@ -39,7 +41,13 @@ _VERSION = orjson.dumps(version_info(), option=orjson.OPT_INDENT_2)
 def operations(gateway: Gateway, siblings: Siblings, paths: Callable[[], list[str]]) -> APIRouter:
     """The router; `paths` lists those that others answer."""
     answers, router = _Answers(gateway, siblings, paths), APIRouter()
-    inside = ((f"{PROFILES}/profile", answers.show_profile), (f"{PROFILES}/heap", answers.show_heap))
+    inside = (
+        (PROFILES, answers.lead_to_profiles),
+        (f"{PROFILES}/", answers.show_profiles),
+        (f"{PROFILES}/profile", answers.show_profile),
+        (f"{PROFILES}/heap", answers.show_heap),
+        (f"{PROFILES}/{{name:path}}", answers.show_no_profile),
+    )
     for path, answer in (
         *(inside if gateway.settings.profiling else ()),
         ("/statusz", answers.show_status),
@@ -95,6 +103,19 @@ class _Answers:
 
     async def show_flags(self, _request: Request) -> Response:
         return _text(flagz(self._gateway.settings))
+
+    async def lead_to_profiles(self, request: Request) -> Response:
+        """302, as Go redirects: only who reads gets a page with it."""
+        place = f"{PROFILES}/"
+        if request.method not in ("GET", "HEAD"):
+            return Response(None, 302, headers={"location": place})
+        return Response(f'<a href="{place}">Found</a>.\n\n', 302, headers={"location": place}, media_type=_HTML)
+
+    async def show_profiles(self, _request: Request) -> Response:
+        return Response(PROFILES_PAGE, media_type=_HTML, headers=_NO_SNIFF)
+
+    async def show_no_profile(self, _request: Request) -> Response:
+        return Response("Unknown profile\n", 404, media_type=_TEXT, headers=_NO_SNIFF)
 
     async def show_profile(self, request: Request) -> Response:
         given = request.query_params.get("seconds", "")

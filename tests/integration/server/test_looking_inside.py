@@ -24,6 +24,7 @@ def test_status_and_flags_are_told() -> None:
 def test_profiles_are_for_administrators_and_off_by_default() -> None:
     with api_server() as server:
         assert ask(server, "GET", "/debug/pprof/heap").status == 404
+        assert ask(server, "GET", "/debug/pprof/").status == 404
     with api_server("--profiling") as server:
         assert ask(server, "GET", "/debug/pprof/heap", token=None).status == 403
         assert b"builtins.dict" in ask(server, "GET", "/debug/pprof/heap").body
@@ -32,6 +33,20 @@ def test_profiles_are_for_administrators_and_off_by_default() -> None:
         names = {found["shared"]["frames"][frame]["name"] for stack in main["samples"] for frame in stack}
         assert "serve" in names
         assert 0 < main["endValue"] < 2  # a busy machine has it look less often
+
+
+def test_a_page_leads_to_the_profiles() -> None:
+    with api_server("--profiling") as server:
+        for method, body in (("GET", b'<a href="/debug/pprof/">Found</a>.\n\n'), ("HEAD", b""), ("POST", b"")):
+            found = ask(server, method, "/debug/pprof")
+            assert (found.status, found.headers["location"], found.body) == (302, "/debug/pprof/", body)
+        page = ask(server, "GET", "/debug/pprof/")
+        assert page.status == 200 and page.headers["content-type"] == "text/html; charset=utf-8"
+        for name in re.findall(rb'href="(\w+)', page.body):
+            assert name == b"https" or ask(server, "GET", f"/debug/pprof/{name.decode()}?seconds=0").status == 200
+        unknown = ask(server, "GET", "/debug/pprof/none/such")
+        assert (unknown.status, unknown.body) == (404, b"Unknown profile\n")
+        assert ask(server, "GET", "/debug/pprof/", token=None).status == 403
 
 
 def test_every_line_is_json_and_requests_are_logged_at_v_3() -> None:

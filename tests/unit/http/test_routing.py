@@ -68,6 +68,11 @@ def code(method: str, path: str) -> int:
         ("GET", "/api/v1/namespaces//pods/p/log", 400),
         ("GET", "/api/v1/namespaces//nodes", 404),
         ("GET", "/api/v1/namespaces/a/configmaps/a%b", 400),
+        ("HEAD", "/api/v1/namespaces/a/configmaps/..", 405),
+        ("OPTIONS", "/api/v1/namespaces/a/configmaps/.", 405),
+        ("POST", "/api/v1/namespaces/a/configmaps/..", 405),
+        ("DELETE", "/api/v1/namespaces/a/configmaps/..", 400),
+        ("HEAD", "/api/v1/nodes/../proxy", 400),
         ("GET", "/api/v1/namespaces/a/configmaps/..", 400),
     ],
 )
