@@ -28,7 +28,7 @@ def _configurations() -> list[tuple[str, dict[str, Any]]]:
     hook = {"clientConfig": {"url": "https://127.0.0.1:1/"}, "rules": [rule], "sideEffects": "None"}
     match = {"matchConstraints": {"resourceRules": [rule]}}
     changed = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "Object{}"}}
-    made = []
+    made: list[tuple[str, dict[str, Any]]] = []
     for i in range(_EACH):
         meta = {"name": f"other-{i}"}
         webhooks = [{**hook, "name": "other.example.org", "admissionReviewVersions": ["v1"]}]

@@ -57,7 +57,8 @@ async def write(etcd: str, prefix: bytes, rate: float, seconds: float, url: str,
             key = random.choice(keys)
             task = asyncio.create_task(client.put(key, stamped(values[key], number)))
             tasks.add(task)
-            task.add_done_callback(lambda done: (room.release(), tasks.discard(done)))
+            task.add_done_callback(lambda _: room.release())
+            task.add_done_callback(tasks.discard)
             number += 1
         await asyncio.gather(*tasks)
         return number

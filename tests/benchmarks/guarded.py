@@ -6,6 +6,7 @@ import asyncio
 import json
 import random
 import time
+from functools import partial
 from typing import Any
 
 from tests.benchmarks import load
@@ -58,4 +59,4 @@ def report(bench: Bench) -> None:
         return load.wrk(url, TOKEN, bench.options.seconds, 32, create, (f"r{random.randrange(1 << 30)}",))
 
     for namespace, case in ((GUARDED, "CREATE pod guarded / unguarded"), (COUNTED, "CREATE pod with quota / without")):
-        bench.record(case, lambda namespace=namespace: creates(namespace), lambda: creates(UNGUARDED), times=3)
+        bench.record(case, partial(creates, namespace), partial(creates, UNGUARDED), times=3)

@@ -161,7 +161,8 @@ def test_many_for_a_command() -> None:
 def test_many_for_who_reads_where_they_are() -> None:
     with subprocess.Popen([*command("up"), "--pool", "2"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as started:
         assert started.stdin is not None and started.stdout is not None
-        lines = dict(iter(lambda: started.stdout.readline().decode().strip().partition("=")[::2], ("", "")))
+        read = started.stdout.readline
+        lines = dict(iter(lambda: read().decode().strip().partition("=")[::2], ("", "")))
         assert {"KUBECONFIG_1", "KUBECONFIG_2", "KUBERNETES_SERVER_2"} <= lines.keys()
         assert Path(lines["KUBECONFIG_2"]).exists()
         started.stdin.close()
