@@ -255,7 +255,9 @@ def _same_but_metadata(obj: JsonObject, old: JsonObject) -> bool:
 
 
 def _has_floats(value: Any) -> bool:
-    """Whether a whole number came as a float: to Go it is another than the integer that is stored."""
+    """Whether a whole number of 64 bits came as a float: to Go it is another than the integer that is stored."""
     if isinstance(value, dict):
         return any(map(_has_floats, value.values()))
-    return any(map(_has_floats, value)) if type(value) is list else type(value) is Whole
+    if type(value) is list:
+        return any(map(_has_floats, value))
+    return type(value) is Whole and -(2**63) <= value < 2**63

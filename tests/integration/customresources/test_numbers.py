@@ -52,3 +52,11 @@ def test_managers_may_apply_the_same_number_beyond_64_bits(numbers: ApiServer, s
     for manager, status in (("a", 201), ("b", 200), ("b", 200)):
         answer = ask(numbers, "PATCH", f"{PATH}/{name}?fieldManager={manager}", widget(name, sent), headers=APPLY)
         assert answer.status == status, answer.body
+
+
+@pytest.mark.parametrize("sent", [2**63, 2**64, 10**20])
+def test_what_is_read_and_written_back_is_no_change(numbers: ApiServer, sent: int) -> None:
+    name = f"back{sent}"
+    made = ask(numbers, "POST", PATH, widget(name, sent)).json
+    found = ask(numbers, "PUT", f"{PATH}/{name}", made)
+    assert found.json["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"], found.body
