@@ -31,7 +31,7 @@ async def test_each_is_woken_at_its_time_and_never_before() -> None:
     among, now = Alarms(), monotonic()
     waiting = [Waits(among, now + after) for after in (0.35, 0.05, 0.2, 0.0, 0.35, 0.21)]
     late = await asyncio.gather(*(each.woken for each in waiting))
-    assert min(late) >= 0 and max(late) < 5 * TICK
+    assert min(late) >= 0 and max(late) < 20 * TICK
 
 
 async def test_who_does_not_wait_any_more_is_not_woken() -> None:
@@ -43,12 +43,12 @@ async def test_who_does_not_wait_any_more_is_not_woken() -> None:
 
 
 async def test_what_is_far_away_rings_early_with_others_and_again_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alarms, "FAR", 2)
-    among, now = Alarms(), monotonic()
-    waiting = [Waits(among, now + 0.6 + each / 1000) for each in range(100)]
-    assert len({each.tick for each in waiting}) < 3
+    monkeypatch.setattr(alarms, "FAR", 4)
+    among, early = Alarms(), (int(monotonic() / TICK) // 4 + 3) * 4
+    waiting = [Waits(among, (early + 2.5) * TICK + each / 10_000) for each in range(100)]
+    assert {each.tick for each in waiting} == {early}
     late = await asyncio.gather(*(each.woken for each in waiting))
-    assert min(late) >= 0 and max(late) < 5 * TICK and max(each.rang for each in waiting) > 1
+    assert min(late) >= 0 and max(late) < 20 * TICK and {each.rang for each in waiting} <= {1, 2}
 
 
 async def test_thousands_of_one_moment_take_several_turns_of_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
