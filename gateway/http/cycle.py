@@ -105,12 +105,14 @@ class Cycle(RequestResponseCycle):
         default_headers: list[Header],
         expect_100_continue: bool,
         keep_alive: bool,
-        on_response: Callable[[], None],
-        connection: Connection | None = None,
     ) -> None:
-        """Sets what uvicorn's sets: all of it in slots, since a connection that waits for long keeps its last one."""
+        """Sets what uvicorn's sets: all of it in slots, since a connection that waits for long keeps its last one. What
+        leads back to the connection is set when the answer begins.
+        """
         self.scope, self.transport, self.flow, self.logger = scope, transport, flow, logger  # type: ignore[assignment]
-        self.framing, self.default_headers, self.on_response = framing, default_headers, on_response
+        self.framing, self.default_headers = framing, default_headers
+        self.on_response: Callable[[], None] = _nothing
+        self.connection: Connection | None = None
         self.message_event = Event()  # type: ignore[assignment]  # which has what is used of asyncio's
         self.disconnected, self.keep_alive, self.waiting_for_100_continue = False, keep_alive, expect_100_continue
         self.body, self.more_body = bytearray(), True
@@ -118,7 +120,7 @@ class Cycle(RequestResponseCycle):
         self.chunked_encoding: bool | None = None
         self.expected_content_length = 0
         self.switch: Callable[[], ClientEnd] | None = None  # has the connection be a tunnel
-        self.connection, self._go_on, self._rests = connection, None, False
+        self._go_on, self._rests = None, False
         self._head, self._bodiless = b"", False
 
     async def send(self, message: Any) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 
 SIZE = 1 << 16  # bytes that are read at once
+_GONE = asyncio.Protocol()
 
 
 class Intake(asyncio.BufferedProtocol):
@@ -23,7 +24,8 @@ class Intake(asyncio.BufferedProtocol):
         self._protocol.connection_made(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._protocol.connection_lost(exc)
+        protocol, self._protocol = self._protocol, _GONE  # uvloop keeps this one's methods, and would so keep a circle
+        protocol.connection_lost(exc)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._buffer

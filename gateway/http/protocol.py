@@ -258,8 +258,6 @@ class Protocol(HttpToolsProtocol):
             default_headers=self.server_state.default_headers,
             expect_100_continue=self.expect_100_continue,
             keep_alive=self._may_go_on(),
-            on_response=self.on_response_complete,
-            connection=self,
         )
         if idle:
             self._answer(self.cycle)
@@ -270,6 +268,7 @@ class Protocol(HttpToolsProtocol):
     def _answer(self, cycle: Cycle) -> None:
         """Has the application answer, in a task that leaves the server's by itself: a callback takes longer."""
         self._answering = cycle
+        cycle.on_response, cycle.connection = self.on_response_complete, self
         cycle.tasks, cycle.task = self.tasks, self.loop.create_task(cycle.run_asgi(self.app))
         self.tasks.add(cycle.task)
 

@@ -55,8 +55,8 @@ class Said:
             default_headers=[(b"date", b"Sun, 22 Nov 2026 08:00:00 GMT")],
             expect_100_continue=False,
             keep_alive=keep_alive,
-            on_response=self._complete,
         )
+        self.cycle.on_response = self._complete
 
     def _complete(self) -> None:
         self.completed += 1
