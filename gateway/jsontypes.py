@@ -54,18 +54,26 @@ def dump_line(value: Any) -> bytes:
     return dumps(value) + b"\n"
 
 
-def has_millionths(text: bytes) -> bool:
-    """Whether there may be floats in what `dumps` gave that Go writes without an exponent."""
-    return b"e-6" in text and _MILLIONTHS.search(text) is not None
+def dumps_with_floats(value: Any) -> bytes:
+    """What `dumps` gives, but floats have an exponent below 0.000001, as Go writes them, and not below 0.00001.
+
+    Floats of what is too deep for orjson stay as Python writes them. Raises TooDeep.
+    """
+    try:
+        text = orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return _dumped_deeply(value)
+    if b"e-6" in text and _MILLIONTHS.search(text) is not None:
+        return orjson.dumps(_written_out(value))
+    return text
 
 
-def written_out(value: Any) -> Any:
-    """A value for `dumps` in which floats have an exponent below 0.000001, as Go writes them, and not below 0.00001."""
+def _written_out(value: Any) -> Any:
     if type(value) is float and 1e-6 <= abs(value) < 1e-5:
         return orjson.Fragment(format(Decimal(repr(value)), "f"))
     if isinstance(value, dict):
-        return {key: written_out(item) for key, item in value.items()}
-    return [written_out(item) for item in value] if isinstance(value, list) else value
+        return {key: _written_out(item) for key, item in value.items()}
+    return [_written_out(item) for item in value] if isinstance(value, list) else value
 
 
 def _dumped_deeply(value: Any, **layout: Any) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.jsontypes import JsonObject, dumps, has_millionths, written_out
+from gateway.jsontypes import JsonObject, dumps, dumps_with_floats
 from gateway.schema.catalog import META, type_for, type_of
 from gateway.schema.order import in_go_order
 from gateway.schema.types import Type, TypeKind
@@ -32,10 +32,7 @@ def encode_answer(obj: JsonObject, kind: str, api_version: str, type_: Type | No
 
 def _dumped(obj: JsonObject, type_: Type | None) -> bytes:
     ordered = _ordered(obj, type_)
-    text = dumps(ordered)
-    if type_ is not None and has_millionths(text):  # only in custom objects there are floats
-        return dumps(written_out(ordered))
-    return text
+    return dumps(ordered) if type_ is None else dumps_with_floats(ordered)  # only custom objects have floats
 
 
 def _ordered(obj: JsonObject, type_: Type | None) -> JsonObject:
