@@ -76,6 +76,13 @@ class Client:
         self.got += data
         self._more.set()
 
+    async def is_over(self) -> None:
+        """Waits until its stream has ended, in a task that may be made first."""
+        while not self.body.stream.over:
+            self._more.clear()
+            await self._more.wait()
+        await self.task
+
     async def reads(self) -> None:
         """Waits until its task waits for the first change."""
         await self._reads.wait()
@@ -140,14 +147,13 @@ async def test_a_stream_ends_with_the_server_and_when_its_past_is_gone(rests: bo
         client.body.pour_into(client)
     for client in (ended, overrun):
         await client.reads()
-        while rests and not client.body.resting:
-            await asyncio.sleep(0)
+        if rests:
+            await client.task
     ended.endpoint.services.stopping.set()
     overrun.cache.start_over()
     for client in (ended, overrun):
         client.cache.wake_all()
-        while not client.body.stream.over:
-            await asyncio.sleep(0)
+        await client.is_over()
     assert (ended.rested, overrun.rested) == (int(rests), int(rests))
     assert not ended.got and not overrun.got
     assert not ended.cache._waiters._any.followers and not overrun.cache._waiters._any.followers
@@ -168,9 +174,7 @@ async def test_a_stream_that_rests_has_no_task_and_gets_changes_bookmarks_and_it
     assert client.task.done() and client.poured == 1
     await client.has(2)
     assert client.task.done() and (client.seen(), client.poured) == ("first:1;mark;", 2)
-    while not client.body.stream.over:
-        await asyncio.sleep(0.01)
-    await client.task
+    await client.is_over()
     assert client.rested == 1 and not client.cache._waiters._any.followers and client.body.stream.sink is None
 
 
