@@ -39,6 +39,12 @@ WARNINGS = {
     ),
 }
 
+# Kinds of whose annotations some are fields of Go's own types, and what reads them.
+READ_INTERNAL = {
+    GroupVersionKind("apps", "v1", "DaemonSet"): "read_daemon_set",
+    GroupVersionKind("apps", "v1", "Deployment"): "read_deployment",
+}
+
 
 Entry = dict[str, Any]  # a resource as the catalog describes it
 
@@ -115,6 +121,7 @@ def _version(version: GroupVersion, entry: Entry) -> Version:
         make_type=partial(type_for, *gvk),
         warning=WARNINGS.get(gvk, ""),
         default=partial(apply_defaults, version.api_version, gvk.kind),
+        read_internal=partial(_read_internal, READ_INTERNAL[gvk]) if gvk in READ_INTERNAL else None,
         selectable=NAMES.get(GroupResource(version.group, entry["name"]), DEFAULT),
     )
 
@@ -125,6 +132,14 @@ def _convert(kind: str, obj: JsonObject, source: GroupVersion, target: GroupVers
     from gateway.kinds.conversions.convert import convert  # few objects ever need it
 
     return convert(obj, kind, source, target)
+
+
+def _read_internal(name: str, obj: JsonObject) -> None:
+    if not obj["metadata"].get("annotations"):
+        return
+    from gateway.kinds.conversions import annotated_fields  # few objects have such annotations
+
+    getattr(annotated_fields, name)(obj)
 
 
 def _resources(

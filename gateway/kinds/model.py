@@ -62,6 +62,8 @@ class Version:
     warning: str = ""  # for every answer: that the version is deprecated
     default: Callable[[JsonObject], None] = _keep  # sets defaults in an object, in place
     default_applied: Callable[[JsonObject], None] | None = None  # the same of what server-side apply has merged
+    # what the conversion to Go's own type changes besides, in place; it raises DecodeError
+    read_internal: Callable[[JsonObject], None] | None = None
     selectable: Selectable = DEFAULT
     columns: tuple[JsonObject, ...] = ()  # additionalPrinterColumns of a CRD
     openapi: JsonObject | None = None  # the schema of a CRD; the catalog has those of built-in kinds

@@ -86,6 +86,12 @@ class Resource:
             apply_defaults(self.api_version, self.kind, obj)
 
     @cached_property
+    def read_internal(self) -> Callable[[JsonObject], None] | None:
+        """What the conversion to Go's own type changes in an object, in place; it raises DecodeError."""
+        own = self.model_version
+        return own.read_internal if own.gvk == self.gvk else None
+
+    @cached_property
     def custom(self) -> bool:
         """Whether a CustomResourceDefinition defines its kind."""
         own = self.model_version

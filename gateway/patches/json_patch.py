@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from typing import Any
 
 import jsonpatch
@@ -17,6 +18,7 @@ from jsonpointer import JsonPointer
 from gateway.http.status import StatusError, bad_request, request_too_large
 from gateway.jsontypes import JsonObject, TooDeep, dumps, identical, loads
 from gateway.patches import document as documents
+from gateway.patches.spelling import as_spelt, same_spelling
 from gateway.schema.integers import clamped
 from gateway.schema.types import Type
 
@@ -27,12 +29,25 @@ _MEMBERS = ("op", "path", "from", "value")
 _INDEX = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 
-def parse(body: bytes, strict: bool) -> tuple[Any, list[str]]:
+class Operations(list[Any]):
+    """The operations of a patch; `spelt` has them with their texts as they are written, where a `test` needs that."""
+
+    spelt: list[Any] | None = None
+
+
+def parse(body: bytes, strict: bool) -> tuple[Operations, list[str]]:
     """Reads a patch document once: the operations, and the strict errors (duplicate and unknown fields) if `strict`.
 
     Raises StatusError 400 (not a patch document) or 413 (more than 10 000 operations). `strict` is fieldValidation
     other than Ignore.
     """
+    operations, errors = _parsed(body, strict)
+    found = Operations(operations)
+    found.spelt = as_spelt(body)
+    return found, errors
+
+
+def _parsed(body: bytes, strict: bool) -> tuple[list[JsonObject], list[str]]:
     if not strict:
         value, _ = documents.parse(body, list, "jsonpatch.Patch")
         return _checked(value, "jsonpatch.Operation"), []
@@ -48,15 +63,20 @@ def parse(body: bytes, strict: bool) -> tuple[Any, list[str]]:
 def apply(document: JsonObject, patch: Any, type_: Type) -> Any:
     """Returns `document` with the operations applied, sharing what they left alone; raises StatusError 422."""
     try:
+        if isinstance(patch, Operations) and patch.spelt is not None:
+            applied(document, patch.spelt, spelt=True)  # for its tests
         return applied(document, patch)
     except PatchFailed:
         message = "the server rejected our request due to an error in our request"
         raise StatusError(422, "Invalid", message, {}) from None
 
 
-def applied(document: JsonObject, operations: Sequence[JsonObject | None]) -> Any:
-    """The patched document. Raises PatchFailed, in the words of the Go library that kube-apiserver uses."""
-    patched = _Patched(document)
+def applied(document: JsonObject, operations: Sequence[JsonObject | None], *, spelt: bool = False) -> Any:
+    """The patched document. Raises PatchFailed, in the words of the Go library that kube-apiserver uses.
+
+    `spelt` has tests compare how texts are written, too.
+    """
+    patched = _Patched(document, spelt)
     for operation in operations:
         kind = (operation or {}).get("op")
         act = _ACTIONS.get(kind) if isinstance(kind, str) else None
@@ -118,8 +138,9 @@ _MISSING, _WRONG_INDEX = "missing value", "invalid index referenced"
 class _Patched:
     """A document under change: containers on the way to a change are copied once, all others stay shared."""
 
-    def __init__(self, document: JsonObject) -> None:
+    def __init__(self, document: JsonObject, spelt: bool = False) -> None:
         self.root: Any = dict(document)
+        self._spelt = spelt
         self._own: dict[int, Any] = {id(self.root): self.root}
         self._copied = 0
 
@@ -132,7 +153,11 @@ class _Patched:
                 f"Unable to complete the copy, the accumulated size increase of copy is {self._copied}, "
                 f"exceeding the limit {MAX_COPIED}"
             )
-        return loads(data)
+        return deepcopy(value) if self._spelt else loads(data)
+
+    def holds(self, one: Any, other: Any) -> bool:
+        """Whether a test holds of two values. 3.0 is not what an object has as 3."""
+        return identical(one, other) and (not self._spelt or same_spelling(one, other))
 
     def find(self, path: Any) -> tuple[Any, str, tuple[str, ...]]:
         """The container that `path` ends in, the last part, and the parts leading to the container. Raises _Absent."""
@@ -287,7 +312,7 @@ def _test(patched: _Patched, operation: JsonObject) -> None:
     path, value = operation.get("path"), operation.get("value")
     failed = PatchFailed(f"testing value {path} failed: test failed", test=True)
     if path == "":
-        if not identical(patched.root, value):
+        if not patched.holds(patched.root, value):
             raise failed
         return
     try:
@@ -299,7 +324,7 @@ def _test(patched: _Patched, operation: JsonObject) -> None:
     except _BadIndex as error:
         raise PatchFailed(f"error in test for path: '{path}': {error}") from None
     if key is not None:
-        if not identical(container[key], value):  # 3.0 is not what an object has as 3
+        if not patched.holds(container[key], value):
             raise failed
     elif value is not None:
         raise failed

@@ -5,6 +5,7 @@ They differ for duplicate keys, invalid UTF-8, lone surrogates, deep nesting and
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import isfinite
 from typing import Any
 
@@ -60,16 +61,16 @@ def parse_body(data: bytes, float_place: str = "") -> tuple[Any, list[str]]:
     return _parse_slowly(data, float_place)
 
 
-def parse_exactly(data: bytes) -> Any:
+def parse_exactly(data: bytes, spell: Callable[[str, str], str] | None = None) -> Any:
     """The value with `PairsObject` for objects and `Number` for numbers that are no plain integers.
 
-    Raises TakesLong for much on an event loop.
+    `spell` gives what stands for a text, of how it is written and what that means. Raises TakesLong for much on a loop.
     """
     if len(data) > SLOWLY and on_loop():
         raise TakesLong
     from gateway.schema.go_json import parse
 
-    return parse(data)
+    return parse(data, spell)
 
 
 def _parse_slowly(data: bytes, float_place: str) -> tuple[Any, list[str]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from gateway.schema.errors import DecodeError
@@ -36,16 +37,21 @@ def _one_mark_a_byte(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("go-json", _one_mark_a_byte)
 
 
-def parse(data: bytes) -> Any:
+Spell = Callable[[str, str], str]
+"""What stands for a text: of how it is written (between quotation marks) and what that means."""
+
+
+def parse(data: bytes, spell: Spell | None = None) -> Any:
     """The value, with `PairsObject` for objects and `Number` for numbers other than plain integers. DecodeError."""
-    return _Parser(data.decode("latin-1")).document()
+    return _Parser(data.decode("latin-1"), spell).document()
 
 
 class _Parser:
     """Reads one document. Works on bytes as characters; strings become Unicode one by one."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, spell: Spell | None) -> None:
         self.text = text
+        self.spell = spell
         self.at = 0
         self.open: list[PairsObject | list[Any]] = []
         self.keys: list[str] = []  # of the objects among the open ones: the member that is being read
@@ -130,6 +136,8 @@ class _Parser:
         self.at = found.end()
         raw = found[1]
         text = raw if raw.isascii() else raw.encode("latin-1").decode("utf-8", "go-json")
+        if self.spell is not None:
+            return self.spell(text, _escape(_unescape, text))
         return _escape(_unescape, text) if "\\" in text else text
 
     def _fail_in_string(self) -> NoReturn:

@@ -93,7 +93,7 @@ class _Reader:
         others = dict(value)
         del others[member]
         try:
-            obj = decode(self.type, others, report)
+            obj = self._decoded(others, report)
         except DecodeError:
             return None
         if report.problems:
@@ -116,10 +116,16 @@ class _Reader:
             raise _other_kind(value, version, named, api_version, kind)
         return value, version, named
 
+    def _decoded(self, value: Any, report: DecodeReport) -> JsonObject:
+        obj = decode(self.type, value, report)
+        if (read := self.resource.read_internal) is not None and "metadata" in obj:
+            read(obj)
+        return obj
+
     def _object(self, value: Any, version: str, named: str, strict: list[str], report: DecodeReport) -> JsonObject:
         kind, validation = self.kind, self.validation
         try:
-            obj = decode(self.type, value, report)
+            obj = self._decoded(value, report)
         except DecodeError as error:
             raise _cannot_handle(named, version, kind, str(error)) from None
         if validation != "Ignore" and (report.problems or strict):

@@ -204,6 +204,7 @@ def _applied(write: Write, parse: Callable[[], tuple[Any, list[str]]]) -> MakeOb
             raise invalid(write, [FieldError("FieldValueInvalid", error.path, error.body)], merged) from None
         except DecodeError as error:
             raise _unconvertible(resource, config, mismatch(merged, endpoint.type) or str(error)) from None
+        _read_internal(resource, new, lambda message, _: _not_unversioned(resource, config, message))
         null_empty_lists(endpoint.type, new)
         return complete(new, None, resource, applied=True)
 
@@ -212,10 +213,33 @@ def _applied(write: Write, parse: Callable[[], tuple[Any, list[str]]]) -> MakeOb
 
 def _unconvertible(resource: Resource, config: JsonObject, message: str) -> status.StatusError:
     """500, as kube-apiserver has it, for a configuration whose values the schema lets pass and the type does not."""
-    meta, kind = config.get("metadata") or {}, f"{resource.kind_group}/{resource.kind_version}, Kind={resource.kind}"
-    place = f"{meta.get('namespace', '')}/{meta.get('name', '')}"
+    place, kind = _place_and_kind(resource, config)
     text = f"failed to convert new object ({place}; {kind}) to proper version: "
     return status.StatusError(500, "", f"{text}unable to convert unstructured object to {kind}: {message}")
+
+
+def _not_unversioned(resource: Resource, config: JsonObject, message: str) -> status.StatusError:
+    place, kind = _place_and_kind(resource, config)
+    return status.StatusError(500, "", f"failed to convert to unversioned ({place}; {kind}): {message}")
+
+
+def _place_and_kind(resource: Resource, config: JsonObject) -> tuple[str, str]:
+    meta = config.get("metadata") or {}
+    kind = f"{resource.kind_group}/{resource.kind_version}, Kind={resource.kind}"
+    return f"{meta.get('namespace', '')}/{meta.get('name', '')}", kind
+
+
+def _read_internal(resource: Resource, new: JsonObject, fail: Fail | None) -> None:
+    """Raises by `fail` what Go says of an object that it can't convert; without one it is 500."""
+    read = resource.read_internal
+    if read is None or "metadata" not in new:
+        return
+    try:
+        if annotations := new["metadata"].get("annotations"):
+            new["metadata"] = {**new["metadata"], "annotations": dict(annotations)}  # it may be the old object's
+            read(new)
+    except DecodeError as error:
+        raise (fail(str(error), False) if fail else status.StatusError(500, "", str(error))) from None
 
 
 def _report_duplicates(write: Write, duplicates: list[str]) -> None:
@@ -246,6 +270,7 @@ def _decoded(
         new = _read(write, read, result, old, report)
     except DecodeError as error:
         raise fail(str(error), False) from None
+    _read_internal(resource, new, fail if read is decode else None)
     if report.problems:
         report = _reported_by_name(write, read, result)
     _strictness(write, options, [*strict, *report.problems], fail)

@@ -89,6 +89,8 @@ def _patched(
     type_ = type_in(resource, kind) or type_for(*kind)
     try:
         obj = decode(type_, result, DecodeReport())
+        if version is not None and version.read_internal is not None:
+            version.read_internal(obj)
     except DecodeError as error:
         raise internal_error(str(error)) from None
     obj["kind"], obj["apiVersion"] = result.get("kind") or kind.kind, result.get("apiVersion") or kind.api_version

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
+from gateway.kinds.conversions.annotated_fields import TEMPLATE_GENERATION, number, put
 from gateway.kinds.strategies import templates
-from gateway.kinds.strategies.status import bump_generation, keep_status, with_status
+from gateway.kinds.strategies.status import bump_generation, keep_spec, keep_status, with_status
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
 from gateway.validation.field import FieldError, invalid, not_supported, required
@@ -22,7 +23,6 @@ from gateway.validation.workload import (
     validate_match,
 )
 
-_TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 _STATUS_COUNTS = (
     *("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady", "observedGeneration"),
     *("updatedNumberScheduled", "numberAvailable", "numberUnavailable", "collisionCount"),
@@ -31,13 +31,11 @@ _STATUS_COUNTS = (
 
 def _template_generation(obj: JsonObject) -> int:
     """Kept in an annotation since the field is gone from the API."""
-    text = (obj["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION, "")
-    digits = text.removeprefix("-")
-    return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 19 else 0
+    return number(obj, TEMPLATE_GENERATION) or 0
 
 
 def _set_template_generation(obj: JsonObject, generation: int) -> None:
-    obj["metadata"].setdefault("annotations", {})[_TEMPLATE_GENERATION] = str(generation)
+    put(obj, TEMPLATE_GENERATION, generation)
 
 
 _create = templates.creating("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
@@ -56,6 +54,11 @@ def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteConte
     _set_template_generation(obj, _template_generation(old) + changed)
     if changed or obj.get("spec") != old.get("spec"):
         bump_generation(obj, old)
+
+
+def _prepare_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
+    keep_spec(obj, old, attributes)
+    _set_template_generation(obj, _template_generation(old))
 
 
 def _update_strategy(strategy: JsonObject, path: str, errors: list[FieldError]) -> None:
@@ -143,4 +146,5 @@ STRATEGIES = with_status(
         warnings_on_update=_warnings_on_update,
     ),
     _validate_status,
+    prepare=_prepare_status,
 )

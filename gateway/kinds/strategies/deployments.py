@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
+from gateway.kinds.conversions.annotated_fields import ROLLBACK, number, put
 from gateway.kinds.strategies import templates
 from gateway.kinds.strategies.status import bump_generation
 from gateway.kinds.strategy import Strategy
@@ -34,6 +35,7 @@ def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteConte
 
 def _prepare_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     templates.prepare_status(obj, old, attributes)
+    put(obj, ROLLBACK, number(old, ROLLBACK))  # to Go it is a part of the specification
     obj["metadata"].pop("labels", None)
     if labels := old["metadata"].get("labels"):
         obj["metadata"]["labels"] = dict(labels)
@@ -77,6 +79,22 @@ def _spec(spec: JsonObject, errors: list[FieldError], options: PodOptions) -> No
             errors.append(invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds"))
 
 
+def _rollback(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+    revision = number(obj, ROLLBACK)
+    return [invalid("spec.rollback.version", revision, NOT_NEGATIVE)] if revision is not None and revision < 0 else []
+
+
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+    return [*_validate_spec(obj, attributes), *_rollback(obj, attributes)]
+
+
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+    return [*_validate_spec_update(obj, old, attributes), *_rollback(obj, attributes)]
+
+
+_validate_spec, _validate_spec_update = templates.validating(_spec), templates.validating_update(_spec)
+
+
 def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     status = obj.get("status") or {}
     errors = validate_available(status, _STATUS_COUNTS, ("updatedReplicas", "readyReplicas", "availableReplicas"))
@@ -88,8 +106,8 @@ STRATEGIES = {
     "": Strategy(
         prepare_for_create=templates.creating(),
         prepare_for_update=_prepare_for_update,
-        validate=templates.validating(_spec),
-        validate_update=templates.validating_update(_spec),
+        validate=_validate,
+        validate_update=_validate_update,
         warnings_on_create=templates.warnings_on_create,
         warnings_on_update=templates.warnings_on_update,
         reset_fields=(("status",),),

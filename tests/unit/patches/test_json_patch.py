@@ -10,6 +10,7 @@ import pytest
 from gateway.http.status import StatusError
 from gateway.jsontypes import dumps
 from gateway.patches import json_patch
+from gateway.patches.spelling import Spelt
 from gateway.schema.catalog import type_for
 
 CONFIG_MAP = type_for("", "v1", "ConfigMap")
@@ -145,3 +146,31 @@ def test_numbers_are_tested_as_they_are_written(present: Any, tested: Any) -> No
     assert caught.value.code == 422
     same = [{"op": "test", "path": "/spec/n", "value": present}]
     assert json_patch.apply({"spec": {"n": present}}, same, CONFIG_MAP) == {"spec": {"n": present}}
+
+
+@pytest.mark.parametrize(
+    ("patch", "holds"),
+    [
+        (r'[{"op":"test","path":"/data/html","value":"<a>"}]', False),
+        (r'[{"op":"test","path":"/data/html","value":"\u003ca\u003e"}]', True),
+        (r'[{"op":"test","path":"/data/far","value":"é"}]', True),
+        (r'[{"op":"test","path":"/data/far","value":"\u00e9"}]', False),
+        (r'[{"op":"test","path":"/data/lines","value":"a\nb"}]', True),
+        (r'[{"op":"test","path":"/data/lines","value":"a\u000ab"}]', False),
+        (r'[{"op":"test","path":"/data/far","value":"\/é"}]', False),
+        (r'[{"op":"test","path":"/data","value":{"html":"<a>","far":"é","lines":"a\nb"}}]', False),
+        (r'[{"op":"test","path":"/data","value":{"h\u0074ml":"\u003ca\u003e","far":"é","lines":"a\nb"}}]', True),
+        (r'[{"op":"add","path":"/data/x","value":"\u0041"},{"op":"test","path":"/data/x","value":"A"}]', False),
+        (r'[{"op":"add","path":"/data/x","value":["<"]},{"op":"test","path":"/data/x/0","value":"<"}]', True),
+        (r'[{"op":"copy","from":"/data/html","path":"/data/x"},{"op":"test","path":"/data/x","value":"<a>"}]', False),
+    ],
+)  # fmt: skip
+def test_a_test_compares_how_texts_are_written(patch: str, holds: bool) -> None:
+    data = {"html": "<a>", "far": "é", "lines": "a\nb"}
+    operations, _ = json_patch.parse(patch.encode(), strict=True)
+    if holds:
+        result = json_patch.apply({"data": data}, operations, CONFIG_MAP)
+        assert all(type(each) is not Spelt for each in result["data"].values())
+    else:
+        with pytest.raises(StatusError):
+            json_patch.apply({"data": data}, operations, CONFIG_MAP)
