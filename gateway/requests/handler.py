@@ -85,7 +85,9 @@ class Handler:
             if context.measures is not None:
                 measures.aborted(context.measures)
         except asyncio.CancelledError:
-            await _given_up(send)
+            if not _given_up():
+                raise
+            await send({"type": RESET})
         finally:
             if not rests:
                 context.give_back()
@@ -137,12 +139,10 @@ class Handler:
             return await failure(request, error, self._apart)
 
 
-async def _given_up(send: Send) -> None:
-    """Resets the connection of a request that was cancelled: the server stops, and has logged what it gives up."""
+def _given_up() -> bool:
+    """Whether the server's stop has cancelled the request, whose connection is to be reset; else it has failed."""
     task = asyncio.current_task()
-    if task is None or not task.cancelling():
-        raise  # nobody has cancelled the request: something in it has failed
-    await send({"type": RESET})
+    return task is not None and task.cancelling() > 0
 
 
 async def _go_on(context: Resting, scope: Scope, receive: Receive, send: Send) -> None:
@@ -158,7 +158,9 @@ async def _go_on(context: Resting, scope: Scope, receive: Receive, send: Send) -
         elif context.measures is not None:
             context.measures.answered(context, context.response)
     except asyncio.CancelledError:
-        await _given_up(send)
+        if not _given_up():
+            raise
+        await send({"type": RESET})
     finally:
         if not rests:
             context.give_back()
