@@ -55,6 +55,10 @@ class Resource:
         """The apiVersion of the kind served here: "v1", "apps/v1"."""
         return f"{self.kind_group}/{self.kind_version}" if self.kind_group else self.kind_version
 
+    def is_internal(self, api_version: str) -> bool:
+        """Whether that names Go's own version of the kind's group."""
+        return api_version == (f"{self.kind_group}/__internal" if self.kind_group else "__internal")
+
     @cached_property
     def qualified(self) -> str:
         """plural.group, as messages have it: "deployments.apps", "pods"."""

@@ -6,6 +6,8 @@ from typing import Any
 
 from gateway.http.status import internal_error
 from gateway.jsontypes import GO_ESCAPES, JsonObject, dumps_sorted
+from gateway.kinds.identity import GroupVersion
+from gateway.kinds.model import Version
 from gateway.kinds.resource import Resource
 from gateway.kinds.scheme import unregistered
 from gateway.kinds.unserved import reads_unserved
@@ -30,8 +32,23 @@ def check_type_meta(result: Any, resource: Resource) -> None:
     version, kind = version or resource.api_version, kind or resource.kind
     if kind != resource.kind:
         raise DecodeError(unfit(result, version, kind, resource.api_version, resource.kind))
+    if resource.is_internal(version) or named_version(result, resource) is not None:
+        return
     if version != resource.api_version and not reads_unserved(kind, version):  # Go decodes it as that, and converts it
         raise DecodeError(unregistered(kind, version))
+
+
+def named_version(result: Any, resource: Resource) -> Version | None:
+    """The other version of its kind that a patch's result names, to be read in and converted from.
+
+    A custom object's is read in the version of the request, and refused by validation.
+    """
+    if not isinstance(result, dict) or resource.custom or resource.foreign_kind:
+        return None
+    version, kind = version_and_kind(result)
+    if version in ("", resource.api_version) or kind not in ("", resource.kind):
+        return None
+    return resource.model.versions.get(GroupVersion.parse(version))
 
 
 def _check_custom(result: JsonObject, version: str, kind: str) -> None:

@@ -10,6 +10,8 @@ from gateway.http import status
 from gateway.http.exchange import Request
 from gateway.jsontypes import JsonObject, dumps_sorted, loads
 from gateway.kinds import metadata
+from gateway.kinds.identity import GroupVersion
+from gateway.kinds.model import Version
 from gateway.kinds.recurring import Template
 from gateway.kinds.resource import Resource
 from gateway.patches.raw_values import rewritten
@@ -23,7 +25,7 @@ from gateway.validation.field import FieldError
 from gateway.writing.body import complete, warning_lines
 from gateway.writing.offload import BIG, YAML
 from gateway.writing.options import WriteOptions, write_options
-from gateway.writing.patched_type_meta import check_type_meta
+from gateway.writing.patched_type_meta import check_type_meta, named_version
 from gateway.writing.tracking import track_fields
 from gateway.writing.unchanged_members import kept
 from gateway.writing.updating import MakeObject
@@ -288,18 +290,30 @@ def _decoded(
 def _reported_by_name(write: Write, read: Read, result: Any) -> DecodeReport:
     """What is unknown in a patch's result, by the names of members: what Go patches are maps, which it writes so."""
     report = DecodeReport()
-    read(write.endpoint.type, loads(dumps_sorted(result)), report)
+    other = named_version(result, write.resource) if read is decode else None
+    read(write.endpoint.type if other is None else other.type, loads(dumps_sorted(result)), report)
     return report
 
 
 def _read(write: Write, read: Read, result: Any, old: JsonObject, report: DecodeReport) -> JsonObject:
     """The object that a patch's result is, with what the patch left as it is. Raises DecodeError."""
+    if read is decode and (other := named_version(result, write.resource)) is not None:
+        write.kept = None
+        return _converted(write.resource, other, result, report)
     write.kept = kept(old, result) if write.shares else None
     if write.kept is None:
         return read(write.endpoint.type, result, report)
     new = read(write.endpoint.type, write.kept.apart_from(result), report)
     write.kept.put_into(new)
     return new
+
+
+def _converted(resource: Resource, version: Version, result: JsonObject, report: DecodeReport) -> JsonObject:
+    """The object that is meant by a patch's result which names another version of its kind. Raises DecodeError."""
+    obj = version.decode(result, report)
+    version.default(obj)
+    own = GroupVersion(resource.group, resource.version)
+    return resource.model.convert(obj, version.gvk.group_version, own)
 
 
 def _strictness(write: Write, options: WriteOptions, problems: list[str], fail: Fail) -> None:
@@ -311,11 +325,12 @@ def _strictness(write: Write, options: WriteOptions, problems: list[str], fail: 
 
 
 def _check_version_named(write: Write, result: Any, strict: list[str], fail: Fail) -> None:
-    """Without an apiVersion a patch's result is read as if it had Go's own field names: nothing in it is known.
+    """Without an apiVersion, or with Go's own, a patch's result is read as if it had Go's own field names: nothing in it is known.
 
     Raises StatusError 400, or 422 with fieldValidation Strict, as kube-apiserver does.
     """
-    if not isinstance(result, dict) or result.get("apiVersion"):
+    version = result.get("apiVersion") if isinstance(result, dict) else None
+    if not isinstance(result, dict) or (version and not write.resource.is_internal(version)):
         return
     unknown = [f'unknown field "{key}"' for key in sorted(result) if key not in ("apiVersion", "kind")]
     _strictness(write, write.options, [*strict, *unknown], fail)

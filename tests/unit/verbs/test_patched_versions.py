@@ -1,0 +1,70 @@
+"""Patches whose result names another version of the kind: it is read and defaulted in that one, then converted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gateway.http.status import StatusError
+from tests.unit.verbs.conftest import Api
+
+V1, V2 = (f"/apis/autoscaling/{each}/namespaces/default/horizontalpodautoscalers" for each in ("v1", "v2"))
+EVENTS = "/api/v1/namespaces/default/events"
+MERGE, JSON_PATCH = "application/merge-patch+json", "application/json-patch+json"
+TARGET = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
+MEMORY = {
+    "type": "Resource",
+    "resource": {"name": "memory", "target": {"type": "Utilization", "averageUtilization": 7}},
+}
+
+
+async def made(api: Api) -> None:
+    spec: dict[str, Any] = {"maxReplicas": 3, "scaleTargetRef": TARGET, "metrics": [MEMORY]}
+    await api.send("POST", V2, {"metadata": {"name": "h"}, "spec": spec})
+
+
+async def test_what_the_older_version_does_not_know_is_lost_with_a_warning(api: Api) -> None:
+    await made(api)
+    patch = {"apiVersion": "autoscaling/v1", "spec": {"maxReplicas": 4, "bogus": 1}}
+    code, now = await api.send("PATCH", f"{V2}/h", patch, MERGE)
+    assert (code, now["apiVersion"], now["spec"]["maxReplicas"]) == (200, "autoscaling/v2", 4)
+    assert [each["resource"]["name"] for each in now["spec"]["metrics"]] == ["cpu"]  # the default
+    assert api.warnings == [
+        f'unknown field "{name}"' for name in ("spec.bogus", "spec.metrics", "status.currentMetrics")
+    ]
+
+
+async def test_the_newer_version_s_fields_are_taken(api: Api) -> None:
+    await made(api)
+    patch = [
+        {"op": "replace", "path": "/apiVersion", "value": "autoscaling/v2"},
+        {"op": "add", "path": "/spec/metrics", "value": [MEMORY]},
+        {"op": "replace", "path": "/spec/maxReplicas", "value": 9},
+    ]
+    code, now = await api.send("PATCH", f"{V1}/h", patch, JSON_PATCH)
+    assert (code, now["apiVersion"], now["spec"]["maxReplicas"]) == (200, "autoscaling/v1", 9)
+    _, now = await api.send("PATCH", f"{V2}/h", {"metadata": {"labels": {"a": "b"}}}, MERGE)
+    assert now["spec"]["metrics"] == [MEMORY]
+
+
+async def test_strictly_what_is_unknown_there_is_refused(api: Api) -> None:
+    await made(api)
+    patch = {"apiVersion": "autoscaling/v1", "spec": {"maxReplicas": 4}}
+    with pytest.raises(StatusError) as caught:
+        await api.send("PATCH", f"{V2}/h", patch, MERGE, "fieldValidation=Strict")
+    words = 'strict decoding error: unknown field "spec.metrics", unknown field "status.currentMetrics"'
+    assert (caught.value.code, caught.value.message.endswith(words)) == (422, True)
+
+
+async def test_events_of_either_group_are_read_as_such(api: Api) -> None:
+    event = {"metadata": {"name": "e"}, "involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"}}
+    await api.send("POST", EVENTS, event)
+    with pytest.raises(StatusError, match='involvedObject.namespace: Invalid value: "": does not match'):
+        await api.send("PATCH", f"{EVENTS}/e", {"apiVersion": "events.k8s.io/v1", "note": "x"}, MERGE)
+
+
+async def test_in_go_s_own_version_nothing_is_known(api: Api) -> None:
+    await made(api)
+    with pytest.raises(StatusError, match="the name of the object .h based on URL. was undeterminable"):
+        await api.send("PATCH", f"{V2}/h", {"apiVersion": "autoscaling/__internal"}, MERGE)
