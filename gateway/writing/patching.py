@@ -325,7 +325,7 @@ def _strictness(write: Write, options: WriteOptions, problems: list[str], fail: 
 
 
 def _check_version_named(write: Write, result: Any, strict: list[str], fail: Fail) -> None:
-    """Without an apiVersion, or with Go's own, a patch's result is read as if it had Go's own field names: nothing in it is known.
+    """Without an apiVersion, or with Go's own, a patch's result is read as if it had Go's field names: none is known.
 
     Raises StatusError 400, or 422 with fieldValidation Strict, as kube-apiserver does.
     """
