@@ -41,8 +41,8 @@ UPGRADABLE: dict[str, dict[str, object]] = {**EXTENSIONS, TUNNEL: {}}
 SWITCHING = 101
 _BODILESS = frozenset({204, 304, SWITCHING})
 _WORTH_JOINING = 1 << 16  # bytes of a body: larger ones are not copied behind their head
-_AT_ONCE_WRITTEN = 1 << 15  # bytes: TLS keeps a buffer as large as the largest write, and the processor caches do not
-_AT_ONCE = struct.pack("ii", 1, 0)  # a linger of no time: what closes such a socket resets the connection
+AT_ONCE = 1 << 15  # bytes: TLS keeps a buffer as large as the largest write, and the processor caches do not
+_NO_LINGER = struct.pack("ii", 1, 0)  # a linger of no time: what closes such a socket resets the connection
 _END = b"\r\n"
 _RESTING = {"type": "http", "method": "GET"}  # the scope of a request whose answer rests
 
@@ -245,7 +245,7 @@ class Cycle(RequestResponseCycle):
         """Resets the connection (TCP RST): the client's read fails."""
         connected = self.transport.get_extra_info("socket")
         if connected is not None:
-            connected.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
         self.disconnected, self.keep_alive, self._head = True, False, b""
         self.message_event.set()
         self.transport.abort()
@@ -261,12 +261,12 @@ class Cycle(RequestResponseCycle):
             self._write_out(data)
 
     def _write_out(self, data: bytes) -> None:
-        if len(data) <= _AT_ONCE_WRITTEN:
+        if len(data) <= AT_ONCE:
             self.transport.write(data)
             return
         whole = memoryview(data)
-        for start in range(0, len(data), _AT_ONCE_WRITTEN):
-            self.transport.write(whole[start : start + _AT_ONCE_WRITTEN])
+        for start in range(0, len(data), AT_ONCE):
+            self.transport.write(whole[start : start + AT_ONCE])
 
     def _flush(self) -> None:
         if self._head:

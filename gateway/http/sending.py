@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
 from typing import Any
 
-from gateway.http.cycle import ABORT, POUR, RESET, SWITCHING, TUNNEL, WHOLE
+from gateway.http.cycle import ABORT, AT_ONCE, POUR, RESET, SWITCHING, TUNNEL, WHOLE
 from gateway.http.exchange import Aborted, Header, Request, Reset, Response
 from gateway.http.pouring import Pourable
 from gateway.http.time_slices import next_turn
@@ -18,7 +18,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _BODILESS = frozenset({204, 304})
 NO_CACHE = b"no-cache, private"
-PIECE = 256 * 1024  # bytes of a big answer that go out in one message
+PIECE = 8 * AT_ONCE  # bytes of a big answer that go out in one message, and in one turn
 
 
 def audit_id(headers: Mapping[bytes, bytes]) -> bytes:
@@ -86,19 +86,27 @@ async def go_on(request: Request, body: Pourable, send: Send) -> bool:
     return await _stream(body, request, send)
 
 
-def pieces(chunks: Sequence[bytes]) -> Iterator[bytes]:
-    """Joins small chunks and cuts large ones, so that each piece is at most `PIECE` bytes."""
-    pending: list[bytes] = []
+def pieces(chunks: Iterable[bytes]) -> Iterator[bytes | memoryview]:
+    """Joins small chunks and cuts large ones, so that each piece is at most `PIECE` bytes.
+
+    What is large is not copied, but for its ends: they leave in one write with the small chunks beside them.
+    """
+    pending: list[memoryview] = []
     size = 0
     for chunk in chunks:
-        if size + len(chunk) > PIECE and pending:
-            yield b"".join(pending)
-            pending, size = [], 0
-        if len(chunk) > PIECE:
-            yield from (chunk[start : start + PIECE] for start in range(0, len(chunk), PIECE))
-        else:
-            pending.append(chunk)
-            size += len(chunk)
+        rest = memoryview(chunk)
+        while size + len(rest) >= AT_ONCE:
+            if pending:
+                pending.append(rest[: AT_ONCE - size])
+                yield b"".join(pending)
+                rest, pending, size = rest[AT_ONCE - size :], [], 0
+            else:
+                whole = min(PIECE, len(rest) - len(rest) % AT_ONCE)
+                yield rest[:whole]
+                rest = rest[whole:]
+        if rest:
+            pending.append(rest)
+            size += len(rest)
     if pending:
         yield b"".join(pending)
 
@@ -106,9 +114,9 @@ def pieces(chunks: Sequence[bytes]) -> Iterator[bytes]:
 async def _cut(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """A body that is made while it is sent, in time slices shared with other large answers."""
     async for chunk in chunks:
-        for piece in pieces((chunk,)):
+        for start in range(0, len(chunk), PIECE):
             await next_turn()
-            yield piece
+            yield chunk[start : start + PIECE]
 
 
 async def _stream(chunks: AsyncIterator[bytes], request: Request, send: Send) -> bool:

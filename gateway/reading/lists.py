@@ -30,7 +30,7 @@ MEDIUM = 1 << 20  # bytes up to which an answer is made as a whole in any case
 PIECE = 64 * 1024  # bytes that are sent at once of what is made while it is sent
 APART = 16 * 1024  # bytes of JSON from which another process is worth its while
 _APART_STEP = 64 * 1024
-LARGE = 256 * 1024  # bytes of a piece
+LARGE = 256 * 1024  # bytes of a piece that is not kept: most are smaller, and come from memory that was just in use
 
 
 async def answer_page(
@@ -109,7 +109,7 @@ async def _streamed(
     """A list's body, made as it is asked for; it has its place until it ends or is given up."""
     before, after = encoder.list(meta, (), len(entries))
     pending, size = [before], len(before)
-    async for group in _groups(renderings, encoder, entries):
+    async for group in _groups(renderings, encoder, entries, LARGE):
         pending.append(group)
         size += len(group)
         if size >= PIECE:
@@ -150,7 +150,8 @@ async def _join(
     renderings: Renderings, encoder: Encoder, entries: Sequence[Entry], joined: Joined | None = None
 ) -> list[bytes]:
     if joined is None or not isinstance(encoder, Ageing):
-        return [group async for group in _groups(renderings, encoder, entries)]
+        step = LARGE if joined is None else encoder.step
+        return [group async for group in _groups(renderings, encoder, entries, step)]
     groups = []
     for start, end in _steps(entries, encoder.step):
         await next_turn()
@@ -160,10 +161,12 @@ async def _join(
     return groups
 
 
-async def _groups(renderings: Renderings, encoder: Encoder, entries: Sequence[Entry]) -> AsyncIterator[bytes]:
-    """Encodes the items step by step; others get their turn after each."""
+async def _groups(
+    renderings: Renderings, encoder: Encoder, entries: Sequence[Entry], most: int
+) -> AsyncIterator[bytes]:
+    """Encodes the items step by step, at most about `most` bytes at once; others get their turn after each."""
     apart = isinstance(encoder, RenderedEncoder | WholeEncoder) and encoder.apart
-    for start, end in _steps(entries, _APART_STEP if apart else encoder.step):
+    for start, end in _steps(entries, _APART_STEP if apart else min(most, encoder.step)):
         part = entries[start:end] if start or end < len(entries) else entries
         if apart and sum([entry.size for entry in part]) > APART:
             assert isinstance(encoder, RenderedEncoder | WholeEncoder)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.http import exchange
+from gateway.http.cycle import AT_ONCE
 from gateway.http.deadline import InvalidDuration, parse_duration, request_timeout
 from gateway.http.exchange import ClientDisconnected, Request, parse_query
 from gateway.http.sending import PIECE, audit_id, pieces
@@ -76,6 +77,15 @@ def test_chunks_go_out_in_pieces_of_limited_size() -> None:
     sent = list(pieces(chunks))
     assert b"".join(sent) == b"".join(chunks)
     assert max(map(len, sent)) <= PIECE
+
+
+def test_what_is_large_is_sent_from_where_it_is_in_full_writes() -> None:
+    """A copy of 256 kB is memory that the C library maps and unmaps for each answer."""
+    chunks = [b"a" * 10, b"b" * (PIECE + 5), b"c" * (2 * PIECE + 3), b"d"]
+    sent = list(pieces(chunks))
+    copied = [piece for piece in sent if isinstance(piece, bytes)]
+    assert max(map(len, copied)) == AT_ONCE and len(copied) == 3, "only what joins two chunks"
+    assert all(len(piece) % AT_ONCE == 0 for piece in sent[:-1])
 
 
 def test_an_audit_id_is_the_clients_or_a_uuid() -> None:
