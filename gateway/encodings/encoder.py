@@ -35,6 +35,7 @@ class Shape:
     columns: Callable[[], Columns]  # of tables
     in_version: Callable[[JsonObject, str], JsonObject]  # an object of the kind in another apiVersion
     custom: bool = False  # of a CRD: a list's items have their kind, and its metadata a continue token, "" too
+    annotated_fields: Callable[[], frozenset[str]] = frozenset  # annotations that are no metadata
 
     @property
     def item_head(self) -> bytes:

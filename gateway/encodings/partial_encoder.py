@@ -27,20 +27,22 @@ class PartialEncoder:
     streamable = True
 
     def __init__(self, shape: Shape, version: str) -> None:
-        self._shape, self._version = shape, version
+        self._shape, self._version, self._fields = shape, version, shape.annotated_fields()
 
     def document(self, value: bytes) -> bytes:
         return self.object(value[len(self._shape.head) :].rstrip(b"\n")) + b"\n"
 
     def object(self, tail: bytes) -> bytes:
         """An object's metadata, of its tail, without a newline."""
-        return partial_metadata.partial_object(self._version, tail, Metadata.of(tail))
+        return partial_metadata.partial_object(self._version, tail, Metadata.of(tail, self._fields))
 
     def entry(self, entry: Entry) -> bytes:
-        return partial_metadata.partial_object(self._version, entry.tail, metadata_of(entry)) + b"\n"
+        return partial_metadata.partial_object(self._version, entry.tail, metadata_of(entry, self._fields)) + b"\n"
 
     def items(self, entries: Sequence[Entry], first: bool) -> bytes:
-        made = partial_metadata.items(self._version, [(entry.tail, metadata_of(entry)) for entry in entries])
+        made = partial_metadata.items(
+            self._version, [(entry.tail, metadata_of(entry, self._fields)) for entry in entries]
+        )
         return made if first else b"," + made
 
     def list(self, meta: ListMeta, groups: Sequence[bytes], count: int) -> Sequence[bytes]:
@@ -48,7 +50,7 @@ class PartialEncoder:
         return (head + b"[", *groups, b"]}\n") if count else (head, b"null}\n")
 
     def event(self, type_: ChangeType, entry: Entry) -> bytes:
-        made = partial_metadata.partial_object(self._version, entry.tail, metadata_of(entry))
+        made = partial_metadata.partial_object(self._version, entry.tail, metadata_of(entry, self._fields))
         return b"%b%b}\n" % (EVENTS[type_], made)
 
     def bookmark(self, revision: int, initial_events_end: bool = False) -> bytes:
@@ -117,11 +119,11 @@ class PartialProtobufEncoder:
         return made
 
 
-def metadata_of(entry: Entry) -> Metadata:
-    """Where an entry's metadata is; remembered."""
+def metadata_of(entry: Entry, fields: frozenset[str]) -> Metadata:
+    """Where an entry's metadata is, or what it is without the annotations that are `fields`; remembered."""
     found = entry.recall(_FOUND)
     if isinstance(found, Metadata):
         return found
-    made = Metadata.of(entry.tail)
+    made = Metadata.of(entry.tail, fields)
     entry.remember(_FOUND, made, 100 + len(made.own))
     return made

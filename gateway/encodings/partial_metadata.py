@@ -22,19 +22,26 @@ class Metadata(NamedTuple):
     own: bytes = b""
 
     @staticmethod
-    def of(tail: bytes) -> Metadata:
+    def of(tail: bytes, fields: frozenset[str] = frozenset()) -> Metadata:
         """Parses the object."""
-        return Metadata.within(tail, loads(b"{" + tail))
+        return Metadata.within(tail, loads(b"{" + tail), fields)
 
     @staticmethod
-    def within(tail: bytes, obj: JsonObject) -> Metadata:
-        """The metadata of an object that is parsed already."""
+    def within(tail: bytes, obj: JsonObject, fields: frozenset[str] = frozenset()) -> Metadata:
+        """The metadata of an object that is parsed already, without the annotations that are `fields`."""
+        if fields and not fields.isdisjoint(obj["metadata"].get("annotations") or ()):
+            return Metadata(0, _START + dumps(_without(obj["metadata"], fields)))
         own = _START + dumps(obj["metadata"])
         return Metadata(len(own)) if tail.startswith(own) else Metadata(0, own)
 
     def cut(self, tail: bytes) -> bytes:
         """`"metadata":{…}`."""
         return self.own or tail[: self.end]
+
+
+def _without(meta: JsonObject, fields: frozenset[str]) -> JsonObject:
+    left = {name: text for name, text in meta["annotations"].items() if name not in fields}
+    return {key: left if key == "annotations" else part for key, part in meta.items() if left or key != "annotations"}
 
 
 def type_meta(kind: str, version: str) -> bytes:

@@ -41,8 +41,8 @@ class Row:
 
     __slots__ = ("_ages", "_pieces", "ends_initial", "metadata", "order", "text", "until")
 
-    def __init__(self, columns: Columns, tail: bytes, obj: JsonObject) -> None:
-        self.metadata = Metadata.within(tail, obj)
+    def __init__(self, columns: Columns, tail: bytes, obj: JsonObject, fields: frozenset[str] = frozenset()) -> None:
+        self.metadata = Metadata.within(tail, obj, fields)
         self.order: Any = columns.order(obj) if columns.order else None
         annotations = obj["metadata"].get("annotations")
         self.ends_initial = bool(annotations) and annotations.get(_INITIAL_EVENTS_END) == "true"
@@ -63,9 +63,12 @@ class Row:
         return self.text
 
 
-def row_of(columns: Columns, tail: bytes) -> Row:
-    """Parses an object, `"metadata":{…},…}` of the form that the columns are made from."""
-    return Row(columns, tail, loads(b"{" + tail))
+def row_of(columns: Columns, tail: bytes, fields: frozenset[str] = frozenset()) -> Row:
+    """Parses an object, `"metadata":{…},…}` of the form that the columns are made from.
+
+    `fields` are annotations that are no metadata.
+    """
+    return Row(columns, tail, loads(b"{" + tail), fields)
 
 
 def _pieces(cells: list[Cell], completed: tuple[str, str] | None) -> tuple[list[bytes], list[Elapsed]]:

@@ -30,7 +30,7 @@ class TableEncoder:
 
     def __init__(self, shape: Shape, version: str, include: Include) -> None:
         self._shape = shape
-        self._columns = shape.columns()
+        self._columns, self._fields = shape.columns(), shape.annotated_fields()
         self._format = TableFormat(self._columns, version, include, shape.head, describe)
         form = self._columns.form
         self._form = form if form and form != shape.api_version else ""  # the apiVersion whose fields the cells show
@@ -39,7 +39,7 @@ class TableEncoder:
     def document(self, value: bytes) -> bytes:
         tail = value[len(self._shape.head) :].rstrip(b"\n")
         formed = self._formed(tail)
-        return self._object(_revision(tail), row_of(self._columns, formed), formed, tail) + b"\n"
+        return self._object(_revision(tail), row_of(self._columns, formed, self._fields), formed, tail) + b"\n"
 
     def entry(self, entry: Entry) -> bytes:
         row, formed = self._row(entry)
@@ -84,7 +84,7 @@ class TableEncoder:
         found = entry.recall(self._columns)
         if isinstance(found, Row):
             return found, formed
-        row = row_of(self._columns, formed)
+        row = row_of(self._columns, formed, self._fields)
         entry.remember(self._columns, row, _ROW_SIZE)
         return row, formed
 

@@ -142,6 +142,7 @@ class Endpoint:
             columns=partial(_columns, resource),
             in_version=partial(_converted, resource),
             custom=resource.custom,
+            annotated_fields=resource.model_version.annotated_fields,
         )
 
     # writing

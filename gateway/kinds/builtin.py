@@ -39,10 +39,11 @@ WARNINGS = {
     ),
 }
 
-# Kinds of whose annotations some are fields of Go's own types, and what reads them.
-READ_INTERNAL = {
+# Kinds of whose annotations some are fields of Go's own types, and what reads them where conversions don't.
+ANNOTATED_FIELDS = {
     GroupVersionKind("apps", "v1", "DaemonSet"): "read_daemon_set",
     GroupVersionKind("apps", "v1", "Deployment"): "read_deployment",
+    GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler"): "",
 }
 
 
@@ -121,7 +122,8 @@ def _version(version: GroupVersion, entry: Entry) -> Version:
         make_type=partial(type_for, *gvk),
         warning=WARNINGS.get(gvk, ""),
         default=partial(apply_defaults, version.api_version, gvk.kind),
-        read_internal=partial(_read_internal, READ_INTERNAL[gvk]) if gvk in READ_INTERNAL else None,
+        read_internal=partial(_read_internal, reader) if (reader := ANNOTATED_FIELDS.get(gvk)) else None,
+        annotated_fields=partial(_annotated_fields, gvk.kind) if gvk in ANNOTATED_FIELDS else frozenset,
         selectable=NAMES.get(GroupResource(version.group, entry["name"]), DEFAULT),
     )
 
@@ -140,6 +142,12 @@ def _read_internal(name: str, obj: JsonObject) -> None:
     from gateway.kinds.conversions import annotated_fields  # few objects have such annotations
 
     getattr(annotated_fields, name)(obj)
+
+
+def _annotated_fields(kind: str) -> frozenset[str]:
+    from gateway.kinds.conversions.annotated_fields import NAMES
+
+    return NAMES[kind]
 
 
 def _resources(

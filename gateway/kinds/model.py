@@ -64,6 +64,7 @@ class Version:
     default_applied: Callable[[JsonObject], None] | None = None  # the same of what server-side apply has merged
     # what the conversion to Go's own type changes besides, in place; it raises DecodeError
     read_internal: Callable[[JsonObject], None] | None = None
+    annotated_fields: Callable[[], frozenset[str]] = frozenset  # annotations that are fields of Go's own type
     selectable: Selectable = DEFAULT
     columns: tuple[JsonObject, ...] = ()  # additionalPrinterColumns of a CRD
     openapi: JsonObject | None = None  # the schema of a CRD; the catalog has those of built-in kinds

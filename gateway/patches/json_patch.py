@@ -8,7 +8,8 @@ Each operation is brought into the RFC's form for the document at hand, then the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
+from contextlib import suppress
 from copy import deepcopy
 from typing import Any
 
@@ -18,8 +19,12 @@ from jsonpointer import JsonPointer
 from gateway.http.status import StatusError, bad_request, request_too_large
 from gateway.jsontypes import JsonObject, TooDeep, dumps, identical, loads
 from gateway.patches import document as documents
+from gateway.patches import member_order
 from gateway.patches.spelling import as_spelt, same_spelling
+from gateway.schema.body import parse_exactly
+from gateway.schema.errors import DecodeError
 from gateway.schema.integers import clamped
+from gateway.schema.problems import examine
 from gateway.schema.types import Type
 
 MAX_OPERATIONS = 10_000
@@ -30,9 +35,12 @@ _INDEX = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 
 class Operations(list[Any]):
-    """The operations of a patch; `spelt` has them with their texts as they are written, where a `test` needs that."""
+    """The operations of a patch; `spelt` has them with their texts as they are written, where a `test` needs that, and
+    `exact` with all their members, where some come twice.
+    """
 
     spelt: list[Any] | None = None
+    exact: list[Any] | None = None
 
 
 def parse(body: bytes, strict: bool) -> tuple[Operations, list[str]]:
@@ -44,6 +52,8 @@ def parse(body: bytes, strict: bool) -> tuple[Operations, list[str]]:
     operations, errors = _parsed(body, strict)
     found = Operations(operations)
     found.spelt = as_spelt(body)
+    if any(text.startswith("json patch duplicate") for text in errors):
+        found.exact = parse_exactly(body)
     return found, errors
 
 
@@ -76,6 +86,26 @@ def applied(document: JsonObject, operations: Sequence[JsonObject | None], *, sp
 
     `spelt` has tests compare how texts are written, too.
     """
+    return _carried_out(document, operations, spelt).root
+
+
+def shown(document: JsonObject, operations: Sequence[JsonObject | None], type_: Type) -> Any:
+    """What `applied` gives, with members in the order in which refusals show them."""
+    patched = _carried_out(document, operations, False)
+    return member_order.patched(patched.root, type_, patched.looked_into, member_order.containers(document))
+
+
+def repeated(document: JsonObject, operations: Operations, type_: Type) -> list[str]:
+    """What strict decoding says of members that come twice in what was patched: those of the values of the patch."""
+    if operations.exact is None:
+        return []
+    problems: list[str] = []
+    with suppress(DecodeError, PatchFailed):  # what is wrong is found out where the outcome is read
+        examine(type_, shown(document, operations.exact, type_), problems)
+    return [text for text in problems if text.startswith("duplicate")]
+
+
+def _carried_out(document: JsonObject, operations: Sequence[JsonObject | None], spelt: bool) -> _Patched:
     patched = _Patched(document, spelt)
     for operation in operations:
         kind = (operation or {}).get("op")
@@ -86,7 +116,7 @@ def applied(document: JsonObject, operations: Sequence[JsonObject | None], *, sp
             act(patched, operation)
         except (TooDeep, jsonpatch.JsonPatchException) as error:
             raise PatchFailed(str(error)) from None
-    return patched.root
+    return patched
 
 
 def _checked(value: Any, go_type: str, prefix: str = "") -> list[JsonObject]:
@@ -143,6 +173,11 @@ class _Patched:
         self._spelt = spelt
         self._own: dict[int, Any] = {id(self.root): self.root}
         self._copied = 0
+
+    @property
+    def looked_into(self) -> Set[int]:
+        """The ids of the containers on the ways to what was changed or tested."""
+        return self._own.keys()
 
     def copied(self, value: Any) -> Any:
         """A copy of a part of the document, which may become part of itself; raises _Failed beyond the limit."""

@@ -7,6 +7,7 @@ from typing import Any
 from gateway.http.status import StatusError, bad_request
 from gateway.jsontypes import JsonObject
 from gateway.patches import document as documents
+from gateway.patches.member_order import merged
 from gateway.schema.types import Type
 
 
@@ -28,6 +29,16 @@ def apply(document: JsonObject, patch: Any, type_: Type) -> Any:
     return _merge(document, patch) if isinstance(patch, dict) else _pruned(patch)
 
 
+def shown(document: JsonObject, patch: Any, type_: Type) -> Any:
+    """What `apply` gives, with members in the order in which refusals show them."""
+    return merged(apply(document, patch, type_), document, type_)
+
+
+def repeated(document: JsonObject, patch: Any, type_: Type) -> list[str]:
+    """Members that come twice in what was patched: none, as those of the patch are merged one by one."""
+    return []
+
+
 def _lax(body: bytes) -> Any:
     try:
         value, _ = documents.parse(body, dict | list, "")
@@ -39,19 +50,19 @@ def _lax(body: bytes) -> Any:
 
 
 def _merge(document: JsonObject, patch: JsonObject) -> JsonObject:
-    merged = dict(document)
+    outcome = dict(document)
     for key, value in patch.items():
         if value is None:
-            merged.pop(key, None)
+            outcome.pop(key, None)
             continue
-        current = merged.get(key)
+        current = outcome.get(key)
         if isinstance(current, dict) and isinstance(value, dict):
-            merged[key] = _merge(current, value)
+            outcome[key] = _merge(current, value)
         elif isinstance(current, dict):
-            merged[key] = value
+            outcome[key] = value
         else:
-            merged[key] = _pruned(value)
-    return merged
+            outcome[key] = _pruned(value)
+    return outcome
 
 
 def _pruned(value: Any) -> Any:

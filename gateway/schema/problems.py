@@ -14,6 +14,7 @@ from gateway.schema.body import MAX_PROBLEMS, MAX_TOLD, Path, path_text, plain, 
 from gateway.schema.errors import DecodeError, EmbeddedError
 from gateway.schema.exact import pairs
 from gateway.schema.refusals import OWN_JSON, STRING, Refusal, plain_refusal
+from gateway.schema.structural import item_of
 from gateway.schema.types import Type, TypeKind
 from gateway.time_limits import look
 
@@ -130,11 +131,11 @@ class _Examiner:
             self.items(_FREE_LIST if known else _BARE_LIST, value)
 
     def items(self, type_: Type, value: list[Any]) -> None:
-        before = self.path
+        before, elem = self.path, item_of(type_)
         for index, item in enumerate(value):
             if item is not None:
                 self.path = (before, index)
-                self.value(type_.element(), item)
+                self.value(elem, item)
                 self.path = before
 
     def report(self, what: str, path: Path) -> None:

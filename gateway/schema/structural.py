@@ -25,15 +25,21 @@ def reader(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
     if type_.kind is TypeKind.STRUCT:
         return _members(type_, reader_of)
     if type_.kind is TypeKind.LIST and type_.elem is not None:
-        elem = type_.elem
-        if type_.preserves and elem.structural and not elem.preserves:  # hands it down to its items alone
-            elem = replace(elem, preserves=True)
+        elem = item_of(type_)
         return _items(reader_of(elem), texts_stay=elem.structural)
     if type_.kind in (TypeKind.FLOAT, TypeKind.INT64, TypeKind.INT_OR_STRING) and type_.preserves:
         return _number
     if type_.kind is TypeKind.ANY or type_.preserves:
         return settled
     return _bare
+
+
+def item_of(list_type: Type) -> Type:
+    """The type of a list's items. A list that preserves unknown fields hands that down to its items alone."""
+    elem = list_type.element()
+    if list_type.structural and list_type.preserves and elem.structural and not elem.preserves:
+        return replace(elem, preserves=True)
+    return elem
 
 
 def settled(value: Any, marks: list[None]) -> Any:

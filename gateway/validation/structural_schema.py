@@ -97,9 +97,17 @@ def _invariants(schema: JsonObject, level: str, path: str) -> list[FieldError]:
             found += _invariants(additional, FIELD, f"{path}.additionalProperties")
     found += _extensions(schema, path)
     first = (schema.get("allOf") or [{}])[0].get("anyOf")
-    skip = schema.get("anyOf") == INT_OR_STRING
-    found += _value_validation(schema, path, skip_any=skip, skip_first_any=first == INT_OR_STRING)
+    skip, skip_first = _is_int_or_string(schema.get("anyOf")), _is_int_or_string(first)
+    found += _value_validation(schema, path, skip_any=skip, skip_first_any=skip_first)
     return found + _type(schema, level, path) + _metadata(schema, properties, level, path)
+
+
+def _is_int_or_string(choice: list[JsonObject] | None) -> bool:
+    """Whether `anyOf` is the one that may be beside x-kubernetes-int-or-string, but for additionalProperties."""
+    return [
+        {key: value for key, value in each.items() if key != "additionalProperties" or isinstance(value, dict)}
+        for each in choice or ()
+    ] == INT_OR_STRING
 
 
 def _extensions(schema: JsonObject, path: str) -> list[FieldError]:

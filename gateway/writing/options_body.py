@@ -29,6 +29,7 @@ async def read_delete_options(request: Request) -> DeleteOptions:
 
 def _decoded(data: bytes, media_type: str) -> JsonObject:
     if media_type == PROTOBUF:
+        _check_envelope(data)
         value = parse_protobuf(data, type_of(_TYPE), _VERSION, _KIND, any_version=True)
     elif media_type == CBOR:
         value = parse_cbor(data, "DeleteOptions")
@@ -51,6 +52,16 @@ def _decoded(data: bytes, media_type: str) -> JsonObject:
         _check_kind(value or {}, media_type)
         return decode(type_of(_TYPE), {} if value is None else value, DecodeReport())
     except DecodeError as error:
+        raise bad_request(str(error)) from None
+
+
+def _check_envelope(data: bytes) -> None:
+    from gateway.schema.protobuf import read_envelope
+    from gateway.schema.protobuf_wire import ProtobufError
+
+    try:
+        read_envelope(data)
+    except ProtobufError as error:  # told without the start of the body, as other bodies are
         raise bad_request(str(error)) from None
 
 

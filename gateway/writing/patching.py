@@ -104,9 +104,10 @@ def _by_json(write: Write, body: bytes, module: Any) -> MakeObject:
         assert old is not None  # a missing object is 404 before any patch is looked at
         document, strict = parse()
         result = module.apply(old, document, endpoint.type)
+        strict = strict + module.repeated(old, document, endpoint.type)
 
         def fail(message: str, strict: bool) -> status.StatusError:
-            return undecodable(old, result, endpoint.type, message)
+            return undecodable(module.shown(old, document, endpoint.type), message)
 
         return _decoded(write, result, old, strict, fail)
 

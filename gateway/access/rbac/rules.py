@@ -181,7 +181,7 @@ def described(rules: Sequence[JsonObject]) -> list[str]:
         name = rule["resourceNames"][0] if "resourceNames" in rule else None
         key = (rule["apiGroups"][0], rule["resources"][0], name)
         if key in joined:
-            joined[key]["verbs"] += rule["verbs"]
+            joined[key]["verbs"] += [verb for verb in rule["verbs"] if verb not in joined[key]["verbs"]]
         else:
             joined[key] = {**rule, "verbs": list(rule["verbs"])}
     return sorted(texts.union(map(_text, joined.values())))

@@ -1,4 +1,4 @@
-"""Annotations that are fields of Go's own types: apps/v1 lost the fields, and clients keep what they said.
+"""Annotations that are fields of Go's own types: a version lacks the fields, and annotations keep what they said.
 
 A text that is no number cannot be read as the kind; one that is comes back as Go writes it.
 """
@@ -12,6 +12,21 @@ from gateway.validation.field import go_quote
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 ROLLBACK = "deprecated.deployment.rollback.to"
+_AUTOSCALING = "autoscaling.alpha.kubernetes.io/"
+METRICS, CURRENT_METRICS = f"{_AUTOSCALING}metrics", f"{_AUTOSCALING}current-metrics"
+CONDITIONS, BEHAVIOR = f"{_AUTOSCALING}conditions", f"{_AUTOSCALING}behavior"
+OF_AUTOSCALERS = frozenset(
+    {
+        *(METRICS, CURRENT_METRICS, CONDITIONS, BEHAVIOR),
+        *(f"{_AUTOSCALING}scale-down-tolerance", f"{_AUTOSCALING}scale-up-tolerance"),
+    }
+)
+NAMES = {
+    "DaemonSet": frozenset({TEMPLATE_GENERATION}),
+    "Deployment": frozenset({ROLLBACK}),
+    "HorizontalPodAutoscaler": OF_AUTOSCALERS,
+}
+"""By kind: they are no metadata to Go, and answers of metadata alone lack them."""
 
 
 def read_daemon_set(obj: JsonObject) -> None:

@@ -10,16 +10,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from gateway.jsontypes import GO_ESCAPES, JsonObject, dumps, loads
-from gateway.schema.quantity import parse_quantity
-
-_PREFIX = "autoscaling.alpha.kubernetes.io/"
-METRICS = _PREFIX + "metrics"
-CURRENT_METRICS = _PREFIX + "current-metrics"
-CONDITIONS = _PREFIX + "conditions"
-BEHAVIOR = _PREFIX + "behavior"
-ROUND_TRIP = frozenset(
-    {METRICS, CURRENT_METRICS, CONDITIONS, BEHAVIOR, _PREFIX + "scale-down-tolerance", _PREFIX + "scale-up-tolerance"}
+from gateway.kinds.conversions.annotated_fields import (
+    BEHAVIOR,
+    CONDITIONS,
+    CURRENT_METRICS,
+    METRICS,
+    OF_AUTOSCALERS,
 )
+from gateway.schema.quantity import parse_quantity
 
 _DEFAULT_CPU_PERCENT = 80
 _REFERENCE = ("kind", "name", "apiVersion")
@@ -100,9 +98,9 @@ def _cpu_metric(percent: int) -> JsonObject:
 
 def _with_annotations(meta: JsonObject, carried: JsonObject) -> JsonObject:
     annotations = meta.get("annotations") or {}
-    if not carried and ROUND_TRIP.isdisjoint(annotations):
+    if not carried and OF_AUTOSCALERS.isdisjoint(annotations):
         return meta
-    kept = {key: value for key, value in annotations.items() if key not in ROUND_TRIP} | carried
+    kept = {key: value for key, value in annotations.items() if key not in OF_AUTOSCALERS} | carried
     return {key: value for key, value in meta.items() if key != "annotations"} | ({"annotations": kept} if kept else {})
 
 

@@ -92,6 +92,8 @@ def test_custom_objects_are_not_in_protobuf_but_their_metadata_is(client: Client
     assert client.ask("GET", f"{path}/t", None, PROTOBUF + PARTIAL).headers["content-type"] == PROTOBUF
     assert client.ask("GET", f"{path}?watch=1", None, PROTOBUF).status == 406
     assert client.ask("GET", f"{path}/t", None, "application/*").status == 200
+    listed = client.ask("GET", f"{path}/t", None, "application/json" + PARTIAL_LIST)
+    assert (listed.status, json.loads(listed.body)["message"]) == (500, "content is not a list")
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,12 @@ def test_lacking_verbs_are_shown_together() -> None:
     assert shown == ['{APIGroups:[""], Resources:["pods"], ResourceNames:["a"], Verbs:["get" "list"]}']
 
 
+def test_a_verb_that_several_rules_grant_is_shown_once() -> None:
+    rule = {"apiGroups": [""], "resources": ["pods"]}
+    wanted = compile_rules([{**rule, "verbs": ["get", "list"]}, {**rule, "verbs": ["list", "watch"]}])
+    assert described(uncovered((), wanted)) == ['{APIGroups:[""], Resources:["pods"], Verbs:["get" "list" "watch"]}']
+
+
 def test_rules_that_explode_are_refused() -> None:
     many = [str(number) for number in range(300)]
     with pytest.raises(TooManyRights):

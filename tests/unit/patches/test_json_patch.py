@@ -174,3 +174,17 @@ def test_a_test_compares_how_texts_are_written(patch: str, holds: bool) -> None:
     else:
         with pytest.raises(StatusError):
             json_patch.apply({"data": data}, operations, CONFIG_MAP)
+
+
+def test_members_that_come_twice_are_told_of_the_patch_and_of_what_it_makes() -> None:
+    whole = b'{"op":"add","path":"/data","value":{"b":"1","b":"2","a":"3","a":"4"}}'
+    body = b'[%b,{"op":"add","path":"/data/c","value":"5"}]' % whole
+    operations, strict = json_patch.parse(body, strict=True)
+    assert strict == ['json patch duplicate field "[0].value.b"', 'json patch duplicate field "[0].value.a"']
+    repeated = json_patch.repeated({"data": {}}, operations, CONFIG_MAP)
+    assert repeated == []  # what is looked into is written anew
+    operations, _ = json_patch.parse(b"[%b]" % whole, strict=True)
+    assert json_patch.repeated({"data": {}}, operations, CONFIG_MAP) == [
+        'duplicate field "data.b"',
+        'duplicate field "data.a"',
+    ]

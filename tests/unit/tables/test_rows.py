@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.encodings.partial_metadata import ListMeta, Metadata
-from gateway.encodings.table import Include, Row, TableFormat
+from gateway.encodings.table import Include, Row, TableFormat, row_of
 from gateway.jsontypes import dumps, loads
 from gateway.kinds.columns.durations import DAY, HOUR, MINUTE, YEAR, epoch, human_duration, seconds_between
 from gateway.kinds.columns.go_text import encoded, json_float, printed
@@ -96,6 +96,19 @@ def test_many_rows_are_each_row_by_itself(rows: list[list[Cell]], now: float, in
 def test_metadata_comes_out_whole(members: dict[str, Any]) -> None:
     tail = dumps({"metadata": members, "spec": {"metadata": {}}})[1:]
     assert Metadata.of(tail).cut(tail) == b'"metadata":' + dumps(members)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "left"),
+    [({"a": "1", "hidden": "2"}, b',"annotations":{"a":"1"}'), ({"hidden": "2"}, b"")],
+)
+def test_annotations_that_are_fields_are_no_metadata(annotations: dict[str, str], left: bytes) -> None:
+    tail = dumps({"metadata": {"name": "a", "annotations": annotations}, "spec": {}})[1:]
+    fields = frozenset({"hidden"})
+    assert Metadata.of(tail, fields).cut(tail) == b'"metadata":{"name":"a"%b}' % left
+    columns = Columns((NAME,), lambda obj: [])
+    row = TableFormat(columns).item(row_of(columns, tail, fields), tail, 0)
+    assert row.endswith(b'"metadata":{"name":"a"%b}}}' % left)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from gateway.validation.go_regexp import regexp_problem
 from gateway.validation.schema_defaults import pruned
 from gateway.validation.schema_paths import FieldPathError, follow
 from gateway.validation.schema_values import validate_value
+from gateway.validation.structural_schema import validate_structural
 
 SCHEMA: JsonObject = {
     "type": "object",
@@ -127,3 +128,11 @@ def test_a_path_that_leads_nowhere(path: str, message: str) -> None:
 )
 def test_regular_expressions(pattern: str, problem: str) -> None:
     assert regexp_problem(pattern) == (f"error parsing regexp: {problem}" if problem else "")
+
+
+@pytest.mark.parametrize(("additional", "wrong"), [(False, []), ({"type": "string"}, ["anyOf[0]", "anyOf[1]"])])
+def test_what_may_be_beside_int_or_string_says_nothing_of_other_members(additional: Any, wrong: list[str]) -> None:
+    choice = [{"type": "integer"}, {"type": "string", "additionalProperties": additional}]
+    schema = {"type": "object", "properties": {"p": {"x-kubernetes-int-or-string": True, "anyOf": choice}}}
+    found = [each.field for each in validate_structural(schema, "s") if each.field.endswith(".type")]
+    assert found == [f"s.properties[p].{place}.type" for place in wrong]

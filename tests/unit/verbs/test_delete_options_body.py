@@ -104,3 +104,11 @@ async def test_which_kinds_objects_may_be_mistaken_for(api: Api, kind: str, vers
     with pytest.raises(StatusError) as caught:
         await api.send("POST", PATH, {"kind": kind, "apiVersion": version, "metadata": {"name": "l"}})
     assert ("unknown conversion" in caught.value.message) is known, caught.value.message
+
+
+async def test_a_body_that_is_no_protobuf_is_refused_without_its_start(api: Api) -> None:
+    await api.send("POST", PATH, {"metadata": {"name": "l"}})
+    with pytest.raises(StatusError) as caught:
+        await api.send("DELETE", f"{PATH}/l", b'{"kind":"DeleteOptions"}', PROTOBUF)
+    words = "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
+    assert (caught.value.code, caught.value.message) == (400, words)

@@ -1,0 +1,72 @@
+"""The order in which kube-apiserver's patches write the members of an object, as refusals show them.
+
+The document is JSON in the order of Go's types. What a patch has looked into is a map, whose members are sorted when it
+is written; all else stays as it was written, in the document or in the patch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import Any
+
+from gateway.schema.types import Type, TypeKind
+
+
+def encoded(value: Any, type_: Type | None) -> Any:
+    """As Go's encoder writes it: members of structs in the order of the type, those of maps sorted."""
+    if isinstance(value, list):
+        return [encoded(each, type_.elem if type_ else None) for each in value]
+    if not isinstance(value, dict):
+        return value
+    fields = type_.fields if type_ and type_.kind is TypeKind.STRUCT and not type_.structural else {}
+    keys = [*(name for name in fields if name in value), *sorted(key for key in value if key not in fields)]
+    return {key: encoded(value[key], _member(type_, key)) for key in keys}
+
+
+def merged(value: Any, original: Any, type_: Type | None) -> Any:
+    """The outcome of a merge patch of `original`, in which it shares what it left alone.
+
+    A patch is looked into for nulls, but for what takes the place of an object.
+    """
+    if value is original:
+        return encoded(value, type_)
+    if isinstance(value, list):
+        return value if isinstance(original, dict) else [merged(each, None, None) for each in value]
+    if not isinstance(value, dict):
+        return value
+    old = original if isinstance(original, dict) else {}
+    return {key: merged(value[key], old.get(key), _member(type_, key)) for key in sorted(value)}
+
+
+def patched(value: Any, type_: Type | None, looked_into: Set[int], document: Set[int]) -> Any:
+    """The outcome of a JSON patch, which has `looked_into` the containers with these ids.
+
+    `document` are those that were there before; all others the patch has brought.
+    """
+    if not isinstance(value, dict | list):
+        return value
+    if id(value) not in looked_into:
+        return encoded(value, type_) if id(value) in document else value
+    if isinstance(value, list):
+        return [patched(each, type_.elem if type_ else None, looked_into, document) for each in value]
+    return {key: patched(value[key], _member(type_, key), looked_into, document) for key in sorted(value)}
+
+
+def containers(value: Any) -> set[int]:
+    """The ids of all containers in a value."""
+    found, todo = set[int](), [value]
+    while todo:
+        each = todo.pop()
+        if isinstance(each, dict | list):
+            found.add(id(each))
+            todo += each.values() if isinstance(each, dict) else each
+    return found
+
+
+def _member(type_: Type | None, key: str) -> Type | None:
+    if type_ is None or type_.structural:
+        return None
+    if type_.kind is TypeKind.STRUCT:
+        field = type_.fields.get(key)
+        return field.type if field else None
+    return type_.elem if type_.kind is TypeKind.MAP else None
