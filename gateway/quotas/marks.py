@@ -15,12 +15,20 @@ def _blanks() -> bytes:
     return f"{int.from_bytes(os.urandom(_HALF)):0{8 * _HALF}b}".encode().translate(_BLANKS)
 
 
-_OWN = _blanks()
+_own = _blanks()
+
+
+def _differ() -> None:
+    global _own
+    _own = _blanks()
+
+
+os.register_at_fork(after_in_child=_differ)  # a process that was forked is another one
 
 
 def new_mark() -> bytes:
     """A mark that no group has had yet."""
-    return _OWN + _blanks()
+    return _own + _blanks()
 
 
 def mark_of(entry: Entry) -> bytes:
@@ -30,4 +38,4 @@ def mark_of(entry: Entry) -> bytes:
 
 def is_of_another(mark: bytes) -> bool:
     """Whether a group of another process left a mark."""
-    return bool(mark) and not mark.startswith(_OWN)
+    return bool(mark) and not mark.startswith(_own)
