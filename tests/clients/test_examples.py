@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from apiserver_gateway.program import command
+from tests import plugins
 from tests.clients.golang import PATIENT, suite_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -15,8 +16,9 @@ ROOT = EXAMPLES.parent
 
 
 def test_the_operator_in_python() -> None:
+    more = ("-p", "apiserver_gateway.testing.plugin", *plugins.OURS)
     # the environment's metadata may be older than the entry point of the plug-in
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": "-p apiserver_gateway.testing.plugin"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": " ".join(more)}
     words = [sys.executable, "-m", "pytest", "-q", "-o", "addopts=", "--rootdir", EXAMPLES / "python-kopf"]
     outcome = subprocess.run(
         [*words, "test_teams.py"],

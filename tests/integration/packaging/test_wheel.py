@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from hack.release import build
+from tests import plugins
 
 ROOT = Path(__file__).parents[3]
 SOURCES = ("apiserver_gateway", "gateway", "storage", "pyproject.toml", "setup.py", "README.md", "LICENSE")
@@ -105,7 +106,7 @@ def test_a_project_keeps_its_own_packages(python: Path, tmp_path: Path) -> None:
         (tmp_path / name / "__init__.py").write_text("OURS = True\n")
     (tmp_path / "yaml.py").write_text("raise SystemExit('the wrong module')\n")
     (tmp_path / "test_ours.py").write_text(TEST)
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTEST_ADDOPTS": ""}
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTEST_ADDOPTS": " ".join(plugins.OURS)}
     command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tmp_path, tmp_path]
     outcome = subprocess.run(command, capture_output=True, text=True, timeout=250, cwd=tmp_path, env=environment)
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from apiserver_gateway.throwaway import remove
+from tests import plugins
 
 ROOT = Path(__file__).parents[3]
 MARK = "APISERVER_GATEWAY_TEST_RUN"  # in the environment of all processes of a run
@@ -106,7 +107,7 @@ def run(
     (directory / "pytest.ini").write_text("[pytest]\n")
     own = temporary or Path(tempfile.mkdtemp(prefix="run-", dir="/tmp"))
     mark = f"{MARK}={uuid.uuid4().hex}"
-    words = ("-q", "-s", "-x", "-p", "apiserver_gateway.testing.plugin", "-p", "no:cacheprovider")
+    words = ("-q", "-s", "-x", "-p", "apiserver_gateway.testing.plugin", "-p", "no:cacheprovider", *plugins.OURS)
     process = subprocess.Popen(
         [*inside, sys.executable, "-m", "pytest", *words, f"--basetemp={directory}/base"],
         cwd=directory,

@@ -26,6 +26,7 @@ from pathlib import Path
 
 from apiserver_gateway.testing import ApiServer
 from storage.embedded import find_binary
+from tests import plugins
 from tests.clients.binaries import binary
 from tests.integration.deploy.containers import running, wait_until
 from tests.integration.deploy.pods import running_jobs
@@ -118,7 +119,8 @@ class Reader:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("KUBE", "PYTEST_"))}
         home = {"HOME": str(self.home), "XDG_CACHE_HOME": f"{self.home}/.cache"}
         # the environment's metadata may be older than the entry point
-        plugin = {"PYTEST_ADDOPTS": "-p apiserver_gateway.testing.plugin -p no:cacheprovider"}
+        words = ("-p", "apiserver_gateway.testing.plugin", "-p", "no:cacheprovider", *plugins.OURS)
+        plugin = {"PYTEST_ADDOPTS": " ".join(words)}
         own_port = {"APISERVER_GATEWAY_SECURE_PORT": self._here("127.0.0.1:6443").rpartition(":")[2]}
         return {**kept, **home, **plugin, **own_port, "PATH": path, "PYTHONPATH": str(ROOT)}
 

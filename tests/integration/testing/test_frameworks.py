@@ -14,6 +14,7 @@ import pytest
 from apiserver_gateway.testing import ApiServer, Refused, aio, ask
 from apiserver_gateway.testing.cases import ApiServerTestCase
 from storage.embedded import EmbeddedEtcd
+from tests import plugins
 
 ROOT = Path(__file__).parents[3]
 
@@ -51,6 +52,7 @@ def run_pytest(directory: Path, source: str, *words: str, ini: str = "") -> subp
     (directory / "test_it.py").write_text(source)
     (directory / "pytest.ini").write_text(f"[pytest]\n{ini}\n")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "apiserver_gateway.testing.plugin", "-p", "no:cacheprovider"]
+    command += plugins.OURS
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(
         [*command, *words], capture_output=True, text=True, timeout=200, cwd=directory, env=environment
