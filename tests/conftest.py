@@ -16,7 +16,7 @@ from hypothesis import settings
 
 from storage.embedded import EmbeddedEtcd, EmbeddedEtcdError, find_binary
 from storage.etcd import EtcdClient, EtcdSettings
-from tests import findings
+from tests import findings, forked
 from tests.long import ETCD, LONG, has_none
 from tests.order import longest_first
 from tests.stalls import MARK, follow_servers, loop_is_not_held
@@ -126,6 +126,10 @@ def _container() -> Iterator[str]:
     container = DockerContainer(IMAGE).with_exposed_ports(2379).with_command(command)
     with container.waiting_for(LogMessageWaitStrategy("ready to serve client requests")):
         yield f"http://{container.get_container_host_ip()}:{container.get_exposed_port(2379)}"
+
+
+def pytest_sessionfinish() -> None:
+    forked.end()
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

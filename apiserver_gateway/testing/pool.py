@@ -10,7 +10,7 @@ import socket
 import subprocess
 import tempfile
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import IO, Self
 
@@ -24,10 +24,15 @@ from apiserver_gateway.throwaway import LOG, new_place, remove
 class PooledServer(ApiServer):
     """A server of a pool's: it can be stopped, killed and started again like any other."""
 
-    def __init__(self, pool: Pool, name: str) -> None:
-        """`name` is that of its directory and of its keys in the etcd that the pool's servers share."""
-        flags = (*pool.flags, f"--etcd-prefix=/{name}/registry")
-        super().__init__(pool.directory / name, flags, "" if pool.own_etcd else pool.etcd, throw_away=True)
+    def __init__(self, pool: Pool, name: str, flags: Sequence[str] = (), etcd_servers: str = "") -> None:
+        """`name` is that of its directory and of its keys in the etcd that the pool's servers share.
+
+        `flags` are those that it has besides the pool's. With `etcd_servers` it uses these, under the usual prefix.
+        """
+        self.shares = not (pool.own_etcd or etcd_servers)
+        apart = (f"--etcd-prefix=/{name}/registry",) if self.shares else ()
+        etcd = pool.etcd if self.shares else etcd_servers
+        super().__init__(pool.directory / name, (*pool.flags, *apart, *flags), etcd, throw_away=True)
         self.ca_file = pool.ca_file
         self.token = secrets.token_urlsafe(24)
         self._pool = pool
@@ -45,6 +50,9 @@ class PooledServer(ApiServer):
     def _readiness(self, timeout: float) -> str:
         assert isinstance(self._process, Forked)
         return self._process.line(timeout)
+
+    def _said(self, output: IO[bytes]) -> str:
+        return super()._said(output) or self._pool.said()[-1]  # flags that cannot be read leave it without a log
 
 
 class Pool:
@@ -70,25 +78,25 @@ class Pool:
         self._names = itertools.count(1)
 
     @contextlib.contextmanager
-    def server(self) -> Iterator[ApiServer]:
+    def server(self, *flags: str, etcd_servers: str = "") -> Iterator[ApiServer]:
         """A server that nobody else has; it is gone, with all its data, when the block ends.
 
-        Raises ServerDidNotStart.
+        It may have `flags` besides the pool's, or an etcd of somebody else's, as `api_server` has; then it is made when
+        it is asked for. Raises ServerDidNotStart.
         """
-        try:
-            server = self._made.popleft()
-        except IndexError:
-            server = self._new()
+        is_usual = not (flags or etcd_servers)
+        server = self._made.popleft() if is_usual and self._made else self._new(flags, etcd_servers)
         try:
             server.start()
-            self.order(self._ahead)
+            if is_usual:
+                self.order(self._ahead)
             yield server
         finally:
             try:
                 server.stop()
             finally:
                 remove(server.directory)
-                if not self.own_etcd:
+                if server.shares:
                     self.ask({"forget": f"/{server.directory.name}"})
 
     def order(self, number: int) -> None:
@@ -96,8 +104,8 @@ class Pool:
         while len(self._made) < number:
             self._made.append(self._new())
 
-    def _new(self) -> PooledServer:
-        server = PooledServer(self, f"{next(self._names)}")
+    def _new(self, flags: Sequence[str] = (), etcd_servers: str = "") -> PooledServer:
+        server = PooledServer(self, f"{next(self._names)}", flags, etcd_servers)
         server.begin()
         return server
 
@@ -118,9 +126,8 @@ class Pool:
                 self.etcd = first_line(self._requests, START_TIMEOUT).strip()
                 if not self.etcd:
                     output.seek(0)
-                    log = self.directory / LOG
-                    said = output.read() + (log.read_bytes() if log.exists() else b"")
-                    raise ServerDidNotStart(f"no word of readiness:\n{said.decode(errors='replace')[-4000:]}")
+                    said = output.read().decode(errors="replace") + "\n".join(self.said())
+                    raise ServerDidNotStart(f"no word of readiness:\n{said[-4000:]}")
         except BaseException:
             self.close()
             raise
@@ -130,6 +137,11 @@ class Pool:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def said(self) -> list[str]:
+        """The lines of the log of the process that forks servers, one at least."""
+        log = self.directory / LOG
+        return (log.read_text(encoding="utf-8", errors="replace") if log.exists() else "").splitlines() or [""]
 
     def _command(self, control: int) -> list[str]:
         own = "--embedded-etcd", f"--cert-dir={self.ca_file.parent}", f"--throw-away={self.directory}"

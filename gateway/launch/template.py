@@ -189,6 +189,8 @@ def _serve(words: Sequence[str]) -> int:
     """Serves, in a process that was just forked; the exit status. What is wrong is a line in the log."""
     try:
         given = read_flags(words)
+        if given.throw_away:
+            move_in(Path(given.throw_away))  # what is wrong with the settings is said there, too
         return launch(settings_of(given, os.environ), given.control, given.throw_away, guarded=False)
     except (InvalidSettings, LaunchError) as error:
         print(f"apiserver-gateway: {error}", file=sys.stderr)

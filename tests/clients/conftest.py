@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server, wait_for
+from apiserver_gateway.testing import ApiServer, wait_for
 from tests.clients.binaries import binary
 from tests.clients.command import Helm, Kubectl
+from tests.forked import api_server
 
 
 @pytest.fixture(scope="session")

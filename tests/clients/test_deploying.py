@@ -9,9 +9,10 @@ from pathlib import Path
 
 import yaml
 
-from apiserver_gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer
 from tests.clients.charts import CHART, EXTERNAL, FILES, GIVEN, NAME, listed, one_of, rendered
 from tests.clients.command import Helm, Kubectl
+from tests.forked import api_server
 from tests.integration.deploy.pods import running_jobs
 from tests.integration.server.client import ask
 

@@ -14,10 +14,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from apiserver_gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer
 from gateway.access.signing import new_request
 from tests.clients.command import Kubectl
 from tests.clients.conftest import _program
+from tests.forked import api_server
 
 ROBOT = "system:serviceaccount:{}:robot"
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer
 from gateway.access.keys import new_key as new_private_key
+from tests.forked import api_server
 from tests.integration.access.strangers import Strangers
 from tests.integration.server.client import Answer, ask
 

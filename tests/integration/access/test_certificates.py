@@ -15,9 +15,10 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
-from apiserver_gateway.testing import ApiServer, api_server, wait_for
+from apiserver_gateway.testing import ApiServer, wait_for
 from apiserver_gateway.testing import ask as administer
 from gateway.access.signing import new_request
+from tests.forked import api_server
 from tests.integration.server.client import ask
 
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"

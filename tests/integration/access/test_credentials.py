@@ -16,11 +16,12 @@ from typing import Any
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer
 from apiserver_gateway.testing import ask as administer
 from gateway.access.signing import new_request, now, read_authority
 from gateway.credentials.certificates import new_authority
 from storage.embedded import EmbeddedEtcd
+from tests.forked import api_server
 from tests.integration.server.client import ask
 from tests.limits import at_most
 

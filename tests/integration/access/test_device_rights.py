@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer
+from tests.forked import api_server
 from tests.integration.server.client import ask
 
 GROUP = "resource.k8s.io"

@@ -18,9 +18,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from apiserver_gateway.testing import ApiServer, api_server, restore, snapshot
+from apiserver_gateway.testing import ApiServer, restore, snapshot
 from gateway.controllers.role_aggregation import outdated
 from tests.examples import examples
+from tests.forked import api_server
 from tests.integration.access import attempts
 from tests.integration.access.attempts import ACTORS, CERTIFICATES, KINDS, LABEL, RBAC, VICTIM, Step
 from tests.integration.access.conftest import until

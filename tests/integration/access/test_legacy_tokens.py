@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 from datetime import UTC, datetime
 
-from apiserver_gateway.testing import api_server, ask, namespace, wait_for
+from apiserver_gateway.testing import ask, namespace, wait_for
+from tests.forked import api_server
 from tests.integration.server import client
 
 TYPE, LAST_USED = "kubernetes.io/service-account-token", "kubernetes.io/legacy-token-last-used"

@@ -8,8 +8,8 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from apiserver_gateway.testing import api_server
 from gateway.access.keys import SigningKey
+from tests.forked import api_server
 from tests.integration.access.conftest import World, until
 from tests.integration.access.strangers import Strangers, new_key
 

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer
 from apiserver_gateway.testing import ask as administer
 from gateway.access.keys import new_key
 from gateway.access.signing import new_request, now, read_authority
 from gateway.credentials.certificates import new_authority
+from tests.forked import api_server
 from tests.integration.access.conftest import until, write
 from tests.integration.server.client import ask
 

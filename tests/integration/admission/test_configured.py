@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer
+from tests.forked import api_server
 from tests.integration.access.strangers import Strangers
 from tests.integration.lifecycle.api import until
 from tests.integration.server.client import Answer, ask

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server, webhook
+from apiserver_gateway.testing import ApiServer, webhook
 from storage.embedded import EmbeddedEtcd
+from tests.forked import api_server
 from tests.integration.lifecycle.api import until
 from tests.integration.server.client import Answer, ask
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, Refused, api_server, ask
+from apiserver_gateway.testing import ApiServer, Refused, ask
 from apiserver_gateway.testing.requests import answer
+from tests.forked import api_server
 
 VERSION = "admissionregistration.k8s.io/v1"
 PATH = f"/apis/{VERSION}"

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, Refused, api_server, ask, wait_for
+from apiserver_gateway.testing import ApiServer, Refused, ask, wait_for
 from apiserver_gateway.testing.requests import answer
+from tests.forked import api_server
 from tests.integration.admission.webhook_servers import furnished, place, server, servers
 from tests.integration.lifecycle.api import until as until_true
 from tests.limits import at_most

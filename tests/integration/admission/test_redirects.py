@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, Refused, api_server, ask, webhook
+from apiserver_gateway.testing import ApiServer, Refused, ask, webhook
 from apiserver_gateway.testing.webhooks import _certified
+from tests.forked import api_server
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from apiserver_gateway.testing import Refused, ServerDidNotStart, api_server, ask
+from apiserver_gateway.testing import Refused, ServerDidNotStart, ask
 from apiserver_gateway.testing.webhooks import serve
+from tests.forked import api_server
 
 REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server, namespace, wait_for
+from apiserver_gateway.testing import ApiServer, namespace, wait_for
 from storage.embedded import EmbeddedEtcd
+from tests.forked import api_server
 
 POD = {"metadata": {"name": "p"}, "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]}}
 

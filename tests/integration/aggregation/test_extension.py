@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer
+from tests.forked import api_server
 from tests.integration.aggregation.extension import GROUP, ROOT, TOLD, VERSION, Extension, extension
 from tests.integration.server.client import ask, connect
 

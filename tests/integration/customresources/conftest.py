@@ -6,19 +6,19 @@ from collections.abc import Iterator
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer, wait_for
 from storage.embedded import EmbeddedEtcd
+from tests.forked import api_server
 from tests.integration.customresources.hook import Hook, serving
 
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[tuple[ApiServer, ApiServer]]:
-    with (
-        EmbeddedEtcd() as etcd,
-        api_server(etcd_servers=etcd.endpoint) as one,
-        api_server(etcd_servers=etcd.endpoint) as other,
-    ):
-        yield one, other
+    """Two replicas, of which the first has the controllers: it serves a definition once it says that it does."""
+    with EmbeddedEtcd() as etcd, api_server(etcd_servers=etcd.endpoint) as one:
+        wait_for(one, "/api/v1/namespaces/default/serviceaccounts/default", bool)  # a controller makes it
+        with api_server(etcd_servers=etcd.endpoint) as other:
+            yield one, other
 
 
 @pytest.fixture

@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer
 from storage.backups.file import Key, read
 from storage.embedded import EmbeddedEtcd
+from tests.forked import api_server
 from tests.hasty import hasty
 from tests.integration.encryption.etcd import IDENTITY, by_key, configured, kms, raw
 from tests.integration.lifecycle.api import until

@@ -17,9 +17,10 @@ from typing import Any
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer
 from gateway.jsontypes import dumps, loads
 from storage.embedded import EmbeddedEtcd
+from tests.forked import api_server
 from tests.integration.encryption.etcd import IDENTITY, by_key, configured, kms, raw
 from tests.integration.encryption.test_encryption import KEY, SECRET, Kms, data
 from tests.integration.server.client import ask

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server, wait_for
+from apiserver_gateway.testing import ApiServer, wait_for
+from tests.forked import api_server
 from tests.integration.lifecycle.api import Api
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer
 from gateway.controllers.identity import lease_name
 from storage.embedded import EmbeddedEtcd
+from tests.forked import api_server
 from tests.integration.lifecycle.api import Api, until
 from tests.integration.server.client import ask
 from tests.limits import at_most

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server, wait_for
+from apiserver_gateway.testing import ApiServer, wait_for
 from gateway.credentials.certificates import ensure_certificates, server_context
+from tests.forked import api_server
 from tests.integration.proxies.test_tunnels import POD, prepared
 from tests.integration.server.client import ask
 

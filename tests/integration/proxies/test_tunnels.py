@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server, wait_for
+from apiserver_gateway.testing import ApiServer, wait_for
 from gateway.credentials.certificates import ensure_certificates, server_context
+from tests.forked import api_server
 from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask
 

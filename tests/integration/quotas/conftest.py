@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer
 from storage.embedded import EmbeddedEtcd
+from tests.forked import api_server
 
 FLAGS = ("--controllers=namespace-controller,resourcequota-controller", "--disable-admission-plugins=ServiceAccount")
 

@@ -15,9 +15,10 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from apiserver_gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer
 from storage.embedded import EmbeddedEtcd
 from tests.examples import examples
+from tests.forked import api_server
 from tests.integration.lifecycle.api import until
 from tests.integration.quotas.conftest import FLAGS
 from tests.integration.server.client import Answer, ask

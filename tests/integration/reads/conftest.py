@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer
 from storage.embedded import EmbeddedEtcd
+from tests.forked import api_server
 from tests.integration.reads.api import Client
 
 

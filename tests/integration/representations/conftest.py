@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer
+from tests.forked import api_server
 from tests.integration.server.client import Answer, connect
 
 NONE: Mapping[str, str] = {}

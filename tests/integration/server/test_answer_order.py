@@ -13,7 +13,8 @@ from contextlib import ExitStack, closing
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer
+from tests.forked import api_server
 from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask, connect
 

@@ -15,9 +15,10 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
-from apiserver_gateway.testing import ApiServer, api_server, wait_for
+from apiserver_gateway.testing import ApiServer, wait_for
 from gateway.access.signing import new_request
 from gateway.credentials.certificates import issue, new_authority
+from tests.forked import api_server
 from tests.integration.server.client import ask, connect
 
 PODS, ACCOUNTS = "/api/v1/namespaces/default/pods", "/api/v1/namespaces/default/serviceaccounts"

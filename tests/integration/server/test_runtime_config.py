@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, ServerDidNotStart, api_server
+from apiserver_gateway.testing import ApiServer, ServerDidNotStart
+from tests.forked import api_server
 from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask
 

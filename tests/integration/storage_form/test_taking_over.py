@@ -21,9 +21,10 @@ from typing import Any
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer
 from storage.embedded import EmbeddedEtcd
 from storage.etcd import EtcdClient
+from tests.forked import api_server
 from tests.integration.reads.api import on_etcd
 from tests.integration.server.client import ask
 from tests.ports import free_ports

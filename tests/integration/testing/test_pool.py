@@ -27,11 +27,13 @@ from apiserver_gateway.testing import (
 from apiserver_gateway.testing.faults import conflict
 from apiserver_gateway.testing.pool import Pool
 from apiserver_gateway.testing.requests import answer
+from storage.embedded import EmbeddedEtcd
 from storage.etcd import EtcdClient, EtcdSettings
 from tests.integration.lifecycle.api import until
 from tests.limits import at_most
 
 MAPS = "/api/v1/namespaces/default/configmaps"
+SERVICE = "/api/v1/namespaces/default/services/kubernetes"
 PRIVATE = 36.0  # megabytes that are a server's alone: half of what one has that is no fork, without its etcd
 
 
@@ -124,13 +126,34 @@ async def keys(client: EtcdClient, prefix: bytes) -> int:
 def test_an_etcd_of_its_own(tmp_path: Path) -> None:
     with Pool("--service-cluster-ip-range=10.9.0.0/16", own_etcd=True) as pool, pool.server() as api:
         assert api.etcd_endpoint != pool.etcd
-        service = ask(api, "GET", "/api/v1/namespaces/default/services/kubernetes")
+        service = ask(api, "GET", SERVICE)
         assert service["spec"]["clusterIP"] == "10.9.0.1"
 
 
-def test_a_flag_that_there_is_not(tmp_path: Path) -> None:
+def test_a_flag_that_there_is_not(pool: Pool) -> None:
     with pytest.raises(ServerDidNotStart, match="--unheard-of"), Pool("--unheard-of=1"):
         pass
+    with pytest.raises(ServerDidNotStart, match="--unheard-of"), pool.server("--unheard-of=1"):
+        pass
+    with (
+        pytest.raises(ServerDidNotStart, match="unknown api groups"),
+        pool.server("--runtime-config=example.org/v1=true"),
+    ):
+        pass
+
+
+def test_flags_of_its_own(pool: Pool) -> None:
+    with pool.server("--service-cluster-ip-range=10.8.0.0/16") as api, pool.server() as usual:
+        addresses = [ask(each, "GET", SERVICE)["spec"]["clusterIP"] for each in (api, usual)]
+    assert addresses == ["10.8.0.1", "10.0.0.1"]
+
+
+def test_two_on_one_etcd_are_replicas(pool: Pool, own_etcd: EmbeddedEtcd) -> None:
+    endpoint = own_etcd.endpoint
+    with pool.server(etcd_servers=endpoint) as one, pool.server(etcd_servers=endpoint) as other:
+        ask(one, "POST", MAPS, {"metadata": {"name": "shared"}})
+        assert ask(other, "GET", f"{MAPS}/shared")["metadata"]["name"] == "shared"
+        assert one.etcd_endpoint == other.etcd_endpoint == endpoint
 
 
 def test_one_is_there_at_once_and_takes_little(pool: Pool) -> None:

@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 import yaml
 
-from apiserver_gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer
 from apiserver_gateway.testing.state import restored
 from gateway.transfer import exporting
 from gateway.transfer.belongings import METADATA
 from gateway.transfer.cluster import Cluster
 from gateway.transfer.exporting import Wanted
 from gateway.transfer.kubeconfig import find_place
+from tests.forked import api_server
 from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server, wait_for
+from apiserver_gateway.testing import ApiServer, wait_for
 from storage.embedded import EmbeddedEtcd
+from tests.forked import api_server
 
 # so few addresses and ports that two servers which do not look at each other's hand out the same
 NARROW = ("--service-cluster-ip-range=10.0.0.0/27", "--service-node-port-range=30000-30019")

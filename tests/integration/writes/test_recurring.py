@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server, wait_for
+from apiserver_gateway.testing import ApiServer, wait_for
+from tests.forked import api_server
 from tests.integration.server.client import Answer, ask
 
 PODS = "/api/v1/namespaces/default/pods"

@@ -11,8 +11,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from apiserver_gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer
 from storage.embedded import EmbeddedEtcd
+from tests.forked import api_server
 from tests.integration.lifecycle.api import until
 from tests.integration.server.client import Answer, ask
 from tests.limits import at_most
