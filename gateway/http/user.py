@@ -34,6 +34,6 @@ ITSELF = User("system:apiserver", (MASTERS_GROUP,))
 """The user of the server's own writes."""
 
 
-def extra_of(values: Mapping[str, Sequence[str]]) -> Extra:
-    """A mapping of lists as a user's extra."""
-    return tuple((key, tuple(values[key])) for key in sorted(values))
+def extra_of(values: Mapping[str, Sequence[str] | None]) -> Extra:
+    """A mapping of lists as a user's extra; none where clients say null."""
+    return tuple((key, tuple(values[key] or ())) for key in sorted(values))

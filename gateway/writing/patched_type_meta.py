@@ -23,7 +23,7 @@ def check_type_meta(result: Any, resource: Resource) -> None:
     """
     if not isinstance(result, dict):
         return
-    version, kind = version_and_kind(result)
+    version, kind = _version_and_kind(result)
     if version.count("/") > 1:
         raise DecodeError(f"unexpected GroupVersion string: {version}")
     if resource.custom:
@@ -45,10 +45,15 @@ def named_version(result: Any, resource: Resource) -> Version | None:
     """
     if not isinstance(result, dict) or resource.custom or resource.foreign_kind:
         return None
-    version, kind = version_and_kind(result)
+    version, kind = _version_and_kind(result)
     if version in ("", resource.api_version) or kind not in ("", resource.kind):
         return None
     return resource.model.versions.get(GroupVersion.parse(version))
+
+
+def _version_and_kind(result: JsonObject) -> tuple[str, str]:
+    """Of names that differ by case alone the last one counts; Go writes what it has patched sorted."""
+    return version_and_kind({key: result[key] for key in sorted(result)})
 
 
 def _check_custom(result: JsonObject, version: str, kind: str) -> None:

@@ -60,3 +60,11 @@ async def test_in_go_s_own_version_nothing_is_known(api: Api) -> None:
     await made(api)
     with pytest.raises(StatusError, match=r"the name of the object .h based on URL. was undeterminable"):
         await api.send("PATCH", f"{V2}/h", {"apiVersion": "autoscaling/__internal"}, MERGE)
+
+
+async def test_of_names_that_differ_by_case_alone_the_last_one_in_order_counts(api: Api) -> None:
+    await made(api)
+    added = {"/Apiversion": "x", "/kinD": "HorizontalPodAutoscaler"}
+    patch = [{"op": "add", "path": path, "value": value} for path, value in added.items()]
+    code, _ = await api.send("PATCH", f"{V2}/h", patch, JSON_PATCH)
+    assert (code, api.warnings) == (200, ['unknown field "Apiversion"', 'unknown field "kinD"'])

@@ -37,6 +37,12 @@ async def test_an_answer_names_its_kind_though_the_question_does_not(api: Api, p
     assert isinstance(answer["status"]["allowed"], bool)
 
 
+async def test_extra_without_values_is_no_fault(api: Api) -> None:
+    spec = {"user": "ada", "extra": {"k": None}, "resourceAttributes": {"verb": "get", "resource": "pods"}}
+    code, answer = await api.send("POST", f"{GROUP}/subjectaccessreviews", {"spec": spec})
+    assert (code, answer["spec"]["extra"]) == (201, {"k": None})
+
+
 async def test_all_that_is_wrong_with_a_question_is_said(api: Api) -> None:
     named = {"metadata": {"name": "x"}, "spec": {}}
     found = await fields_refused(api, f"{GROUP}/subjectaccessreviews", named)
