@@ -44,7 +44,10 @@ class EtcdWatchStream:
         self._has_outgoing = asyncio.Event()
         self._may_read = asyncio.Event()
         self._may_read.set()
-        self._tasks = (asyncio.create_task(self._read()), asyncio.create_task(self._write()))
+        self._tasks: tuple[asyncio.Task[None], ...] = (
+            asyncio.create_task(self._read()),
+            asyncio.create_task(self._write()),
+        )
 
     def add(self, receiver: Receiver, request: rpc_pb2.WatchCreateRequest) -> int:
         """Ask for a watch; its id is set in the request and comes back."""
@@ -88,7 +91,8 @@ class EtcdWatchStream:
             return
         self.broken = True
         self._call.cancel()
-        for task in self._tasks:
+        tasks, self._tasks = self._tasks, ()  # they lead back here, and a circle may stay (gateway/memory.py)
+        for task in tasks:
             if task is not asyncio.current_task():
                 task.cancel()
         receivers, self._receivers = self._receivers, {}

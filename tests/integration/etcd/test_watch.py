@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 
 import pytest
 
@@ -126,3 +128,21 @@ async def test_closing_the_client_ends_its_watches(etcd_endpoint: str, prefix: b
     await client.close()
     with pytest.raises(Unavailable):
         await waiting
+
+
+async def test_a_stream_that_was_closed_is_gone_without_a_collection(etcd_client: EtcdClient, prefix: bytes) -> None:
+    """A feed that falls behind opens one after another; collections leave out what was in use in an earlier one."""
+    gc.disable()
+    try:
+        async with etcd_client.watch(prefix, own_stream=True) as watch:
+            await etcd_client.put(prefix, b"x")
+            await next_events(watch, 1)
+            assert watch._stream is not None
+            stream, call = weakref.ref(watch._stream), weakref.ref(watch._stream._call)
+        async with etcd_client.watch(prefix, own_stream=True):  # which drops the one before
+            for _ in range(3):
+                await etcd_client.put(prefix, b"y")
+        assert stream() is None
+        assert call() is None
+    finally:
+        gc.enable()
