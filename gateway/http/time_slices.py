@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
+AT_ONCE = 2  # that begin in one iteration of the loop
+
 
 class _Turns:
     """First come, first served."""
@@ -40,6 +42,48 @@ class _Turns:
                 turn.set_result(None)
                 return
         self._taken = False
+
+
+class Beginnings:
+    """Has some of those whose work holds the loop for a millisecond or so begin in each of the loop's iterations.
+
+    First come, first served. So what takes less, and what is nearly done, waits for a few of them and not for all that
+    have come; and each iteration, which takes time itself, still serves several.
+    """
+
+    __slots__ = ("_left", "_waiting")
+
+    def __init__(self) -> None:
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._left = AT_ONCE  # that may begin in this iteration
+
+    def free(self) -> bool:
+        """Whether the caller may begin at once; else it awaits `turn`."""
+        left = self._left
+        if not left:
+            return False
+        if left == AT_ONCE:
+            asyncio.get_running_loop().call_soon(self._go_on)
+        self._left = left - 1
+        return True
+
+    async def turn(self) -> None:
+        """Returns when the caller may begin."""
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        await turn
+
+    def _go_on(self) -> None:
+        """Lets the next ones begin, in the next iteration."""
+        waiting, left = self._waiting, AT_ONCE
+        while waiting and left:
+            turn = waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                left -= 1
+        self._left = left
+        if left != AT_ONCE:
+            asyncio.get_running_loop().call_soon(self._go_on)
 
 
 next_turn = _Turns().next

@@ -13,6 +13,7 @@ from gateway.http.deadline import timed_out
 from gateway.http.exchange import Request
 from gateway.http.negotiation import JSON, STANDARD
 from gateway.http.status import StatusError
+from gateway.http.time_slices import Beginnings
 from gateway.http.websocket import switched
 from gateway.kinds.resource import Resource
 from gateway.requests.context import Outcome, RequestContext, Run
@@ -61,6 +62,18 @@ def _check_patch_type(request: Request, resource: Resource) -> None:
         except StatusError:
             request.media = STANDARD
             raise
+
+
+def turns() -> Run:
+    """Has writes begin a few at a time: others, such as reads, need not wait until all have begun that have come."""
+    beginnings = Beginnings()
+
+    def look(context: RequestContext) -> Outcome:
+        route = context.route
+        assert route is not None
+        return None if route.info.verb not in _WRITES or beginnings.free() else beginnings.turn()
+
+    return look
 
 
 def verb(watches: OpenWatches, interposed: Interposed) -> Run:

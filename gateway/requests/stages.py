@@ -76,6 +76,7 @@ def stages_of(gateway: Gateway, routes: Routes, operations: Operations) -> list[
         Stage("routing", routes.find, by_path=True),
         # the answer
         Stage("negotiation", serving.negotiate),
+        Stage("turn", serving.turns(), of_writes=True),
         Stage("verb", serving.verb(services.watches, gateway.interposed)),
         Stage(
             "visibility",

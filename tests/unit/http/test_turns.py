@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
+from types import SimpleNamespace
+from typing import Any
 
-from gateway.http.time_slices import next_turn
+from gateway.http.time_slices import AT_ONCE, Beginnings, next_turn
+from gateway.requests.serving import turns
 
 
 async def _worker(name: int, steps: int, done: list[int]) -> None:
@@ -47,3 +51,38 @@ def test_whoever_gives_up_stops_nobody() -> None:
         return done
 
     assert set(asyncio.run(run())) == {1, 3, 5}
+
+
+async def _begin(beginnings: Beginnings, name: int, done: list[int]) -> None:
+    if not beginnings.free():
+        await beginnings.turn()
+    done.append(name)
+
+
+def test_some_begin_in_each_turn_and_who_gives_up_takes_none() -> None:
+    async def run() -> tuple[list[int], int]:
+        beginnings, done = Beginnings(), list[int]()
+        tasks = [asyncio.ensure_future(_begin(beginnings, name, done)) for name in range(20)]
+        for task in tasks[3:9:2]:
+            asyncio.get_running_loop().call_soon(task.cancel)
+        most = before = 0
+        while not all(task.done() for task in tasks):
+            await asyncio.sleep(0)
+            most, before = max(most, len(done) - before), len(done)
+        await asyncio.sleep(0)
+        assert beginnings.free(), "nobody is left"
+        return done, most
+
+    assert asyncio.run(run()) == ([each for each in range(20) if each not in (3, 5, 7)], AT_ONCE)
+
+
+async def test_writes_wait_for_their_turn_and_reads_do_not() -> None:
+    def of(verb: str) -> Any:
+        return SimpleNamespace(route=SimpleNamespace(info=SimpleNamespace(verb=verb)))
+
+    look = turns()
+    *first, last = [look(of(verb)) for verb in ("create", "patch", "delete")[: AT_ONCE + 1]]
+    assert first == [None] * AT_ONCE
+    assert look(of("get")) is None and look(of("watch")) is None
+    assert isinstance(last, Awaitable)
+    await last
