@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.reading.lists import LARGE, _steps
+from gateway.encodings.rendering_budget import Joined, Renderings
+from gateway.reading.lists import LARGE, _join, _steps
 
 
 @dataclass(frozen=True)
@@ -16,6 +19,15 @@ class Item:
 
     key: bytes
     size: int
+
+
+class Plain:
+    """An encoder that writes as many bytes of an item as it has."""
+
+    step = 1 << 20
+
+    def items(self, entries: Sequence[Item], first: bool) -> bytes:
+        return b"".join([b"%d" % (len(each.key) % 10) * each.size for each in entries])
 
 
 def items(sizes: list[int]) -> list[Item]:
@@ -40,3 +52,12 @@ def test_a_change_moves_few_cuts_of_large_pieces() -> None:
     for size in (1, 1500, 7000, 50_000):
         after = cuts(items([2500] * 5 + [size] + [2500] * 4994), LARGE)
         assert len(set(before) & set(after)) >= len(before) / 2, size
+
+
+async def test_what_is_not_kept_is_made_in_pieces_for_most_of_which_nothing_is_mapped() -> None:
+    """The C library maps memory for more than 256 kB at once, page by page, and unmaps it after the answer."""
+    entries, renderings, encoder = cast(Any, items([2500] * 400)), Renderings(), cast(Any, Plain())
+    made = await _join(renderings, encoder, entries)
+    kept = await _join(renderings, encoder, entries, Joined(renderings, 1_000_000, 400))
+    assert b"".join(made) == b"".join(kept)
+    assert max(map(len, made)) < LARGE + 2500 and len(kept) < len(made)
