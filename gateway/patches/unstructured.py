@@ -14,6 +14,8 @@ from gateway.schema.refusals import refusal_of_own
 from gateway.schema.types import Type, TypeKind
 
 _BITS = {TypeKind.INT32: 32, TypeKind.INT64: 64}
+_HALF = 1 << 63
+_WRITTEN_OUT = 1e21  # Go writes greater numbers with an exponent
 
 
 def converted(type_: Type, value: dict[str, Any], report: DecodeReport) -> dict[str, Any]:
@@ -27,8 +29,11 @@ def converted(type_: Type, value: dict[str, Any], report: DecodeReport) -> dict[
 
 def _wrapped(value: Any, type_: Type) -> Any:
     """The same with numbers of integer types made integers, cut to the bits of their types."""
-    if type(value) is float and value.is_integer() and type_.kind in _BITS:
-        value = int(value)
+    if type(value) is float and value.is_integer():
+        if type_.kind in _BITS:  # an amd64 makes the least integer of what none of 64 bits can hold
+            value = int(value) if -_HALF <= value < _HALF else -_HALF
+        elif type_.kind is TypeKind.INT_OR_STRING:
+            return _written(value)
     if type(value) is int and type_.kind in _BITS:
         half = 1 << (_BITS[type_.kind] - 1)
         return (value + half) % (2 * half) - half
@@ -42,6 +47,11 @@ def _wrapped(value: Any, type_: Type) -> Any:
     if isinstance(value, list):
         return [_wrapped(item, type_.elem) for item in value]
     return value
+
+
+def _written(value: Any) -> Any:
+    """A float as it is read back from JSON, by what reads itself: whole ones are integers there."""
+    return int(value) if type(value) is float and value.is_integer() and abs(value) < _WRITTEN_OUT else value
 
 
 def mismatch(value: Any, type_: Type) -> str | None:
@@ -66,6 +76,8 @@ def mismatch(value: Any, type_: Type) -> str | None:
             return (
                 refusal_of_own(type_, value) if isinstance(value, str) else f"cannot restore slice from {_kind(value)}"
             )
+        case TypeKind.INT_OR_STRING:
+            return refusal_of_own(type_, _written(value))
         case TypeKind.STRING | TypeKind.BOOL | TypeKind.INT32 | TypeKind.INT64 | TypeKind.FLOAT:
             return _scalar_mismatch(value, type_)
         case _:

@@ -105,12 +105,14 @@ def number_text(value: Any) -> str:
 
 
 def spelt(value: Any) -> Any:
-    """A plain JSON value with its fractional numbers as texts, as Go writes them."""
+    """A plain JSON value with its floats as texts: whole ones as clients write them (`2.0`), others as Go does."""
     if isinstance(value, dict):
         return {key: spelt(item) for key, item in value.items()}
     if isinstance(value, list):
         return [spelt(item) for item in value]
-    return Number(number_text(value)) if type(value) is float else value
+    if type(value) is not float:
+        return value
+    return Number(repr(value) if value.is_integer() and abs(value) < 1e16 else number_text(value))
 
 
 def _bad_base64(text: str) -> int | None:

@@ -350,3 +350,10 @@ async def test_a_new_budget_s_metadata_is_looked_at_last(api: Api) -> None:
     assert [cause["field"] for cause in error.details["causes"]] == ["spec.minAvailable"]
     error = await refused(api.send("POST", path, {"metadata": meta, "spec": {"minAvailable": 1}}))
     assert [cause["field"] for cause in error.details["causes"]] == ["metadata.labels"]
+
+
+async def test_a_refusal_shows_a_whole_float_as_it_came(api: Api) -> None:
+    await api.send("POST", CONFIG_MAPS, config_map())
+    error = await refused(api.send("PATCH", f"{CONFIG_MAPS}/c", b'{"metadata":{"generation":2.0}}', MERGE))
+    words = "json: cannot unmarshal number 2.0 into Go struct field ObjectMeta.metadata.generation of type int64"
+    assert (error.code, error.message.endswith(words)) == (422, True)
