@@ -21,7 +21,7 @@ def check_type_meta(result: Any, resource: Resource) -> None:
 
     A custom object that names another kind or version is read, and refused by validation.
     """
-    if not isinstance(result, dict):
+    if not isinstance(result, dict) or _is_as_asked(result, resource):
         return
     version, kind = _version_and_kind(result)
     if version.count("/") > 1:
@@ -43,12 +43,21 @@ def named_version(result: Any, resource: Resource) -> Version | None:
 
     A custom object's is read in the version of the request, and refused by validation.
     """
-    if not isinstance(result, dict) or resource.custom or resource.foreign_kind:
+    if not isinstance(result, dict) or resource.custom or resource.foreign_kind or _is_as_asked(result, resource):
         return None
     version, kind = _version_and_kind(result)
     if version in ("", resource.api_version) or kind not in ("", resource.kind):
         return None
     return resource.model.versions.get(GroupVersion.parse(version))
+
+
+def _is_as_asked(result: JsonObject, resource: Resource) -> bool:
+    """Whether a result says that it is what the resource takes, as nearly all do, and nothing beside that could."""
+    return (
+        result.get("apiVersion") == resource.api_version
+        and result.get("kind") == resource.kind
+        and result.keys() <= resource.type.fields.keys()
+    )
 
 
 def _version_and_kind(result: JsonObject) -> tuple[str, str]:
