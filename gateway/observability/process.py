@@ -51,7 +51,7 @@ def follow() -> None:
     CPU.reads(lambda: {(): time.process_time()})
     RESIDENT.reads(lambda: {(): _statm(1)})
     VIRTUAL.reads(lambda: {(): _statm(0)})
-    STARTED.reads(lambda: {(): _STARTED})
+    STARTED.reads(lambda: {(): began()})
     OPEN.reads(lambda: {(): _descriptors()})
     MOST_OPEN.reads(lambda: {(): resource.getrlimit(resource.RLIMIT_NOFILE)[0]})
     MOST_VIRTUAL.reads(lambda: {(): max(resource.getrlimit(resource.RLIMIT_AS)[0], -1)})
@@ -94,13 +94,11 @@ def _descriptors() -> int:
         return 0
 
 
-def _began() -> float:
+def began() -> float:
+    """When this process started, in seconds since the epoch: by the kernel, as it may be forked with modules loaded."""
     try:
         fields = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
         boot = next(line for line in Path("/proc/stat").read_text(encoding="ascii").splitlines() if "btime" in line)
         return int(boot.split()[1]) + int(fields[19]) / os.sysconf("SC_CLK_TCK")
     except OSError:
         return time.time()
-
-
-_STARTED = _began()

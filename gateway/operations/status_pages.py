@@ -7,18 +7,19 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from gateway.observability.process import began
 from gateway.settings.config import Settings
 from gateway.settings.flags import FLAGS, SECRET
 from gateway.version import GIT_VERSION, MAJOR, MINOR
 
 _HEAD = "apiserver-gateway {}\nThis page is for people and may change; programs read /metrics and /version.\n\n"
-_STARTED = time.time()
 
 
 def statusz(paths: Sequence[str]) -> str:
     """Since when what is running; `paths` are pages that tell more."""
-    up = int(time.time() - _STARTED)
-    started = datetime.fromtimestamp(_STARTED, UTC).strftime("%a %b %d %H:%M:%S UTC %Y")
+    since = began()
+    up = int(time.time() - since)
+    started = datetime.fromtimestamp(since, UTC).strftime("%a %b %d %H:%M:%S UTC %Y")
     rows = (
         ("Started", started),
         ("Up", f"{up // 3600:02}hr {up % 3600 // 60:02}min {up % 60:02}sec"),

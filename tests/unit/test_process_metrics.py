@@ -1,0 +1,25 @@
+"""What the process's metrics say of it."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from gateway.observability.process import began
+
+TICK = 2.0  # seconds: the kernel tells when it started as a whole number
+
+
+def test_a_forked_process_says_when_it_was_forked() -> None:
+    """Its parent, a server's template, may have imported everything long before."""
+    reads, writes = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(writes, str(began()).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    said = float(os.read(reads, 100))
+    os.close(reads)
+    os.close(writes)
+    assert abs(time.time() - said) < TICK
+    assert began() <= said
