@@ -46,8 +46,6 @@ def check_answer(request: Request, resource: Resource, verb: str, is_status: boo
     if kind == PARTIAL and lists:
         raise _refused(f"you requested {PARTIAL}, but the requested object is a list", resource, "List")
     if kind == PARTIAL_LIST and not lists and verb != "watch":
-        if resource.defined and resource.subresource != "scale":  # Go takes a custom object for a list until it looks
-            raise StatusError(500, "", "content is not a list")
         raise _refused(f"you requested {PARTIAL_LIST}, but the requested object is not a list", resource, "")
 
 

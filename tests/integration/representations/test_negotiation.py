@@ -93,7 +93,7 @@ def test_custom_objects_are_not_in_protobuf_but_their_metadata_is(client: Client
     assert client.ask("GET", f"{path}?watch=1", None, PROTOBUF).status == 406
     assert client.ask("GET", f"{path}/t", None, "application/*").status == 200
     listed = client.ask("GET", f"{path}/t", None, "application/json" + PARTIAL_LIST)
-    assert (listed.status, json.loads(listed.body)["message"]) == (500, "content is not a list")
+    assert listed.status == 406, "kube-apiserver's 500 says nothing of what to do"
 
 
 @pytest.mark.parametrize(
