@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
-AT_ONCE = 2  # that begin in one iteration of the loop
+AT_ONCE = 8  # that begin in one iteration of the loop: with two, iterations cost a sixth more CPU a write
 
 
 class _Turns:

@@ -60,11 +60,13 @@ async def _begin(beginnings: Beginnings, name: int, done: list[int]) -> None:
 
 
 def test_some_begin_in_each_turn_and_who_gives_up_takes_none() -> None:
+    gone = range(AT_ONCE + 1, AT_ONCE + 7, 2)  # while they wait
+
     async def run() -> tuple[list[int], int]:
         beginnings, done = Beginnings(), list[int]()
-        tasks = [asyncio.ensure_future(_begin(beginnings, name, done)) for name in range(20)]
-        for task in tasks[3:9:2]:
-            asyncio.get_running_loop().call_soon(task.cancel)
+        tasks = [asyncio.ensure_future(_begin(beginnings, name, done)) for name in range(3 * AT_ONCE)]
+        for name in gone:
+            asyncio.get_running_loop().call_soon(tasks[name].cancel)
         most = before = 0
         while not all(task.done() for task in tasks):
             await asyncio.sleep(0)
@@ -73,7 +75,7 @@ def test_some_begin_in_each_turn_and_who_gives_up_takes_none() -> None:
         assert beginnings.free(), "nobody is left"
         return done, most
 
-    assert asyncio.run(run()) == ([each for each in range(20) if each not in (3, 5, 7)], AT_ONCE)
+    assert asyncio.run(run()) == ([each for each in range(3 * AT_ONCE) if each not in gone], AT_ONCE)
 
 
 async def test_writes_wait_for_their_turn_and_reads_do_not() -> None:
@@ -81,7 +83,7 @@ async def test_writes_wait_for_their_turn_and_reads_do_not() -> None:
         return SimpleNamespace(route=SimpleNamespace(info=SimpleNamespace(verb=verb)))
 
     look = turns()
-    *first, last = [look(of(verb)) for verb in ("create", "patch", "delete")[: AT_ONCE + 1]]
+    *first, last = [look(of(verb)) for verb in (("create", "patch", "delete") * AT_ONCE)[: AT_ONCE + 1]]
     assert first == [None] * AT_ONCE
     assert look(of("get")) is None and look(of("watch")) is None
     assert isinstance(last, Awaitable)
