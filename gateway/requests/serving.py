@@ -1,4 +1,4 @@
-"""The stages negotiation, verb, visibility and representation."""
+"""The stages negotiation, turn, verb, visibility and representation."""
 
 from __future__ import annotations
 
