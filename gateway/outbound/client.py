@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable
 from dataclasses import dataclass, field
 from time import monotonic
 
-from gateway.outbound.connection import Connection, Head
+from gateway.outbound.connection import PARTING, Connection, Head
 from gateway.outbound.errors import CallError, deadline_exceeded, dialling
 from gateway.outbound.measures import called
 from gateway.outbound.names import check_name
@@ -23,7 +23,6 @@ LARGEST = 64 << 20  # bytes of a whole answer
 _MOST_IDLE = 128  # connections of one target that wait for another call: fewer than are in use is handshakes for ever
 _IDLE = 90.0  # seconds until such a one is closed, as Go's transports have it
 _DIAL, _HANDSHAKE = 30.0, 10.0  # seconds
-_PARTING = 5.0  # seconds that an end has for what was written and its goodbye
 
 
 @dataclass(slots=True)
@@ -174,7 +173,7 @@ class Client:
                     if not error.reset or kept.begun or not request.may_repeat:
                         raise  # else the server has closed what it kept for long enough
             else:
-                streamed = await self._ask(await self._connect(target), target, request, head)
+                streamed = await self._ask(await self._connect(target, request.alone), target, request, head)
             status = streamed.status
             return streamed
         finally:
@@ -198,13 +197,11 @@ class Client:
         streamed._sending = sending
         return streamed
 
-    async def _connect(self, target: Target) -> Connection:
-        loop, context = asyncio.get_running_loop(), target.context
+    async def _connect(self, target: Target, alone: bool) -> Connection:
+        context = target.context
         try:
             async with asyncio.timeout(_DIAL):
-                plain, connection = await loop.create_connection(Connection, target.host or "localhost", target.port)
-                if context is not None:
-                    await _secure(plain, connection, context, target.name)
+                connection = await (_opened_alone(target) if alone else _opened(target))
         except (OSError, ValueError) as error:
             raise dialling(error, await _address_of(target.host), target.port) from None
         if context is not None and context.verifies:
@@ -269,6 +266,34 @@ async def _address_of(host: str) -> str:
     return str(found[0][4][0]) if found else host
 
 
+async def _opened_alone(target: Target) -> Connection:
+    """A connection that may be upgraded: what has come is read even where writing fails. Raises OSError, ValueError."""
+    # most servers never need them
+    from gateway.outbound.secured import SecuredTransport
+    from gateway.outbound.sockets import SocketTransport, dialled
+
+    connection = Connection()
+    plain = SocketTransport(await dialled(target.host or "localhost", target.port), connection)
+    if target.context is not None:
+        secured = SecuredTransport(plain, connection, target.context, target.name)
+        try:
+            await secured.shake(_HANDSHAKE)
+        except BaseException:
+            plain.abort()
+            raise
+        connection.secured(secured)
+    return connection
+
+
+async def _opened(target: Target) -> Connection:
+    """A connection. Raises OSError, ValueError."""
+    loop = asyncio.get_running_loop()
+    plain, connection = await loop.create_connection(Connection, target.host or "localhost", target.port)
+    if target.context is not None:
+        await _secure(plain, connection, target.context, target.name)
+    return connection
+
+
 async def _secure(plain: asyncio.Transport, connection: Connection, context: ssl.SSLContext, name: str) -> None:
     """Has a connection speak TLS. Raises OSError, ValueError."""
     loop = asyncio.get_running_loop()
@@ -279,7 +304,7 @@ async def _secure(plain: asyncio.Transport, connection: Connection, context: ssl
             context,
             server_hostname=name,
             ssl_handshake_timeout=_HANDSHAKE,
-            ssl_shutdown_timeout=_PARTING,
+            ssl_shutdown_timeout=PARTING,
         )
     except BaseException:
         plain.abort()

@@ -12,6 +12,7 @@ import httptools
 from gateway.outbound.errors import CallError, broken
 from gateway.outbound.request import Header
 
+PARTING = 5.0  # seconds that the other end has for what was written and its goodbye
 MAX_HEAD = 1 << 20  # bytes, of an answer's head; Go's client takes 10 MB
 _MOST_HEADERS = 1000
 _MOST_PROVISIONAL = 5  # answers (1xx) before the one that counts
@@ -74,12 +75,15 @@ class Connection(asyncio.Protocol):
         self._transport.write(data)
 
     async def drain(self) -> None:
-        """Waits until the other end has taken most of what was written. Raises CallError when it is gone."""
+        """Waits until the other end has taken most of what was written. Raises CallError when it is gone.
+
+        After an upgrade it does not: what that end has said before is still to be read, and then its end is seen.
+        """
         if self._full and not self.lost:
             if self._writable is None:
                 self._writable = self._loop.create_future()
             await self._writable
-        if self.lost:
+        if self.lost and not self.raw:
             raise self._error or CallError("write: broken pipe", reset=True)
 
     async def head(self) -> Head:

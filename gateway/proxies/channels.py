@@ -149,10 +149,7 @@ class Channels:
             if messages.answers:
                 client.write(messages.answers)
                 messages.answers = b""
-            try:
-                await far.drain()
-            except CallError:
-                return
+            await far.drain()
 
     def _take(
         self,

@@ -1,0 +1,177 @@
+"""A transport that is still read when writing has failed, for connections that carry bytes both ways at once.
+
+A server that ends such a connection without reading all resets it. What it wrote before has come, and counts: the
+outcome of a command, for one. The transports of event loops drop it with the first write that fails; Go's connections
+do not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import suppress
+from typing import Any
+
+from gateway.outbound.connection import PARTING
+
+_PIECE = 256 << 10  # bytes that are read at once
+_MUCH = 64 << 10  # bytes that wait to be written: its user is asked to pause
+
+
+async def dialled(host: str, port: int) -> socket.socket:
+    """A socket that is connected to the first address of a host that answers. Raises OSError, ValueError."""
+    loop = asyncio.get_running_loop()
+    failed: OSError = socket.gaierror(socket.EAI_NONAME, "no such host")
+    for family, kind, protocol, _, address in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        made = socket.socket(family, kind, protocol)
+        try:
+            made.setblocking(False)
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            await loop.sock_connect(made, address)
+            return made
+        except OSError as error:
+            made.close()
+            failed = error
+        except BaseException:
+            made.close()
+            raise
+    raise failed
+
+
+class SocketTransport(asyncio.Transport):
+    """The transport of a connected socket. After a write that fails, writes are dropped, and reading goes on."""
+
+    def __init__(self, connected: socket.socket, protocol: asyncio.Protocol) -> None:
+        super().__init__()
+        self._loop, self._socket = asyncio.get_running_loop(), connected
+        self._unsent = bytearray()
+        self._full = self._broken = self._closing = self._lost = False
+        self._over = False  # the other end says no more
+        self._parting: asyncio.TimerHandle | None = None
+        self._protocol = protocol
+        protocol.connection_made(self)
+        self._loop.add_reader(connected, self._readable)
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        """As asyncio has it: who is told from now on."""
+        assert isinstance(protocol, asyncio.Protocol)
+        self._protocol = protocol
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """The socket, as `socket`."""
+        return self._socket if name == "socket" else default
+
+    def is_closing(self) -> bool:
+        return self._closing
+
+    def pause_reading(self) -> None:
+        if not self._closing:
+            self._loop.remove_reader(self._socket)
+
+    def resume_reading(self) -> None:
+        if not self._closing:
+            self._loop.add_reader(self._socket, self._readable)
+
+    def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
+        """Sends bytes, or keeps them until they can go."""
+        if self._closing or self._broken:
+            return
+        sent = 0
+        if not self._unsent:
+            try:
+                sent = self._socket.send(data)
+            except (BlockingIOError, InterruptedError):
+                pass
+            except OSError:
+                self._break()
+                return
+            if sent == len(data):
+                return
+            self._loop.add_writer(self._socket, self._writable)
+        self._unsent += memoryview(data)[sent:]
+        if len(self._unsent) > _MUCH and not self._full:
+            self._full = True
+            self._protocol.pause_writing()
+
+    def close(self) -> None:
+        """Ends the connection once what was written has gone, and been taken: a reset would destroy it on its way."""
+        if self._closing:
+            return
+        self._closing = True
+        self._loop.add_reader(self._socket, self._readable)  # it may be paused
+        if not self._unsent:
+            self._part()
+
+    def abort(self) -> None:
+        """Ends the connection at once."""
+        self._end(None)
+
+    def _part(self) -> None:
+        """Says that no more comes, and waits for the other end to do so."""
+        if self._over or self._broken:
+            self._end(None)
+            return
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
+        self._parting = self._loop.call_later(PARTING, self._end, None)
+
+    def _readable(self) -> None:
+        try:
+            data = self._socket.recv(_PIECE)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self._end(error)
+            return
+        if data:
+            if not self._closing:
+                self._protocol.data_received(data)
+            return
+        self._over = True
+        self._loop.remove_reader(self._socket)
+        if not self._closing:
+            self._protocol.eof_received()
+        self._closing = True
+        if not self._unsent:
+            self._end(None)
+
+    def _writable(self) -> None:
+        try:
+            sent = self._socket.send(self._unsent)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            self._break()
+            return
+        del self._unsent[:sent]
+        if len(self._unsent) <= _MUCH // 4:
+            self._resume()
+        if not self._unsent:
+            self._loop.remove_writer(self._socket)
+            if self._closing:
+                self._part()
+
+    def _break(self) -> None:
+        """A write has failed: the other end takes no more."""
+        self._broken = True
+        self._loop.remove_writer(self._socket)
+        self._unsent.clear()
+        self._resume()
+        if self._closing:
+            self._part()
+
+    def _resume(self) -> None:
+        if self._full:
+            self._full = False
+            self._protocol.resume_writing()
+
+    def _end(self, error: Exception | None) -> None:
+        if self._lost:
+            return
+        self._lost = self._closing = True
+        if self._parting is not None:
+            self._parting.cancel()
+        self._loop.remove_reader(self._socket)
+        self._loop.remove_writer(self._socket)
+        self._socket.close()
+        self._loop.call_soon(self._protocol.connection_lost, error)
