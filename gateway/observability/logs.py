@@ -36,6 +36,8 @@ def configure(format_: str, verbosity: int = 2, vmodule: Sequence[Pattern] = ())
     logging.getLogger("uvicorn").setLevel(logging.WARNING)  # the server says itself when it is ready
     # … and why it does not start
     logging.getLogger("uvicorn.error").addFilter(lambda record: not str(record.msg).endswith("failed. Exiting."))
+    # each write to a client that has gone: a list has hundreds of them
+    logging.getLogger("asyncio").addFilter(lambda record: record.msg != "SSL connection is closed")
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its C core writes lines of its own
     logging.captureWarnings(True)
     sys.excepthook = _uncaught

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -18,6 +20,7 @@ from tests.integration.server.client import ask
 
 SERVE = [sys.executable, "-m", "apiserver_gateway", "serve"]
 OLD_ETCD = "this etcd may lose acknowledged writes"  # of the etcd that comes with the package
+LARGE = "x" * 900_000
 BUSY = (
     "not ready yet",
     "the event loop was blocked",
@@ -68,11 +71,18 @@ def test_a_crash_is_a_record_too() -> None:
 
 
 def test_a_run_is_told_from_start_to_end_without_a_warning(tmp_path: Path) -> None:
-    """Two workers begin at once on an empty etcd: neither complains of what the other has made."""
+    """Two workers begin at once on an empty etcd: neither complains of what the other has made, nor of clients that
+    leave in the middle of a list.
+    """
     server = ApiServer(tmp_path, ["--log-format=json", "--workers=2", "-v=3", f"--data-dir={tmp_path}/data"])
     server.start()
     try:
         assert ask(server, "GET", "/api/v1/namespaces").status == 200
+        for number in range(8):
+            large = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"c{number}"}, "data": {"a": LARGE}}
+            assert ask(server, "POST", "/api/v1/namespaces/default/configmaps", large).status == 201
+        for _ in range(10):
+            leave_in_the_middle(server, "/api/v1/configmaps")
     finally:
         assert server.stop() == 0
     said = records(server.log_file.read_text())
@@ -82,6 +92,15 @@ def test_a_run_is_told_from_start_to_end_without_a_warning(tmp_path: Path) -> No
     assert any(each["message"] == "HTTP" and each["URI"] == "/api/v1/namespaces" for each in said)
     worse = [each for each in said if each["level"] not in ("info", "debug")]
     assert not [each for each in worse if not str(each["message"]).startswith((OLD_ETCD, *BUSY))]
+
+
+def leave_in_the_middle(server: ApiServer, path: str) -> None:
+    """Asks for a list, and goes once some of it has come."""
+    trust = ssl.create_default_context(cafile=str(server.ca_file))
+    trust.check_hostname = False
+    with trust.wrap_socket(socket.create_connection(("127.0.0.1", server.port), 60)) as client:
+        client.sendall(f"GET {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {server.token}\r\n\r\n".encode())
+        assert client.recv(65536)
 
 
 SOON = {"gateway.controllers.replicas.ROUND": 0.2, "gateway.controllers.identity.RENEW_EVERY": 0.2}
