@@ -51,7 +51,8 @@ class EtcdEndpoint:
     def __init__(self, address: str, channel: grpc.aio.Channel) -> None:
         self.address, self.channel = address, channel
         self.kv = stubs.KVStub(channel)
-        self.kv.Range, self.kv.Txn = unary(self.kv.Range), unary(self.kv.Txn)  # what requests wait for
+        # What requests wait for. Writes come many at a time; reads of versions, which are shared, are not to wait.
+        self.kv.Range, self.kv.Txn = unary(self.kv.Range), unary(self.kv.Txn, gather=True)
         self.watch = stubs.WatchStub(channel)
         self.lease = stubs.LeaseStub(channel)
         self.maintenance = stubs.MaintenanceStub(channel)

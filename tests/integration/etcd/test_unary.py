@@ -75,3 +75,50 @@ async def test_nothing_is_left_of_a_call_that_is_cancelled_or_broken_off() -> No
     assert second.cancelled()
     listener.close()
     await channel.close()
+
+
+async def _order(etcd_endpoint: str, callers: int, gather: bool) -> list[str]:
+    """What `callers` do in one iteration of the loop while another call is under way: work and send, each."""
+    done: list[str] = []
+    channel = open_channel(etcd_endpoint, EtcdSettings((etcd_endpoint,)))
+    calls = cast(Any, unary(stubs.KVStub(channel).Txn, gather=gather))
+    encode = calls._encode
+
+    def sent(request: rpc_pb2.TxnRequest) -> bytes:
+        done.append("send")
+        return cast(bytes, encode(request))
+
+    calls._encode = sent
+
+    async def write() -> None:
+        done.append("work")
+        await calls(rpc_pb2.TxnRequest(), timeout=10)
+
+    try:
+        first = asyncio.create_task(write())
+        await asyncio.sleep(0)
+        await asyncio.gather(first, *(write() for _ in range(callers)))
+    finally:
+        await channel.close()
+    return done
+
+
+async def test_what_comes_in_one_iteration_while_others_are_under_way_is_sent_together(etcd_endpoint: str) -> None:
+    """etcd gets many at a time then, and answers many at a time. Who is alone is sent at once."""
+    if not grpc.__version__.startswith(TRIED):
+        return
+    assert await _order(etcd_endpoint, 3, gather=True) == ["work", "send"] + ["work"] * 3 + ["send"] * 3
+    assert await _order(etcd_endpoint, 2, gather=False) == ["work", "send"] * 3
+
+
+async def test_a_call_that_was_to_be_sent_when_the_channel_was_closed_is_broken_off(etcd_endpoint: str) -> None:
+    channel = open_channel(etcd_endpoint, EtcdSettings((etcd_endpoint,)))
+    calls = cast(Any, unary(stubs.KVStub(channel).Txn, gather=True))
+    if not isinstance(calls, UnaryCalls):
+        return
+    first, second = (asyncio.create_task(calls(rpc_pb2.TxnRequest(), timeout=10)) for _ in range(2))
+    await asyncio.sleep(0)
+    calls.cancel()
+    await channel.close()
+    await asyncio.wait((first, second), timeout=5)
+    assert second.cancelled()  # the first one may have been answered
