@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import termios
 
 FAREWELL = 0.5  # seconds that a client has to say goodbye, and to read why it is refused
+AFTER_TUNNEL = 25.0  # seconds for it after a tunnel, when it may still speak; uvloop ends the connection after 30
 AT_STOP = 0.05  # seconds for it where the server stops and has nothing more to send
+_LATE = 25.0  # seconds that a client has to take what was written; at a stop `FAREWELL`
 
 
 def end_soon(loop: asyncio.AbstractEventLoop, transport: asyncio.Transport, patience: float) -> None:
-    """Ends a connection that is closing, whether or not its client answers; what it has not taken gets `FAREWELL`."""
+    """Ends a connection that is closing, whether or not its client answers, once it has taken what was written."""
     if transport.is_closing():
-        loop.call_later(patience, _end, loop, transport, patience)
+        until = loop.time() + (FAREWELL if patience == AT_STOP else _LATE)
+        loop.call_later(patience, _end, loop, transport, until)
 
 
-def _end(loop: asyncio.AbstractEventLoop, transport: asyncio.Transport, waited: float) -> None:
-    if waited < FAREWELL and transport.get_write_buffer_size():
-        end_soon(loop, transport, FAREWELL)
+def _end(loop: asyncio.AbstractEventLoop, transport: asyncio.Transport, until: float) -> None:
+    if loop.time() < until and _has_unsent(transport):
+        loop.call_later(FAREWELL, _end, loop, transport, until)
     else:
         transport.abort()
+
+
+def _has_unsent(transport: asyncio.Transport) -> bool:
+    """Whether the client has not taken all that was written. TLS' transport does not tell what the one below it has;
+    where that has any, the socket's own queue is full.
+    """
+    if transport.get_write_buffer_size():
+        return True
+    try:
+        queued = fcntl.ioctl(transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, bytes(4))
+    except (OSError, ValueError, AttributeError):  # it is closed, or this is no Linux
+        return False
+    return any(queued)

@@ -21,7 +21,7 @@ from gateway.http.flow import FlowControl
 from gateway.http.framing import Framing
 from gateway.http.idling import Idling
 from gateway.http.limits import Farewell, Heads, Limits
-from gateway.http.parting import AT_STOP, FAREWELL, end_soon
+from gateway.http.parting import AFTER_TUNNEL, AT_STOP, FAREWELL, end_soon
 from gateway.http.pipelining import end_of_messages
 from gateway.http.scope import scope_of
 from gateway.http.stage import Stage
@@ -334,7 +334,8 @@ class Protocol(HttpToolsProtocol):
         self._unanswered -= 1
         self.server_state.total_requests += 1
         if self.transport.is_closing():
-            end_soon(self.loop, self.transport, self._patience)
+            tunnel = self._upgrading is not None and self._upgrading.switched and self._patience == FAREWELL
+            end_soon(self.loop, self.transport, AFTER_TUNNEL if tunnel else self._patience)
             return
         if self.pipeline:
             self._answer(self.pipeline.pop()[0])

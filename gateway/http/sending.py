@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
+from contextlib import suppress
 from typing import Any
 
 from gateway.http.cycle import ABORT, AT_ONCE, POUR, RESET, SWITCHING, TUNNEL, WHOLE
 from gateway.http.exchange import Aborted, Header, Request, Reset, Response
 from gateway.http.pouring import Pourable
 from gateway.http.time_slices import next_turn
-from gateway.http.tunnel import Tunnel
+from gateway.http.tunnel import ClientEnd, Tunnel
 from gateway.http.warnings import warning_headers
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _BODILESS = frozenset({204, 304})
 NO_CACHE = b"no-cache, private"
+PARTING = 900.0  # seconds that a tunnel's client has to take what is left
 PIECE = 8 * AT_ONCE  # bytes of a big answer that go out in one message, and in one turn
 
 
@@ -151,13 +153,17 @@ async def _stream(chunks: AsyncIterator[bytes], request: Request, send: Send) ->
 
 
 async def _tunnel(tunnel: Tunnel, headers: list[Header], send: Send) -> None:
-    """Makes the connection a tunnel, and ends it when that is over."""
+    """Makes the connection a tunnel, and ends it when that is over and the client has got what was said."""
     asked: dict[str, Any] = {"type": TUNNEL, "more_body": True}
     try:
         await send({"type": "http.response.start", "status": SWITCHING, "headers": headers})
         await send(asked)
         if "client" in asked:
-            await tunnel.run(asked["client"])
+            client: ClientEnd = asked["client"]
+            await tunnel.run(client)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PARTING):
+                    await client.flush()
     finally:
         await tunnel.aclose()
     await send({"type": "http.response.body", "body": b""})

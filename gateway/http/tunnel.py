@@ -53,17 +53,19 @@ class Tunnel(Protocol):
 class ClientEnd:
     """The client's end of a connection of ours."""
 
-    __slots__ = ("_chunks", "_ended", "_flow", "_paused", "_size", "_waiter", "_write")
+    __slots__ = ("_chunks", "_ended", "_flow", "_over", "_paused", "_size", "_transport", "_waiter", "_write")
 
     def __init__(self, transport: asyncio.WriteTransport, flow: Flow) -> None:
-        self._write, self._flow = transport.write, flow
+        self._transport, self._write, self._flow = transport, transport.write, flow
         self._chunks: deque[bytes] = deque()
         self._size = 0
-        self._paused = self._ended = False
+        self._paused = self._ended = self._over = False
         self._waiter: asyncio.Future[None] | None = None
 
     def take(self, data: bytes) -> None:
         """Takes bytes that the client sent."""
+        if self._over:
+            return
         self._chunks.append(data)
         self._size += len(data)
         if self._size > _MUCH and not self._paused:
@@ -100,6 +102,17 @@ class ClientEnd:
     async def drain(self) -> None:
         if self._flow.write_paused and not self._ended:
             await self._flow.drain()
+
+    async def flush(self) -> None:
+        """Waits until all that was written has gone, or the client; what it sends meanwhile and later is dropped.
+
+        A connection that is closed with bytes unread is reset, which destroys what the client has not read yet.
+        """
+        self._over = True
+        self._flow.resume_reading()
+        if not self._ended:
+            self._transport.set_write_buffer_limits(high=1, low=0)
+            await self.drain()
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():

@@ -25,6 +25,11 @@ class Upgrading:
         self._kept = b""
         self._end: ClientEnd | None = None
 
+    @property
+    def switched(self) -> bool:
+        """Whether the connection is a tunnel."""
+        return self._end is not None
+
     def take(self, data: bytes) -> None:
         """Takes bytes that the client sent."""
         if self._end is not None:
