@@ -87,6 +87,7 @@ class Strategy:
     # (name, whether it is a generateName) -> messages; None: a DNS subdomain
     validate_name: Callable[[str, bool], Sequence[str]] | None = None
     allow_create_on_update: bool = False
+    allow_create_on_apply: bool = False  # of a subresource: whether an apply to it creates what is missing
     allow_unconditional_update: bool = True
     reset_fields: tuple[tuple[str, ...], ...] = ()  # paths that this (sub)resource's writers never own: (("status",),)
     standard_finalizers: bool = True  # whether unqualified finalizers have to be among those that the system knows

@@ -24,7 +24,12 @@ _SUBPATH_AT = 3  # of the path's segments: resource, name, subresource, and then
 
 
 async def admit_connection(endpoint: Endpoint, request: Request) -> JsonObject:
-    """The options of a connection (PodExecOptions and the like), as admission leaves them. Raises StatusError."""
+    """The options of a connection (PodExecOptions and the like), as admission leaves them. Raises StatusError.
+
+    Nothing can be tried without being done here, so that any `dryRun` is refused, also an empty one.
+    """
+    if "dryRun" in request.query:
+        raise bad_request("dryRun is not supported")
     options = connect_options(endpoint.resource.kind, endpoint.resource.api_version, request)
     write = begin(endpoint, request, WriteOptions())
     write.make_options = lambda operation: None

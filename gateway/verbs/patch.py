@@ -14,5 +14,11 @@ async def patch(endpoint: Endpoint, request: Request) -> Response:
     """Changes an object as the body says; an apply may create it. Raises StatusError 400, 404, 409, 413, 415, 422."""
     media_type, body, options = await read_patch(request, endpoint.resource)
     write = begin(endpoint, request, options)
-    may_create = media_type in APPLIES and not endpoint.resource.subresource
+    may_create = media_type in APPLIES and _creates(endpoint)
     return await respond(write, await update_object(write, maker_of(write, media_type, body), allow_create=may_create))
+
+
+def _creates(endpoint: Endpoint) -> bool:
+    """Whether an apply makes what is missing: any object, and some that are applied to by their status."""
+    strategy = endpoint.strategy
+    return not endpoint.resource.subresource or strategy.allow_create_on_update or strategy.allow_create_on_apply

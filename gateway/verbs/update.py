@@ -36,5 +36,5 @@ async def update(endpoint: Endpoint, request: Request) -> Response:
         track_fields(write, new, old)
         return new
 
-    allowed = endpoint.strategy.allow_create_on_update and not resource.subresource
+    allowed = endpoint.strategy.allow_create_on_update
     return await respond(write, await update_object(write, make, uid=meta.get("uid", ""), allow_create=allowed))

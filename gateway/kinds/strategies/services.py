@@ -157,6 +157,12 @@ STRATEGIES = {
         allocation=Allocation.SERVICE_ADDRESSES,
     ),
     "status": Strategy(
+        # as a Service is created by a write of its status: by the rules of creates, without addresses
+        prepare_for_create=_prepare_for_create,
+        validate=_validate,
+        warnings_on_create=_warnings,
+        validate_name=name_is_dns_label,
+        allow_create_on_update=True,
         prepare_for_update=keep_spec,
         validate_update=_validate_status,
         warnings_on_update=balancer_warnings,

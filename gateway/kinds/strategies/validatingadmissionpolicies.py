@@ -15,6 +15,8 @@ from gateway.validation.conditions import validate_conditions
 from gateway.validation.field import FieldError, invalid, required
 from gateway.validation.objectmeta import validate_object_meta
 
+_prepare_for_create = empty_status({}, generation=True)
+
 
 def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return validate_validating_policy(obj, None, PolicyCompilers())
@@ -55,7 +57,7 @@ def _update_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext)
 
 STRATEGIES = {
     "": Strategy(
-        prepare_for_create=empty_status({}, generation=True),
+        prepare_for_create=_prepare_for_create,
         prepare_for_update=counting(),
         validate=_validate,
         validate_update=_validate_update,
@@ -68,6 +70,10 @@ STRATEGIES = {
         reset_fields=(("status",),),
     ),
     "status": Strategy(
+        prepare_for_create=_prepare_for_create,
+        validate=_validate,
+        warnings_on_create=_warnings,
+        allow_create_on_apply=True,
         prepare_for_update=keep_spec_and_metadata,
         validate_update=_validate_status,
         standard_finalizers=False,
