@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
+from gateway.controllers.announced import Announced
 from gateway.controllers.queue import WorkQueue, work
 from gateway.endpoints.table import Endpoints
 from gateway.http.status import StatusError
@@ -72,6 +73,7 @@ class Definitions:
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # by group
         self._stored: set[str] | None = None  # those that there were at the start and that are not served yet
         self._told = 0  # the revision up to which changes of CRDs have been told
+        self.announced = Announced(self._is_told)
         self.queue: WorkQueue[str] = WorkQueue("definitions", max_delay=MAX_DELAY)  # of names
         self.ready = asyncio.Event()  # set once what was stored at the start is served
         self.ended = False  # whether nobody follows them
@@ -89,6 +91,10 @@ class Definitions:
     def _cache(self) -> ResourceCache:
         return self._endpoints.of("apiextensions.k8s.io", "v1", "customresourcedefinitions").cache
 
+    def _is_told(self) -> bool:
+        """Whether all changes of CRDs have come here; at the start, and after the end, nobody waits for them."""
+        return not self.ready.is_set() or self.ended or self._cache.history.newest <= self._told
+
     async def run(self) -> None:
         """Follows the CRDs until it is cancelled."""
         self.ended = False
@@ -98,6 +104,7 @@ class Definitions:
                 async for batch in tap(self._endpoints.services.store.cache, [self._cache]):
                     tell(self._known, batch)
                     self._told = batch.revision
+                    self.announced.settled()
         finally:
             self.ended = True
             for task in self._cleaning.values():
@@ -107,6 +114,7 @@ class Definitions:
         """Has CRDs looked at that have changed, and then those that may get a name which has become free."""
         groups = {name.partition(".")[2] for name in names}
         for name in names:
+            self.announced.heard(name, self._known.all.get(name))
             self.queue.add(name)
         known = self._known.all.items()
         others = [each for name, each in known if name not in names and name.partition(".")[2] in groups]
@@ -121,7 +129,7 @@ class Definitions:
 
     async def _look_at(self, name: str) -> None:
         """Brings what is served of a CRD in step with it. Raises StorageError, StatusError: it comes back."""
-        group = name.partition(".")[2]
+        group, announced = name.partition(".")[2], self.announced.of(name)
         turn = self._turns.get(group) or self._turns.setdefault(group, asyncio.Lock())
         try:
             async with turn:  # two that want one name are looked at one after the other, or both get it
@@ -135,6 +143,7 @@ class Definitions:
             log.exception("a CustomResourceDefinition cannot be served", extra={"definition": name})
             FAILURES.labels("definitions").inc()
         finally:
+            self.announced.served(name, announced)
             self._looked_at(name)
 
     def _looked_at(self, name: str) -> None:

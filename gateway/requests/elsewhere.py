@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from gateway.aggregation.delegation import Delegation
+from gateway.controllers.definitions import Definitions
 from gateway.discovery.serving import Discovery
 from gateway.encodings.rendering_process import Apart
 from gateway.encodings.representation import represented
@@ -14,6 +15,7 @@ from gateway.forwarding.answers import Passing
 from gateway.http.deadline import MAXIMUM, timed_out
 from gateway.http.exchange import Response
 from gateway.http.sending import Send, with_standard_headers
+from gateway.kinds.registry import Registry
 from gateway.requests.context import ANSWERED, Outcome, Receive, RequestContext, Run, Scope
 
 Operations = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -58,6 +60,20 @@ def delegation(delegate: Delegation, remember: Callable[[RequestContext], None])
         if lasts and context.seats is not None:
             context.seats.give_back()
         return response
+
+    return look
+
+
+def announced(definitions: Definitions, registry: Registry) -> Run:
+    """Has requests for a kind that is not served, and those for discovery, wait for definitions that say that it is."""
+
+    def look(context: RequestContext) -> Outcome:
+        if not definitions.announced:
+            return None
+        request, info = context.request, context.request.info
+        if info.is_resource and (info.group, info.version, info.resource, "") in registry.resources:
+            return None
+        return definitions.announced.over() if request.path.startswith("/apis") else None
 
     return look
 

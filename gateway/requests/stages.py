@@ -70,6 +70,7 @@ def stages_of(gateway: Gateway, routes: Routes, operations: Operations) -> list[
         Stage("priority-and-fairness", services.limiter.enter),
         Stage("authorization", access.authorization(services.authorizer)),
         # requests that others answer
+        Stage("definitions", elsewhere.announced(gateway.definitions, gateway.registry), by_path=True),
         Stage("delegation", elsewhere.delegation(gateway.aggregation.delegation, routes.delegated), by_path=True),
         Stage("discovery", elsewhere.discovery(gateway.discovery, apart), by_path=True, of_others=True),
         Stage("operations", elsewhere.operations(operations), by_path=True, of_others=True),

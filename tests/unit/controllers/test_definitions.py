@@ -10,7 +10,11 @@ import pytest
 
 from gateway.controllers.definitions import Definitions
 from gateway.controllers.queue import work
+from gateway.http.exchange import Request, Response
+from gateway.http.request_info import request_info
 from gateway.jsontypes import JsonObject
+from gateway.requests.context import Outcome
+from gateway.requests.elsewhere import announced
 from storage.errors import Unavailable
 
 NAME = "widgets.e.com"
@@ -27,7 +31,11 @@ class Settling(Definitions):
     """Definitions of which it is told what is served, and which may be held up or fail in between."""
 
     def __init__(self, workers: int) -> None:
-        endpoints: Any = SimpleNamespace(registry=SimpleNamespace(resources={}))
+        self.history = SimpleNamespace(newest=0)
+        endpoints: Any = SimpleNamespace(
+            registry=SimpleNamespace(resources={}),
+            of=lambda *names: SimpleNamespace(cache=SimpleNamespace(history=self.history)),
+        )
         super().__init__(endpoints, lambda _: None)
         self.served: list[str] = []
         self.under_way = self.most = 0
@@ -47,8 +55,9 @@ class Settling(Definitions):
             raise Unavailable("etcd is away")
         self.served.append(seen["metadata"]["resourceVersion"])
 
-    def change(self, version: str) -> None:
-        self._known.all[NAME] = definition(version)
+    def change(self, version: str, established: bool = False) -> None:
+        conditions = [{"type": "Established", "status": "True" if established else "False"}]
+        self._known.all[NAME] = definition(version) | {"status": {"conditions": conditions}}
         self._changed([NAME], 1)
 
 
@@ -85,4 +94,69 @@ async def test_it_is_ready_at_once_where_nothing_is_stored() -> None:
     made = Settling(1)
     made._changed([], 1)
     assert made.ready.is_set()
+    made.worker.cancel()
+
+
+def asked(definitions: Definitions, path: str, served: str = "") -> Outcome:
+    """What comes of a GET at the stage that waits for definitions, where a kind of the version v1 is served."""
+    registry: Any = SimpleNamespace(resources={("e.com", "v1", served, ""): None})
+    request: Any = Request("GET", path, b"", {}, None)  # type: ignore[arg-type]  # nobody reads its body
+    request.info = request_info("GET", path, {})
+    context: Any = SimpleNamespace(request=request)
+    return announced(definitions, registry)(context)
+
+
+@pytest.mark.parametrize("path", ["/apis/e.com/v1/widgets", "/apis/e.com/v1", "/apis"])
+async def test_who_can_see_that_a_kind_is_established_can_use_it(path: str) -> None:
+    made = Settling(1)
+    made.change("1", established=True)
+    waiting = asked(made, path)
+    assert waiting is not None and not isinstance(waiting, Response)
+    gone_on = asyncio.ensure_future(waiting)
+    await made.began.wait()
+    assert not gone_on.done()
+    made.go_on.set()
+    await asyncio.wait_for(gone_on, 0.9)  # before it would give up
+    assert made.served == ["1"] and asked(made, path) is None
+    made.worker.cancel()
+
+
+async def test_a_change_that_is_not_told_yet_is_waited_for_too() -> None:
+    made = Settling(1)
+    made._changed([], 1)
+    made.history.newest = 2
+    assert made.ready.is_set() and made.announced
+    made._told = 2
+    assert not made.announced
+    made.worker.cancel()
+
+
+async def test_a_newer_state_that_comes_meanwhile_is_waited_for_too() -> None:
+    made = Settling(1)
+    made.change("1", established=True)
+    await made.began.wait()
+    made.change("2", established=True)
+    made.go_on.set()
+    while made.served != ["1", "2"]:
+        assert made.announced
+        await asyncio.sleep(0)
+    made.worker.cancel()
+
+
+@pytest.mark.parametrize("path", ["/apis/e.com/v1/gadgets/a", "/api/v1/pods", "/version"])
+async def test_what_is_served_waits_for_no_definition(path: str) -> None:
+    made = Settling(1)
+    made.change("1", established=True)
+    assert asked(made, path, served="gadgets") is None
+    made.worker.cancel()
+
+
+async def test_nobody_waits_for_a_definition_that_is_not_established_or_is_gone() -> None:
+    made = Settling(1)
+    made.change("1")
+    assert not made.announced
+    made.change("2", established=True)
+    del made._known.all[NAME]
+    made._changed([NAME], 3)
+    assert not made.announced
     made.worker.cancel()
