@@ -217,3 +217,87 @@ async def test_a_client_that_leaves_disturbs_nobody(etcd: Etcd, cache: WatchCach
     leaving.cancel()
     probe.set_result(None)
     assert await within(staying)
+
+
+async def test_who_asks_alone_has_a_probe_that_begins_and_is_answered_in_its_own_task(
+    etcd: Etcd, cache: WatchCache, reads: ConsistentReads
+) -> None:
+    """Each turn of the loop that it waited for others would take milliseconds under load."""
+    cache.advance(10)
+    asked = asyncio.create_task(reads.soon_fresh())
+    await asyncio.sleep(0)
+    assert len(etcd.probes) == 1
+    etcd.probes[0].set_result(None)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert asked.done() and await asked
+
+
+async def test_those_who_come_soon_after_one_that_asked_alone_share_a_probe(
+    etcd: Etcd, cache: WatchCache, reads: ConsistentReads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None of them is served by that one, which began before they came."""
+    monkeypatch.setattr(consistency, "APART", 60.0)
+    cache.advance(10)
+    alone = asyncio.create_task(reads.soon_fresh())
+    await etcd.started(1)
+    etcd.revision = 11
+    others = [asyncio.create_task(reads.soon_fresh()) for _ in range(50)]
+    (await etcd.started(2)).set_result(None)
+    etcd.probes[0].set_result(None)
+    assert await within(alone)
+    assert not any(each.done() for each in others)
+    cache.advance(11)
+    assert all(await within(asyncio.gather(*others)))
+    assert len(etcd.probes) == 2
+
+
+async def test_only_so_many_ask_alone(
+    etcd: Etcd, cache: WatchCache, reads: ConsistentReads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consistency, "APART", 0.0)
+    cache.advance(10)
+    asked = [asyncio.create_task(reads.soon_fresh()) for _ in range(50)]
+    await etcd.started(consistency.ALONE + 1)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert len(etcd.probes) == consistency.ALONE + 1
+    for probe in etcd.probes:
+        probe.set_result(None)
+    assert all(await within(asyncio.gather(*asked)))
+
+
+async def test_who_asked_alone_and_gave_up_leaves_room_for_others(
+    etcd: Etcd, cache: WatchCache, reads: ConsistentReads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consistency, "APART", 0.0)
+    for number in range(2 * consistency.ALONE):
+        asked = asyncio.create_task(reads.soon_fresh())
+        await etcd.started(number + 1)
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+
+
+async def test_who_asks_alone_is_told_that_etcd_is_away(
+    reads: ConsistentReads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away() -> int:
+        raise Unavailable("away")
+
+    monkeypatch.setattr(reads, "_probe", away)
+    with pytest.raises(Unavailable):
+        await reads.soon_fresh()
+
+
+async def test_who_asks_alone_asks_nothing_while_the_feed_is_stuck(
+    etcd: Etcd, cache: WatchCache, reads: ConsistentReads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consistency, "EVENTS_WAIT", 0.01)
+    monkeypatch.setattr(consistency, "STUCK", 60.0)
+    monkeypatch.setattr(consistency, "APART", 0.0)
+    asked = asyncio.create_task(reads.soon_fresh())
+    (await etcd.started(1)).set_result(None)
+    assert not await within(asked)
+    assert not await within(reads.soon_fresh())
+    assert len(etcd.probes) == 1
