@@ -68,12 +68,10 @@ def announced(definitions: Definitions, registry: Registry) -> Run:
     """Has requests for a kind that is not served, and those for discovery, wait for definitions that say that it is."""
 
     def look(context: RequestContext) -> Outcome:
-        if not definitions.announced:
-            return None
         request, info = context.request, context.request.info
         if info.is_resource and (info.group, info.version, info.resource, "") in registry.resources:
             return None
-        return definitions.announced.over() if request.path.startswith("/apis") else None
+        return definitions.announced.over() if request.path.startswith("/apis") and definitions.announced else None
 
     return look
 
