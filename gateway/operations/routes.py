@@ -13,6 +13,7 @@ from gateway.endpoints.routing import method_not_allowed
 from gateway.http.exchange import TEXT_TYPE
 from gateway.http.thread_pool import beside
 from gateway.observability import flowcontrol, health
+from gateway.observability.process import began
 from gateway.observability.siblings import Siblings
 from gateway.operations.framework import ANY_METHOD, APIRouter, FastAPI, Request, Response
 from gateway.operations.plain_services import add_service, refused
@@ -86,7 +87,8 @@ class _Answers:
         wanted = request.headers.get("accept", "")
         open_metrics = "application/openmetrics-text" in wanted
         text = await beside(lambda: exposition(found, open_metrics))
-        return Response(text, headers={"content-type": (OPEN_METRICS if open_metrics else TEXT).decode()})
+        media_type = (OPEN_METRICS if open_metrics else TEXT).decode()
+        return Response(text, headers={"content-type": media_type, "process-start-time-unix": f"{began():.0f}"})
 
     async def check_consistency(self, request: Request) -> Response:
         if request.method != "GET":
@@ -99,10 +101,11 @@ class _Answers:
         return page_not_found() if text is None else Response(text, media_type=_TEXT, headers=_NO_SNIFF)
 
     async def show_status(self, _request: Request) -> Response:
-        return _text(statusz(("/healthz", "/livez", "/readyz", "/metrics", "/version", "/flagz")))
+        said = statusz(("/healthz", "/livez", "/readyz", "/metrics", "/version", "/flagz"))
+        return Response(said, media_type=_TEXT)
 
     async def show_flags(self, _request: Request) -> Response:
-        return _text(flagz(self._gateway.settings))
+        return Response(flagz(self._gateway.settings), media_type=_TEXT)
 
     async def lead_to_profiles(self, request: Request) -> Response:
         """302, as Go redirects: only who reads gets a page with it."""
@@ -123,15 +126,11 @@ class _Answers:
         return Response(found, media_type=_JSON)
 
     async def show_heap(self, _request: Request) -> Response:
-        return _text(await asyncio.to_thread(heap))
+        return Response(await asyncio.to_thread(heap), media_type=_TEXT, headers=_NO_SNIFF)
 
     async def show_paths(self, _request: Request) -> Response:
         found = sorted({*self._paths(), *_LISTED})
         return Response(orjson.dumps({"paths": found}, option=orjson.OPT_INDENT_2), media_type="application/json")
-
-
-def _text(text: str | bytes) -> Response:
-    return Response(text, media_type=_TEXT, headers=_NO_SNIFF)
 
 
 def page_not_found() -> Response:

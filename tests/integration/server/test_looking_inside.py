@@ -13,6 +13,7 @@ def test_status_and_flags_are_told() -> None:
     with api_server() as server:
         status = ask(server, "GET", "/statusz")
         assert status.status == 200 and status.headers["content-type"].startswith("text/plain")
+        assert "x-content-type-options" not in status.headers
         assert re.search(rb"^Up: 00hr 0\dmin \d\dsec$", status.body, re.MULTILINE)
         flags = ask(server, "GET", "/flagz").body.decode()
         assert "\nv=2\n" in flags and "\nanonymous-auth=True\n" in flags

@@ -83,6 +83,8 @@ def test_objects_and_the_process_are_told(server: ApiServer) -> None:
     assert value(server, "apiserver_storage_objects", resource="namespaces") >= 4
     assert value(server, "process_resident_memory_bytes") > 10_000_000
     assert value(server, "kubernetes_build_info", git_version="v1.36.3") == 1
+    started = float(ask(server, "GET", "/metrics").headers["process-start-time-unix"])
+    assert abs(value(server, "process_start_time_seconds") - started) <= 1
 
 
 def test_what_etcd_and_watches_do_is_told(server: ApiServer) -> None:
