@@ -53,45 +53,36 @@ class ConsistentReads:
         """etcd's revision now. Raises Unavailable, DeadlineExceeded."""
         return await self._probe()
 
-    async def soon_fresh(self) -> bool:
-        """As `fresh`, by a probe of the caller's own where the last of these began long enough ago.
+    async def fresh(self) -> bool:
+        """Awaits a fresh cache. False when the feed can't get there: read etcd directly then.
 
-        That is sent and answered in the caller's task, three turns of the loop earlier: under load each takes
-        milliseconds.
+        The first request in `APART` seconds has a probe of its own, sent and answered in its own task: to share one
+        takes three turns of the loop, each of which takes milliseconds under load. Raises what the probe raises
+        (Unavailable, DeadlineExceeded).
         """
         began = time.monotonic()
-        if self._alone >= ALONE or began - self._alone_at < APART or self._is_stuck(began):
-            return await self.fresh()
+        if self._cache.reached == self._stuck_at and began < self._stuck_until:
+            return False
+        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        asked = future, current.get(), began
+        if self._alone >= ALONE or began - self._alone_at < APART:
+            self._share(asked)
+            return await future
         self._alone_at = began
         self._alone += 1
         try:
-            revision = await self._probe()
-            reached = self._cache.reached >= revision or await self.settled(revision)
+            await self._serve([asked])
+            return await future
         finally:
             self._alone -= 1
-            if (times := current.get()) is not None:
-                times.took("etcd", began, time.monotonic())
-        _SERVED[reached].inc()
-        return reached
 
-    def _is_stuck(self, now: float) -> bool:
-        return self._cache.reached == self._stuck_at and now < self._stuck_until
-
-    def fresh(self) -> asyncio.Future[bool]:
-        """Awaits a fresh cache. The result is False when the feed can't get there: read etcd directly then.
-
-        Raises what the probe raises (Unavailable, DeadlineExceeded).
-        """
-        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        if self._is_stuck(time.monotonic()):
-            future.set_result(False)
-            return future
-        self._filling.append((future, current.get(), time.monotonic()))
+    def _share(self, asked: _Asked) -> None:
+        """Has a request be served by a probe with all others that come before that is sent."""
+        self._filling.append(asked)
         if self._running < PROBES and not self._gathering:
             self._running += 1
             self._gathering = True
             self._start(self._run())
-        return future
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)

@@ -61,7 +61,7 @@ class Reads:
 
     async def get(self, resource: ResourceCache, key: bytes) -> Entry | None:
         """The most recent version. Raises Unavailable."""
-        if await self._consistent.soon_fresh():
+        if await self._consistent.fresh():
             return resource.get(key)
         return await self.get_direct(resource, key)
 
@@ -89,7 +89,7 @@ class Reads:
 
     async def fresh(self) -> bool:
         """Makes the cache at least as new as etcd is now; False when only etcd can answer. Raises Unavailable."""
-        return await self._consistent.soon_fresh()
+        return await self._consistent.fresh()
 
     async def page(
         self,

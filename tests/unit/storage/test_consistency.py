@@ -58,19 +58,30 @@ def reads(etcd: Etcd, cache: WatchCache) -> ConsistentReads:
     return ConsistentReads(cache, etcd.probe, etcd.request_progress)
 
 
+@pytest.fixture
+def shared(reads: ConsistentReads, monkeypatch: pytest.MonkeyPatch) -> ConsistentReads:
+    """Of which nobody has a probe of their own."""
+    monkeypatch.setattr(consistency, "ALONE", 0)
+    return reads
+
+
+def ask(reads: ConsistentReads) -> asyncio.Task[bool]:
+    return asyncio.create_task(reads.fresh())
+
+
 async def within(awaited: Awaitable[bool], seconds: float = 30) -> bool:
     async with asyncio.timeout(seconds):
         return await awaited
 
 
 async def test_a_probe_never_serves_a_request_that_arrived_after_it_started(
-    etcd: Etcd, cache: WatchCache, reads: ConsistentReads
+    etcd: Etcd, cache: WatchCache, shared: ConsistentReads
 ) -> None:
     cache.advance(10)
-    early = reads.fresh()
+    early = ask(shared)
     first = await etcd.started(1)
     etcd.revision = 11  # somebody's write is acknowledged; only then does the next request arrive
-    late = reads.fresh()
+    late = ask(shared)
     first.set_result(None)
     assert await within(early)
     second = await etcd.started(2)
@@ -81,23 +92,23 @@ async def test_a_probe_never_serves_a_request_that_arrived_after_it_started(
 
 
 async def test_requests_that_arrive_together_share_a_probe(
-    etcd: Etcd, cache: WatchCache, reads: ConsistentReads
+    etcd: Etcd, cache: WatchCache, shared: ConsistentReads
 ) -> None:
     cache.advance(10)
-    together = [reads.fresh() for _ in range(50)]
+    together = [ask(shared) for _ in range(50)]
     (await etcd.started(1)).set_result(None)
-    assert all(await within(asyncio.gather(*together)))  # type: ignore[arg-type] # a list of booleans
+    assert all(await within(asyncio.gather(*together)))
     assert len(etcd.probes) == 1
 
 
-async def test_so_many_probes_are_under_way_and_no_more(etcd: Etcd, cache: WatchCache, reads: ConsistentReads) -> None:
+async def test_so_many_probes_are_under_way_and_no_more(etcd: Etcd, cache: WatchCache, shared: ConsistentReads) -> None:
     """Who comes while one is under way need not wait for its end; who comes after the last waits for any."""
     cache.advance(10)
     waiting = []
     for number in range(consistency.PROBES):
-        waiting.append(reads.fresh())
+        waiting.append(ask(shared))
         await etcd.started(number + 1)
-    late = [reads.fresh() for _ in range(3)]
+    late = [ask(shared) for _ in range(3)]
     etcd.probes[-1].set_result(None)
     assert await within(waiting[-1])
     (await etcd.started(consistency.PROBES + 1)).set_result(None)
@@ -107,10 +118,10 @@ async def test_so_many_probes_are_under_way_and_no_more(etcd: Etcd, cache: Watch
 
 
 async def test_a_read_waits_for_the_events_that_it_must_have_seen(
-    etcd: Etcd, cache: WatchCache, reads: ConsistentReads, monkeypatch: pytest.MonkeyPatch
+    etcd: Etcd, cache: WatchCache, shared: ConsistentReads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(consistency, "EVENTS_WAIT", 60.0)
-    waiting = reads.fresh()
+    waiting = ask(shared)
     (await etcd.started(1)).set_result(None)
     for _ in range(10):
         await asyncio.sleep(0)
@@ -121,7 +132,7 @@ async def test_a_read_waits_for_the_events_that_it_must_have_seen(
 
 
 async def test_progress_is_asked_for_when_no_event_comes(
-    etcd: Etcd, cache: WatchCache, reads: ConsistentReads, monkeypatch: pytest.MonkeyPatch
+    etcd: Etcd, cache: WatchCache, shared: ConsistentReads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Something outside of the prefix has moved the revision. etcd may drop the question once."""
     monkeypatch.setattr(consistency, "EVENTS_WAIT", 0.01)
@@ -134,7 +145,7 @@ async def test_progress_is_asked_for_when_no_event_comes(
         return True
 
     etcd.progress = progress
-    waiting = reads.fresh()
+    waiting = ask(shared)
     (await etcd.started(1)).set_result(None)
     assert await within(waiting)
     assert etcd.progress_asked == 3
@@ -142,18 +153,18 @@ async def test_progress_is_asked_for_when_no_event_comes(
 
 @pytest.mark.parametrize("answers", [True, False])
 async def test_when_the_feed_cannot_get_there_etcd_is_to_be_read(
-    etcd: Etcd, reads: ConsistentReads, monkeypatch: pytest.MonkeyPatch, answers: bool
+    etcd: Etcd, shared: ConsistentReads, monkeypatch: pytest.MonkeyPatch, answers: bool
 ) -> None:
     monkeypatch.setattr(consistency, "EVENTS_WAIT", 0.01)
     monkeypatch.setattr(consistency, "PROGRESS_WAIT", 0.05)
     etcd.progress = lambda: answers
-    waiting = reads.fresh()
+    waiting = ask(shared)
     (await etcd.started(1)).set_result(None)
     assert not await within(waiting)
 
 
 async def test_waiting_in_vain_is_not_repeated_until_something_happens(
-    etcd: Etcd, cache: WatchCache, reads: ConsistentReads, monkeypatch: pytest.MonkeyPatch
+    etcd: Etcd, cache: WatchCache, shared: ConsistentReads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Others write to an etcd whose progress can't be relied on: each read would take as long as one waits."""
     waits = []
@@ -163,15 +174,15 @@ async def test_waiting_in_vain_is_not_repeated_until_something_happens(
         waits.append(seconds)
         return cache.reached >= revision
 
-    monkeypatch.setattr(reads, "wait_for", wait_for)
+    monkeypatch.setattr(shared, "wait_for", wait_for)
     etcd.progress = lambda: False
     for revision in (10, 11):
-        assert not await reads.settled(revision)
+        assert not await shared.settled(revision)
     assert waits == [consistency.EVENTS_WAIT]
-    assert not await within(reads.fresh())
+    assert not await within(shared.fresh())
     assert etcd.probes == []
     cache.advance(11)
-    assert not await reads.settled(12)
+    assert not await shared.settled(12)
     assert len(waits) == 2
 
     def progress() -> bool:
@@ -179,16 +190,16 @@ async def test_waiting_in_vain_is_not_repeated_until_something_happens(
         return True
 
     etcd.progress = progress
-    assert await reads.settled(12)
+    assert await shared.settled(12)
 
 
 async def test_a_probe_that_fails_fails_its_requests_and_no_others(
-    etcd: Etcd, cache: WatchCache, reads: ConsistentReads
+    etcd: Etcd, cache: WatchCache, shared: ConsistentReads
 ) -> None:
     cache.advance(10)
-    early = reads.fresh()
+    early = ask(shared)
     first = await etcd.started(1)
-    late = reads.fresh()
+    late = ask(shared)
     first.set_exception(Unavailable("gone"))
     with pytest.raises(Unavailable, match="gone"):
         await within(early)
@@ -197,22 +208,22 @@ async def test_a_probe_that_fails_fails_its_requests_and_no_others(
 
 
 async def test_nobody_hangs_when_a_probe_breaks_in_a_way_that_nobody_foresaw(
-    etcd: Etcd, cache: WatchCache, reads: ConsistentReads
+    etcd: Etcd, cache: WatchCache, shared: ConsistentReads
 ) -> None:
-    early = reads.fresh()
+    early = ask(shared)
     first = await etcd.started(1)
     first.set_exception(RuntimeError("a defect"))
     with pytest.raises(StorageError):
         await within(early)
     cache.advance(10)
-    again = reads.fresh()
+    again = ask(shared)
     (await etcd.started(2)).set_result(None)
     assert await within(again)
 
 
-async def test_a_client_that_leaves_disturbs_nobody(etcd: Etcd, cache: WatchCache, reads: ConsistentReads) -> None:
+async def test_a_client_that_leaves_disturbs_nobody(etcd: Etcd, cache: WatchCache, shared: ConsistentReads) -> None:
     cache.advance(10)
-    leaving, staying = reads.fresh(), reads.fresh()
+    leaving, staying = ask(shared), ask(shared)
     probe = await etcd.started(1)
     leaving.cancel()
     probe.set_result(None)
@@ -224,13 +235,13 @@ async def test_who_asks_alone_has_a_probe_that_begins_and_is_answered_in_its_own
 ) -> None:
     """Each turn of the loop that it waited for others would take milliseconds under load."""
     cache.advance(10)
-    asked = asyncio.create_task(reads.soon_fresh())
-    await asyncio.sleep(0)
+    asked = reads.fresh()
+    asked.send(None)
     assert len(etcd.probes) == 1
     etcd.probes[0].set_result(None)
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    assert asked.done() and await asked
+    with pytest.raises(StopIteration) as ended:
+        asked.send(None)
+    assert ended.value.value is True
 
 
 async def test_those_who_come_soon_after_one_that_asked_alone_share_a_probe(
@@ -239,10 +250,10 @@ async def test_those_who_come_soon_after_one_that_asked_alone_share_a_probe(
     """None of them is served by that one, which began before they came."""
     monkeypatch.setattr(consistency, "APART", 60.0)
     cache.advance(10)
-    alone = asyncio.create_task(reads.soon_fresh())
+    alone = ask(reads)
     await etcd.started(1)
     etcd.revision = 11
-    others = [asyncio.create_task(reads.soon_fresh()) for _ in range(50)]
+    others = [ask(reads) for _ in range(50)]
     (await etcd.started(2)).set_result(None)
     etcd.probes[0].set_result(None)
     assert await within(alone)
@@ -257,14 +268,12 @@ async def test_only_so_many_ask_alone(
 ) -> None:
     monkeypatch.setattr(consistency, "APART", 0.0)
     cache.advance(10)
-    asked = [asyncio.create_task(reads.soon_fresh()) for _ in range(50)]
+    asked = [ask(reads) for _ in range(50)]
     await etcd.started(consistency.ALONE + 1)
-    for _ in range(10):
-        await asyncio.sleep(0)
-    assert len(etcd.probes) == consistency.ALONE + 1
     for probe in etcd.probes:
         probe.set_result(None)
     assert all(await within(asyncio.gather(*asked)))
+    assert len(etcd.probes) == consistency.ALONE + 1
 
 
 async def test_who_asked_alone_and_gave_up_leaves_room_for_others(
@@ -272,7 +281,7 @@ async def test_who_asked_alone_and_gave_up_leaves_room_for_others(
 ) -> None:
     monkeypatch.setattr(consistency, "APART", 0.0)
     for number in range(2 * consistency.ALONE):
-        asked = asyncio.create_task(reads.soon_fresh())
+        asked = ask(reads)
         await etcd.started(number + 1)
         asked.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -287,7 +296,7 @@ async def test_who_asks_alone_is_told_that_etcd_is_away(
 
     monkeypatch.setattr(reads, "_probe", away)
     with pytest.raises(Unavailable):
-        await reads.soon_fresh()
+        await reads.fresh()
 
 
 async def test_who_asks_alone_asks_nothing_while_the_feed_is_stuck(
@@ -296,8 +305,8 @@ async def test_who_asks_alone_asks_nothing_while_the_feed_is_stuck(
     monkeypatch.setattr(consistency, "EVENTS_WAIT", 0.01)
     monkeypatch.setattr(consistency, "STUCK", 60.0)
     monkeypatch.setattr(consistency, "APART", 0.0)
-    asked = asyncio.create_task(reads.soon_fresh())
+    asked = ask(reads)
     (await etcd.started(1)).set_result(None)
     assert not await within(asked)
-    assert not await within(reads.soon_fresh())
+    assert not await within(reads.fresh())
     assert len(etcd.probes) == 1
