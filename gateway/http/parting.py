@@ -7,16 +7,21 @@ import fcntl
 import termios
 
 FAREWELL = 0.5  # seconds that a client has to say goodbye, and to read why it is refused
-AFTER_TUNNEL = 25.0  # seconds for it after a tunnel, when it may still speak; uvloop ends the connection after 30
-AT_STOP = 0.05  # seconds for it where the server stops and has nothing more to send
-_LATE = 25.0  # seconds that a client has to take what was written; at a stop `FAREWELL`
+_AT_STOP = 0.05  # seconds for it where the server stops and has nothing more to send
+_LATE = 25.0  # seconds that it has to take what was written, and to end a tunnel; uvloop ends the connection after 30
 
 
-def end_soon(loop: asyncio.AbstractEventLoop, transport: asyncio.Transport, patience: float) -> None:
-    """Ends a connection that is closing, whether or not its client answers, once it has taken what was written."""
+def end_soon(
+    loop: asyncio.AbstractEventLoop, transport: asyncio.Transport, *, stopping: bool, tunnel: bool = False
+) -> None:
+    """Ends a connection that is closing, whether or not its client answers, once it has taken what was written.
+
+    Where the server is `stopping`, it has `FAREWELL` for that. The client of a `tunnel` may still speak: a connection
+    that is ended then is reset, which destroys what the client has not read.
+    """
     if transport.is_closing():
-        until = loop.time() + (FAREWELL if patience == AT_STOP else _LATE)
-        loop.call_later(patience, _end, loop, transport, until)
+        until = loop.time() + (FAREWELL if stopping else _LATE)
+        loop.call_later(_AT_STOP if stopping else _LATE if tunnel else FAREWELL, _end, loop, transport, until)
 
 
 def _end(loop: asyncio.AbstractEventLoop, transport: asyncio.Transport, until: float) -> None:

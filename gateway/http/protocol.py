@@ -21,7 +21,7 @@ from gateway.http.flow import FlowControl
 from gateway.http.framing import Framing
 from gateway.http.idling import Idling
 from gateway.http.limits import Farewell, Heads, Limits
-from gateway.http.parting import AFTER_TUNNEL, AT_STOP, FAREWELL, end_soon
+from gateway.http.parting import FAREWELL, end_soon
 from gateway.http.pipelining import end_of_messages
 from gateway.http.scope import scope_of
 from gateway.http.stage import Stage
@@ -43,8 +43,8 @@ class Protocol(HttpToolsProtocol):
 
     __slots__ = (
         "_answering", "_body", "_certificate", "_complete", "_ending", "_ends", "_fed", "_framing", "_heads", "_held",
-        "_idling", "_last_words", "_limits", "_lost", "_parting", "_patience", "_replaying", "_stage", "_stall",
-        "_timer", "_unanswered", "_unknown_method", "_upgrading", "_vetted",
+        "_idling", "_last_words", "_limits", "_lost", "_parting", "_replaying", "_stage", "_stall",
+        "_stopping", "_timer", "_unanswered", "_unknown_method", "_upgrading", "_vetted",
     )  # fmt: skip  # of more than 30 members in a dict, CPython shares no keys with other connections
 
     cycle: Cycle
@@ -72,7 +72,7 @@ class Protocol(HttpToolsProtocol):
         self._complete = self._unanswered = 0  # requests that have been read, and whose answer is not complete
         self._fed = self._body = 0  # bytes of the head, or of the body with its framing; of the body
         self._timer: asyncio.TimerHandle | None = None
-        self._parting, self._patience = False, FAREWELL  # whether nothing more is read; seconds for its end
+        self._parting = self._stopping = False  # whether nothing more is read; whether the server stops
         self._last_words: bytes | None = None  # to be said after the answers that are due
         self.pipeline = []
         self._answering: Cycle | None = None
@@ -334,8 +334,8 @@ class Protocol(HttpToolsProtocol):
         self._unanswered -= 1
         self.server_state.total_requests += 1
         if self.transport.is_closing():
-            tunnel = self._upgrading is not None and self._upgrading.switched and self._patience == FAREWELL
-            end_soon(self.loop, self.transport, AFTER_TUNNEL if tunnel else self._patience)
+            tunnel = self._upgrading is not None and self._upgrading.switched
+            end_soon(self.loop, self.transport, stopping=self._stopping, tunnel=tunnel)
             return
         if self.pipeline:
             self._answer(self.pipeline.pop()[0])
@@ -389,12 +389,12 @@ class Protocol(HttpToolsProtocol):
 
     def _close(self) -> None:
         self.transport.close()
-        end_soon(self.loop, self.transport, self._patience)
+        end_soon(self.loop, self.transport, stopping=self._stopping)
 
     def shutdown(self) -> None:
         """Closes the connection once it is idle, whether or not its client answers the end of TLS."""
         super().shutdown()
         if self._upgrading is not None:
             self._upgrading.end()
-        self._patience = AT_STOP
-        end_soon(self.loop, self.transport, self._patience)
+        self._stopping = True
+        end_soon(self.loop, self.transport, stopping=True)
