@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from gateway.customresources.definition import serves
 from gateway.jsontypes import JsonObject
 
 PATIENCE = 1.0  # seconds
@@ -27,7 +28,7 @@ class Announced:
 
     def heard(self, name: str, definition: JsonObject | None) -> None:
         """A CRD has changed; None where it is gone."""
-        if definition is not None and _is_established(definition):
+        if definition is not None and serves(definition):
             self._waiting[name] = definition
         else:
             self._waiting.pop(name, None)
@@ -56,8 +57,3 @@ class Announced:
                 await self._none.wait()
         except TimeoutError:
             return
-
-
-def _is_established(definition: JsonObject) -> bool:
-    conditions = (definition.get("status") or {}).get("conditions") or ()
-    return any(each.get("type") == "Established" and each.get("status") == "True" for each in conditions)
