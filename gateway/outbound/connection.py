@@ -200,6 +200,7 @@ class Connection(asyncio.Protocol):
                 self._fail(broken(exc, self.begun))
         self.lost = self._ended = True
         self._keeps = False
+        self._parser = None  # which has this connection: a circle would stay, see `gateway.memory`
         self._wake()
         self.resume_writing()
 

@@ -17,22 +17,25 @@ class SecuredTransport(asyncio.Transport, asyncio.Protocol):
 
     def __init__(self, plain: SocketTransport, protocol: asyncio.Protocol, context: ssl.SSLContext, name: str) -> None:
         super().__init__()
-        self._plain, self._protocol = plain, protocol
+        self._plain, self._protocol = plain, protocol  # the latter until the connection has ended, as of `plain`
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=name)
-        self._secured: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._shaken: asyncio.Future[None] | None = None  # while somebody waits for it
         self._established = self._closing = False
         self._error: ssl.SSLError | None = None
         plain.set_protocol(self)
 
     async def shake(self, timeout: float) -> None:
         """Shakes hands, within so many seconds. Raises OSError."""
+        self._shaken = asyncio.get_running_loop().create_future()
         self._shake()
         try:
             async with asyncio.timeout(timeout):
-                await self._secured
+                await self._shaken
         except TimeoutError:
             raise ConnectionAbortedError("the handshake takes too long") from None
+        finally:
+            self._shaken = None
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         """As `ssl_object`, what is known of TLS; else what the socket's transport knows."""
@@ -77,9 +80,9 @@ class SecuredTransport(asyncio.Transport, asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._closing = True
-        if not self._secured.done():
-            self._secured.set_exception(ConnectionResetError())
+        self._tell(ConnectionResetError())
         self._protocol.connection_lost(self._error or exc)
+        del self._protocol
 
     def pause_writing(self) -> None:
         self._protocol.pause_writing()
@@ -93,13 +96,20 @@ class SecuredTransport(asyncio.Transport, asyncio.Protocol):
         except ssl.SSLWantReadError:
             pass
         except ssl.SSLError as error:
-            if not self._secured.done():
-                self._secured.set_exception(error)
+            self._tell(error)
         else:
             self._established = True
-            if not self._secured.done():
-                self._secured.set_result(None)
+            self._tell(None)
         self._send()
+
+    def _tell(self, error: OSError | None) -> None:
+        """Says how the handshake has ended to who waits for it."""
+        if self._shaken is None or self._shaken.done():
+            return
+        if error is None:
+            self._shaken.set_result(None)
+        else:
+            self._shaken.set_exception(error)
 
     def _read(self) -> None:
         try:

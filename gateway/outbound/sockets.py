@@ -48,7 +48,7 @@ class SocketTransport(asyncio.Transport):
         self._full = self._broken = self._closing = self._lost = False
         self._over = False  # the other end says no more
         self._parting: asyncio.TimerHandle | None = None
-        self._protocol = protocol
+        self._protocol = protocol  # until the connection has ended: a circle would stay, see `gateway.memory`
         protocol.connection_made(self)
         self._loop.add_reader(connected, self._readable)
 
@@ -99,6 +99,7 @@ class SocketTransport(asyncio.Transport):
             return
         self._closing = True
         self._loop.add_reader(self._socket, self._readable)  # it may be paused
+        self._wait()
         if not self._unsent:
             self._part()
 
@@ -113,6 +114,12 @@ class SocketTransport(asyncio.Transport):
             return
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)
+        self._wait()
+
+    def _wait(self) -> None:
+        """Gives the other end time to take what was written, or for its goodbye."""
+        if self._parting is not None:
+            self._parting.cancel()
         self._parting = self._loop.call_later(PARTING, self._end, None)
 
     def _readable(self) -> None:
@@ -132,7 +139,9 @@ class SocketTransport(asyncio.Transport):
         if not self._closing:
             self._protocol.eof_received()
         self._closing = True
-        if not self._unsent:
+        if self._unsent:
+            self._wait()
+        else:
             self._end(None)
 
     def _writable(self) -> None:
@@ -150,6 +159,8 @@ class SocketTransport(asyncio.Transport):
             self._loop.remove_writer(self._socket)
             if self._closing:
                 self._part()
+        elif self._closing:
+            self._wait()
 
     def _break(self) -> None:
         """A write has failed: the other end takes no more."""
@@ -171,7 +182,9 @@ class SocketTransport(asyncio.Transport):
         self._lost = self._closing = True
         if self._parting is not None:
             self._parting.cancel()
+            self._parting = None
         self._loop.remove_reader(self._socket)
         self._loop.remove_writer(self._socket)
         self._socket.close()
         self._loop.call_soon(self._protocol.connection_lost, error)
+        del self._protocol

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from gateway.credentials.certificates import ensure_certificates, server_context
+from gateway.outbound import client
 from gateway.outbound.client import Answer, Client
+from gateway.outbound.connection import Connection
 from gateway.outbound.errors import CallError
 from gateway.outbound.request import OutboundRequest
 from gateway.outbound.target import Target
@@ -173,6 +177,36 @@ def test_bad_answers(said: bytes, message: str) -> None:
 )
 def test_ways_to_end_a_body(said: bytes, body: bytes) -> None:
     assert asked(saying(said)).body == body
+
+
+def test_nothing_is_left_of_a_connection_that_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its parser has it: a circle would stay, since the collector does not look at what was in use once."""
+    made: list[weakref.ref[Connection]] = []
+
+    class Watched(Connection):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            super().connection_made(transport)
+            made.append(weakref.ref(self))
+            self.over = over
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            self.over.set()
+
+    over = asyncio.Event()
+    monkeypatch.setattr(client, "Connection", Watched)
+
+    async def run() -> None:
+        async with serving(lambda peer: peer.answer(head=b"connection: close\r\n")) as target:
+            assert (await Client().call(target, GET, 60)).body == b"yes"
+            await over.wait()
+        assert [each() for each in made] == [None]
+
+    gc.disable()
+    try:
+        asyncio.run(run())
+    finally:
+        gc.enable()
 
 
 def test_the_answer_to_head_has_no_body_and_keeps_the_connection() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import select
 import socket
 import ssl
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +17,7 @@ import pytest
 import uvloop
 
 from gateway.credentials.certificates import ensure_certificates, server_context
+from gateway.outbound import sockets
 from gateway.outbound.client import Client, Streamed
 from gateway.outbound.errors import CallError
 from gateway.outbound.request import OutboundRequest
@@ -103,25 +106,72 @@ def test_all_that_was_written_is_taken_before_the_connection_ends(
     trust: tuple[ssl.SSLContext | None, Context | None],
 ) -> None:
     """Also where the other end reads late, and still speaks."""
-    got, go = bytearray(), threading.Event()
+    got, go, whole = bytearray(), threading.Event(), threading.Event()
 
     def answering(connection: socket.socket) -> None:
         assert go.wait(60)
         connection.sendall(b"unread" * 100)
         while data := connection.recv(65536):
             got.extend(data)
+        whole.set()
 
     async def run(port: int) -> None:
         tunnel = await upgraded(port, trust[1])
         tunnel.write(b"y" * MUCH)
         tunnel.finish()
         go.set()
-        async with asyncio.timeout(60):
-            while len(got) < MUCH:
-                await asyncio.sleep(0.01)
+        assert await asyncio.to_thread(whole.wait, 60)
 
     with listening(trust[0], answering) as port:
         uvloop.run(run(port))
+    assert len(got) == MUCH
+
+
+def test_an_end_that_takes_nothing_is_not_waited_for_for_ever(
+    trust: tuple[ssl.SSLContext | None, Context | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sockets, "PARTING", 0.1)
+    over = threading.Event()
+
+    async def run(port: int) -> None:
+        tunnel = await upgraded(port, trust[1])
+        tunnel.write(b"y" * MUCH)
+        connection = tunnel._connection
+        tunnel.finish()
+        async with asyncio.timeout(60):
+            assert await connection.read() == b""
+        over.set()
+
+    with listening(trust[0], lambda _: None if over.wait(60) else pytest.fail("it waits")) as port:
+        uvloop.run(run(port))
+
+
+def test_nothing_is_left_of_a_connection_that_has_ended(
+    trust: tuple[ssl.SSLContext | None, Context | None],
+) -> None:
+    """What is in a circle stays, since the collector does not look at what was in use once."""
+
+    async def run(port: int) -> None:
+        tunnel = await upgraded(port, trust[1])
+        tunnel.write(b"hello")
+        assert await anext(tunnel) == b"HELLO"
+        connection = tunnel._connection
+        tunnel.finish()
+        assert await connection.read() == b""
+        left = [weakref.ref(each) for each in (connection, connection._socket, connection._transport)]
+        del tunnel, connection
+        assert [each() for each in left] == [None] * 3
+
+    def answering(connection: socket.socket) -> None:
+        while data := connection.recv(100):
+            connection.sendall(data.upper())
+
+    gc.disable()
+    try:
+        with listening(trust[0], answering) as port:
+            uvloop.run(run(port))
+    finally:
+        gc.enable()
 
 
 def test_bytes_go_both_ways_as_fast_as_the_other_end_takes_them(
