@@ -51,6 +51,8 @@ class Announced:
 
     async def over(self) -> None:
         """Waits until there are none, for a second at most."""
+        if not self:
+            return
         self._none.clear()
         try:
             async with asyncio.timeout(PATIENCE):

@@ -132,14 +132,24 @@ async def test_a_change_that_is_not_told_yet_is_waited_for_too() -> None:
 
 
 async def test_a_newer_state_that_comes_meanwhile_is_waited_for_too() -> None:
-    made = Settling(1)
+    begun = asyncio.Queue[str]()
+
+    class OneByOne(Settling):
+        async def _settle(self, name: str) -> None:
+            begun.put_nowait(name)
+            await super()._settle(name)
+            self.go_on.clear()
+
+    made = OneByOne(1)
     made.change("1", established=True)
-    await made.began.wait()
+    await begun.get()
     made.change("2", established=True)
     made.go_on.set()
-    while made.served != ["1", "2"]:
-        assert made.announced
-        await asyncio.sleep(0)
+    await begun.get()
+    assert made.served == ["1"] and made.announced
+    made.go_on.set()
+    await asyncio.wait_for(made.announced.over(), 0.9)
+    assert made.served == ["1", "2"]
     made.worker.cancel()
 
 
