@@ -137,10 +137,21 @@ def test_logs_are_followed(running: Kubectl, log: Path) -> None:
         assert seen(following, f"news of {running.namespace}")
 
 
-def test_a_command_is_run(running: Kubectl) -> None:
-    # kwok does not tell the end of the input, and drops what it has not sent when that comes after the command's end
-    echo = ("exec", "-i", "p", "--", "sh", "-c", "head -c 300000; sleep 1")
-    assert running(*echo, given="x" * 300_000) == "x" * 300_000
+def test_a_command_is_run(running: Kubectl, tmp_path: Path) -> None:
+    """kwok does not tell the end of the input, and drops what it has not sent when that comes after the command's end:
+    so the command ends once all has come.
+    """
+    os.mkfifo(all_came := tmp_path / "all-came")
+    echo = running.line("exec", "-i", "p", "--", "sh", "-c", f"head -c 300000; read _ <{all_came}")
+    with subprocess.Popen(
+        echo, env=running.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write("x" * 300_000)
+        process.stdin.close()
+        assert process.stdout.read(300_000) == "x" * 300_000
+        all_came.write_text("\n")
+        assert process.wait(60) == 0 and process.stdout.read() == ""
     done = running.run("exec", "p", "--", "sh", "-c", "echo out; echo err >&2; sleep 1; exit 7")
     assert (done.returncode, done.stdout) == (1, "out\n")  # kwok does not tell the status either, but in words
     assert done.stderr.startswith("err\n") and "exit status 7" in done.stderr

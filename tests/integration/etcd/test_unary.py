@@ -80,12 +80,14 @@ async def test_nothing_is_left_of_a_call_that_is_cancelled_or_broken_off() -> No
 async def _order(etcd_endpoint: str, callers: int, gather: bool) -> list[str]:
     """What `callers` do in one iteration of the loop while another call is under way: work and send, each."""
     done: list[str] = []
+    begun = asyncio.Event()
     channel = open_channel(etcd_endpoint, EtcdSettings((etcd_endpoint,)))
     calls = cast(Any, unary(stubs.KVStub(channel).Txn, gather=gather))
     encode = calls._encode
 
     def sent(request: rpc_pb2.TxnRequest) -> bytes:
         done.append("send")
+        begun.set()
         return cast(bytes, encode(request))
 
     calls._encode = sent
@@ -96,7 +98,7 @@ async def _order(etcd_endpoint: str, callers: int, gather: bool) -> list[str]:
 
     try:
         first = asyncio.create_task(write())
-        await asyncio.sleep(0)
+        await begun.wait()
         await asyncio.gather(first, *(write() for _ in range(callers)))
     finally:
         await channel.close()
@@ -116,9 +118,19 @@ async def test_a_call_that_was_to_be_sent_when_the_channel_was_closed_is_broken_
     calls = cast(Any, unary(stubs.KVStub(channel).Txn, gather=True))
     if not isinstance(calls, UnaryCalls):
         return
-    first, second = (asyncio.create_task(calls(rpc_pb2.TxnRequest(), timeout=10)) for _ in range(2))
-    await asyncio.sleep(0)
+    begun, encode = asyncio.Event(), calls._encode
+
+    def sent(request: rpc_pb2.TxnRequest) -> bytes:
+        begun.set()
+        return cast(bytes, encode(request))
+
+    calls._encode = sent
+    first, second = (calls(rpc_pb2.TxnRequest(), timeout=10) for _ in range(2))
+    under_way = asyncio.create_task(first)
+    await begun.wait()
+    second.send(None)
     calls.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        second.send(None)
     await channel.close()
-    await asyncio.wait((first, second), timeout=5)
-    assert second.cancelled()  # the first one may have been answered
+    await asyncio.wait((under_way,), timeout=5)  # it may have been answered

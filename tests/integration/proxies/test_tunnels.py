@@ -7,7 +7,6 @@ import contextlib
 import os
 import socket
 import ssl
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -144,38 +143,6 @@ def test_what_was_said_before_the_end_comes_whole(server: ApiServer, tmp_path: P
         return size
 
     assert asyncio.run(run()) == MUCH
-
-
-@pytest.mark.parametrize(("size", "speaks"), [(4_500_000, False), (500_000, True)])
-def test_what_was_said_comes_whole_to_a_client_that_reads_late(
-    server: ApiServer, tmp_path: Path, size: int, speaks: bool
-) -> None:
-    """Some of it is still here when the kubelet has gone; what the client says then must not destroy the rest."""
-    files = ensure_certificates(tmp_path, ["127.0.0.1"])
-    trust = ssl.create_default_context(cafile=str(server.ca_file))
-    trust.check_hostname = False
-
-    def received() -> int:
-        with trust.wrap_socket(socket.create_connection(("127.0.0.1", server.port), 60)) as tunnel:
-            tunnel.sendall(HEAD.format(path=f"{POD}/attach?stdout=1", token=server.token).encode())
-            head, _, first = tunnel.recv(65536).partition(b"\r\n\r\n")
-            assert b" 101 " in head
-            time.sleep(1.5)  # the client does something else: that is the rule's condition
-            size = len(first)
-            while data := tunnel.recv(65536):
-                size += len(data)
-                if speaks:
-                    tunnel.sendall(b"late")
-            return size
-
-    async def run() -> None:
-        secured = server_context(files.certificate, files.key)
-        listening = await asyncio.start_server(Kubelet(b"x" * size).answer, "127.0.0.1", 0, ssl=secured)
-        await asyncio.to_thread(prepared, server, listening.sockets[0].getsockname()[1])
-        assert await asyncio.to_thread(received) == size
-        listening.close()
-
-    asyncio.run(run())
 
 
 def half_closed(server: ApiServer, kubelet: Kubelet, with_goodbye: bool) -> None:

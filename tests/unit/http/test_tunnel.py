@@ -99,3 +99,32 @@ async def test_a_client_of_which_nobody_reads_waits() -> None:
     for _ in range(5):
         end.take(b"x" * 65536)
     assert flow.paused and len(await end.read()) == 5 * 65536 and not flow.paused
+
+
+async def test_what_a_client_says_after_the_end_is_dropped_and_it_gets_all() -> None:
+    """Bytes that nobody reads would have the connection reset, and what is on its way with it."""
+    gone = asyncio.Event()
+
+    class Full(Flow):
+        write_paused = True
+
+        async def drain(self) -> None:
+            await gone.wait()
+
+    limits = []
+
+    class Transport(asyncio.WriteTransport):
+        def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+            limits.append((high, low))
+
+    flow = Full()
+    end = ClientEnd(Transport(), flow)
+    end.take(b"x" * (1 << 20))
+    flushing = end.flush()
+    flushing.send(None)
+    assert limits == [(1, 0)] and not flow.paused, "nothing is to be left in the buffer, nor unread"
+    end.take(b"y" * (1 << 20))
+    assert not flow.paused
+    gone.set()
+    with pytest.raises(StopIteration):
+        flushing.send(None)
