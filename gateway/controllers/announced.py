@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from gateway.customresources.definition import serves
 from gateway.jsontypes import JsonObject
 
 PATIENCE = 1.0  # seconds
@@ -28,6 +27,8 @@ class Announced:
 
     def heard(self, name: str, definition: JsonObject | None) -> None:
         """A CRD has changed; None where it is gone."""
+        from gateway.customresources.definition import serves  # a server without CRDs does not need it
+
         if definition is not None and serves(definition):
             self._waiting[name] = definition
         else:
