@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+from pathlib import Path
 
 from grpc import ChannelConnectivity
 
@@ -14,11 +16,17 @@ PATIENCE = 60.0  # seconds
 
 
 def crash(etcd: EmbeddedEtcd) -> None:
-    """Ends etcd as hard as it can be without losing what it has acknowledged: those that would are only stopped."""
-    if survives_kill(".".join(map(str, binary_version(etcd.binary)))):
+    """Ends etcd as hard as it can be without losing what it has acknowledged."""
+    if hardest(etcd.binary) is signal.SIGKILL:
         etcd.kill()
     else:
         etcd.stop()
+
+
+def hardest(binary: Path) -> signal.Signals:
+    """What ends an etcd of this binary so: those that would lose something by being killed are only stopped."""
+    survives = survives_kill(".".join(map(str, binary_version(binary))))
+    return signal.SIGKILL if survives else signal.SIGTERM
 
 
 async def lost(client: EtcdClient) -> None:

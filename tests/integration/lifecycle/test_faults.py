@@ -9,6 +9,7 @@ from gateway.jsontypes import dumps
 from storage.embedded import EmbeddedEtcd
 from storage.etcd import EtcdClient
 from tests.hasty import hasty
+from tests.integration.crash import crash
 from tests.integration.lifecycle.api import Api, until
 from tests.integration.lifecycle.leases import DURATION, SHORT
 from tests.limits import at_most
@@ -68,7 +69,7 @@ async def test_a_namespace_ends_though_etcd_is_killed(own_etcd: EmbeddedEtcd, ow
         spared = await fill(own_client, api)
         api.ask("DELETE", "/api/v1/namespaces/doomed")
         until(lambda: under_way(api))
-        own_etcd.kill()
+        crash(own_etcd)
         own_etcd.start()
         until(lambda: api.ask("GET", api.path()).status == 200)
         await ends_well(own_client, api, spared)
@@ -84,7 +85,7 @@ def test_a_cascade_goes_on_when_etcd_is_back(own_etcd: EmbeddedEtcd) -> None:
         for name in kept:
             api.create(name, [owner, living])
         api.delete("owner", "Background")
-        own_etcd.kill()
+        crash(own_etcd)
         own_etcd.start()
         until(lambda: api.ask("GET", api.path()).status == 200)
         until(lambda: api.names() == {"living", *kept})

@@ -19,6 +19,7 @@ from apiserver_gateway.throwaway import remove
 from storage.embedded import EmbeddedEtcd
 from storage.errors import NoSpace
 from storage.etcd import EtcdClient, EtcdSettings
+from tests.integration.crash import hardest
 from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask
 
@@ -41,11 +42,13 @@ def _name(pid: str) -> str:
     return Path(f"/proc/{pid}/exe").readlink().name.replace("dash", "sh").replace("bash", "sh")
 
 
+@pytest.mark.etcd
 def test_a_dead_etcd_is_replaced_and_told_of() -> None:
     with api_server() as server:
         body = {"metadata": {"name": "kept"}}
         assert ask(server, "POST", "/api/v1/namespaces", body).status == 201
-        os.kill(etcd_of(server), signal.SIGKILL)
+        etcd = etcd_of(server)
+        os.kill(etcd, hardest(Path(f"/proc/{etcd}/exe").readlink()))
         deadline = time.monotonic() + 60
         while (
             ask(server, "GET", "/readyz").status != 200

@@ -15,6 +15,7 @@ import pytest
 from apiserver_gateway.testing import ApiServer
 from storage.embedded import EmbeddedEtcd
 from tests.hasty import hasty, program
+from tests.integration.crash import crash
 from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask
 
@@ -110,7 +111,7 @@ def test_an_etcd_that_is_gone_is_one_line_and_its_return_another() -> None:
     """Others who have needed it meanwhile say so where everything is said, with -v=4."""
     with EmbeddedEtcd() as etcd, hasty(SOON, "-v=4", etcd_servers=etcd.endpoint) as server:
         until(lambda: ask(server, "GET", "/readyz").status == 200)
-        etcd.kill()
+        crash(etcd)
         said(server, "the watch on etcd was interrupted")
         said(server, "debug gateway.controllers.replicas: this server's address could not be published")
         said(server, "debug gateway.controllers.identity: this server's lease was not renewed")
