@@ -35,7 +35,8 @@ NAMESPACE = {
 }
 
 
-CERTIFICATES = Path(tempfile.mkdtemp(prefix="certificates-"))  # takes a key where tokens are signed
+_directory = tempfile.TemporaryDirectory(prefix="certificates-")  # removed when the process ends
+CERTIFICATES = Path(_directory.name)  # takes a key where tokens are signed
 ADMIN = User("admin", ("system:masters", "system:authenticated"))
 
 
