@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import kr8s
@@ -15,8 +17,9 @@ PATIENCE = 60
 
 
 @pytest.fixture
-async def api(server: ApiServer, namespace: str) -> Any:
-    """kr8s's client, with the test's namespace in place."""
+async def api(server: ApiServer, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """kr8s's client, with the test's namespace in place; it leaves the CA's certificate in a temporary file."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     connection = await kr8s.asyncio.api(kubeconfig=str(server.kubeconfig), namespace=namespace)
     await (await Namespace({"metadata": {"name": namespace}}, api=connection)).create()
     return connection

@@ -8,6 +8,7 @@ import queue
 import threading
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -116,10 +117,12 @@ def until(seen: queue.Queue[tuple[str, str]], wanted: tuple[str, str]) -> None:
         pass
 
 
-def test_the_dynamic_client_finds_its_way_by_discovery(core: Any, namespace: str) -> None:
+def test_the_dynamic_client_finds_its_way_by_discovery(core: Any, namespace: str, tmp_path: Path) -> None:
+    """And does not take it from a file that another server's client left, which had the same address."""
     from kubernetes.dynamic import DynamicClient
 
-    leases = DynamicClient(core.api_client).resources.get(api_version="coordination.k8s.io/v1", kind="Lease")
+    dynamic = DynamicClient(core.api_client, cache_file=str(tmp_path / "discovery.json"))
+    leases = dynamic.resources.get(api_version="coordination.k8s.io/v1", kind="Lease")
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "leader"}}
     leases.create(namespace=namespace, body={**lease, "spec": {"holderIdentity": "one"}})
     leases.server_side_apply(

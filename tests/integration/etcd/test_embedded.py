@@ -25,6 +25,7 @@ from storage.embedded.directory import lock
 from storage.embedded.words import last_words
 from storage.errors import StorageError
 from storage.etcd import EtcdClient, EtcdSettings
+from tests.integration.crash import hardest
 
 PARENT = """
 import threading, time
@@ -180,7 +181,7 @@ async def test_an_etcd_that_ends_is_started_again(tmp_path: Path, caplog: pytest
     async with EtcdClient(EtcdSettings((etcd.endpoint,))) as client:
         await client.put(b"k", b"v")
         for turn in range(2):
-            os.kill(etcd.pid, signal.SIGKILL)
+            os.kill(etcd.pid, hardest(etcd.binary))
             async with asyncio.timeout(60):
                 # it serves before its supervisor has noticed
                 while (found := await _get(client)) is None or caplog.text.count(AGAIN) <= turn:
