@@ -40,6 +40,7 @@ from storage.entry import METADATA
 
 if TYPE_CHECKING:
     from gateway.access.device_rights import DeviceRights
+    from gateway.apply.repeated import Repeated
 
 
 class Siblings(Protocol):
@@ -172,6 +173,13 @@ class Endpoint:
     def object_strategy(self) -> Strategy:
         """The rules of the kind, also where this is a subresource."""
         return self.resource.object_strategy
+
+    @cached_property
+    def repeated(self) -> Repeated:
+        """The applies of which it is known that they change nothing."""
+        from gateway.apply.repeated import Repeated
+
+        return Repeated()
 
     @cached_property
     def chain(self) -> Chain:

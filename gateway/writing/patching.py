@@ -171,9 +171,29 @@ def _checked_config(config: Any) -> JsonObject:
     return config
 
 
-def _by_apply(write: Write, body: bytes, read: Callable[[bytes], tuple[Any, list[str]]]) -> MakeObject:
+def _by_apply(
+    write: Write, body: bytes, media_type: bytes, read: Callable[[bytes], tuple[Any, list[str]]]
+) -> MakeObject:
     """Server-side apply: the configuration is merged by field ownership."""
-    return _applied(write, _once(lambda: read(body)))
+    from gateway.apply.repeated import digest_of
+
+    apply = _applied(write, _once(lambda: read(body)))
+    options, repeated = write.options, write.endpoint.repeated
+    asked = f"{media_type!r} {options.validation} {options.force} {options.manager}".encode()
+
+    def make(old: JsonObject | None) -> JsonObject:
+        if old is None:
+            return apply(None)
+        digest = digest_of(*write.present, body, asked)
+        if digest in repeated:
+            return old
+        warned = len(write.attributes.warnings)
+        new = apply(old)
+        if new is old and len(write.attributes.warnings) == warned:
+            repeated.add(digest)
+        return new
+
+    return make
 
 
 def applying(write: Write, configuration: JsonObject) -> MakeObject:
@@ -366,6 +386,6 @@ _MAKERS: dict[bytes, Callable[[Write, bytes], MakeObject]] = {
     JSON_PATCH: _json_patch,
     MERGE_PATCH: _merge_patch,
     STRATEGIC_MERGE_PATCH: _by_strategic_merge,
-    APPLY: lambda write, body: _by_apply(write, body, _yaml_config),
-    APPLY_CBOR: lambda write, body: _by_apply(write, body, _cbor_config),
+    APPLY: lambda write, body: _by_apply(write, body, APPLY, _yaml_config),
+    APPLY_CBOR: lambda write, body: _by_apply(write, body, APPLY_CBOR, _cbor_config),
 }

@@ -136,6 +136,7 @@ class _Update:
         old["metadata"]["resourceVersion"] = str(revision)
         check_uid(self._write, self._key, self._uid, old["metadata"].get("uid", ""))
         served, facet = endpoint.served(old), self._write.facet
+        self._write.present = value, revision
         if facet is not None:
             return old, self._make(facet.before(served))
         new = self._make(served)

@@ -74,6 +74,7 @@ class Write:
     attributes: WriteContext
     size: int = 0  # bytes of the body, or of what it changes if that is more
     conversions: Conversions | None = None  # of an update, where a webhook converts
+    present: tuple[bytes, int] = (b"", 0)  # of an update, what is changed: its canonical value and revision
     shares: bool = False  # whether what a patch leaves as it is may be one value of the old and the new object
     kept: Kept | None = None  # what the two share
     via: Store | None = None  # a store of its own to write to, as that of a controller, which only its leader changes

@@ -6,10 +6,12 @@ counted before it is made.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import yaml
 
+from gateway.jsontypes import JsonObject
 from gateway.schema.decode import parse_body
 from gateway.writing.yaml_scalars import PLAIN, YamlError, go_value, json_number, key, scalar
 
@@ -73,16 +75,19 @@ def _as_json(data: bytes) -> tuple[bool, Any]:
     return True, dict(value)
 
 
-def _has_floats(value: Any) -> bool:
-    todo = [value]
-    while todo:
-        value = todo.pop()
-        if isinstance(value, dict):
-            todo += value.values()
-        elif isinstance(value, list):
-            todo += value
-        elif isinstance(value, float):
-            return True
+def _has_floats(value: JsonObject) -> bool:
+    todo: list[Iterable[Any]] = [value.values()]
+    for values in todo:
+        for item in values:
+            kind = type(item)
+            if kind is str:
+                continue
+            if kind is dict:
+                todo.append(item.values())
+            elif kind is list:
+                todo.append(item)
+            elif kind is float:
+                return True
     return False
 
 
