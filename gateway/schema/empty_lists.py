@@ -14,6 +14,8 @@ from gateway.schema.types import Omit, Type, TypeKind, compiled
 _REFUSED = {("v1.CustomResourceDefinitionSpec", "versions")}
 """Fields whose empty lists are refused, so that none goes through storage: clients are told what they sent."""
 
+_STRINGS = "stringData"  # whose members replace those of the bytes
+
 Nulled = Callable[[Any], None]
 
 
@@ -74,3 +76,35 @@ def _each(nulled: Nulled) -> Nulled:
             nulled(value)
 
     return null_in_each
+
+
+def unstored(type_: Type, value: Any) -> tuple[str, ...]:
+    """The names of an object's maps of bytes of which storage keeps less than Go makes of what was sent, any JSON.
+
+    An empty map is absent then, and bytes that are null are empty. Where Go compares what a client sends with what is
+    stored, by reflect.DeepEqual, both are changes.
+    """
+    names = _maps_of_bytes(type_)
+    if not names or not isinstance(value, dict):
+        return ()
+    return tuple(name for name in names if _differs(value.get(name), value.get(_STRINGS) or {}))
+
+
+@compiled
+def _maps_of_bytes(type_: Type) -> tuple[str, ...]:
+    if type_.structural:
+        return ()
+    fields = type_.fields.values()
+    return tuple(
+        field.name
+        for field in fields
+        if field.type.kind is TypeKind.MAP and field.type.element().kind is TypeKind.BYTES
+    )
+
+
+def _differs(given: Any, strings: Any) -> bool:
+    if not isinstance(given, dict):
+        return False
+    if not given:
+        return not strings
+    return None in given.values() and any(item is None and key not in strings for key, item in given.items())

@@ -20,7 +20,7 @@ async def update(endpoint: Endpoint, request: Request) -> Response:
     options = write_options(request.query, "UpdateOptions")
     write = begin(endpoint, request, options)
     attributes, resource = write.attributes, endpoint.resource
-    given = await read_object(request, endpoint, options.validation)
+    given = await read_object(request, endpoint, options.validation, updated=attributes)
     meta = given.setdefault("metadata", {})
     metadata.match_namespace(meta, metadata.expected_namespace(resource, attributes.namespace))
     metadata.match_name(meta, attributes.name)

@@ -19,6 +19,7 @@ from gateway.kinds.scheme import has_type_of
 from gateway.kinds.unserved import taken_beside
 from gateway.kinds.write_context import WriteContext
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
+from gateway.schema.empty_lists import unstored
 from gateway.schema.refusals import json_kind
 from gateway.schema.types import Type
 from gateway.validation.field import go_quote
@@ -32,12 +33,18 @@ META_STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kin
 
 
 async def read_object(
-    request: Request, endpoint: Endpoint, validation: str, created: WriteContext | None = None
+    request: Request,
+    endpoint: Endpoint,
+    validation: str,
+    created: WriteContext | None = None,
+    *,
+    updated: WriteContext | None = None,
 ) -> JsonObject:
     """The object that the body holds, decoded as what an endpoint takes and defaulted, with kind and apiVersion set.
 
     `validation` is the fieldValidation directive; with "Warn" the request gets warnings. The context of what is to be
-    `created` gets what is known of its specification. Raises StatusError 400, 413 and 415.
+    `created` gets what is known of its specification, that of what is `updated` what was sent and is not stored.
+    Raises StatusError 400, 413 and 415.
     """
     media_type = request.media.body_type(request.headers.get(b"content-type", b""))
     data = await request.body()
@@ -48,6 +55,8 @@ async def read_object(
     size = len(data) * YAML if media_type == "application/yaml" else len(data)
     if created is None or templates is None:
         obj = await offloaded(size, reader.read, data, media_type)
+        if updated is not None:
+            updated.unstored = reader.unstored
     else:
         obj, created.specification = await offloaded(size, reader.read_again, data, media_type, templates)
     if (audit := request.audit) is not None:
@@ -65,10 +74,12 @@ class _Reader:
     validation: str
     warnings: list[str]
     resource: Resource
+    unstored: tuple[str, ...] = ()  # of what was read last
 
     def read(self, data: bytes, media_type: str) -> JsonObject:
         strict: list[str] = []
         value, version, named = self._parse(data, media_type, strict)
+        self.unstored = unstored(self.type, value)
         return self._object(value, version, named, strict, DecodeReport())
 
     def read_again(self, data: bytes, media_type: str, templates: Templates) -> tuple[JsonObject, Specification]:

@@ -17,7 +17,7 @@ from gateway.kinds.resource import Resource
 from gateway.patches.raw_values import rewritten
 from gateway.patches.unstructured import converted, mismatch
 from gateway.schema.decode import DecodeError, DecodeReport, decode
-from gateway.schema.empty_lists import null_empty_lists
+from gateway.schema.empty_lists import null_empty_lists, unstored
 from gateway.schema.errors import EmbeddedError
 from gateway.schema.refusals import json_kind
 from gateway.schema.types import Type
@@ -229,6 +229,7 @@ def _applied(write: Write, parse: Callable[[], tuple[Any, list[str]]]) -> MakeOb
             raise _unconvertible(resource, config, mismatch(merged, endpoint.type) or str(error)) from None
         _read_internal(resource, new, lambda message, _: _not_unversioned(resource, config, message))
         null_empty_lists(endpoint.type, new)
+        attributes.unstored = unstored(endpoint.type, merged)
         return complete(new, None, resource, applied=True)
 
     return make
@@ -294,6 +295,7 @@ def _decoded(
     except DecodeError as error:
         raise fail(str(error), False) from None
     _read_internal(resource, new, fail if read is decode else None)
+    write.attributes.unstored = unstored(write.endpoint.type, result)
     if report.problems:
         report = _reported_by_name(write, read, result)
     _strictness(write, options, [*strict, *report.problems], fail)

@@ -42,16 +42,19 @@ def decoded_length(encoded: str) -> int:
     return len(encoded) * 3 // 4 - encoded.count("=", -2)
 
 
-def frozen(obj: JsonObject, old: JsonObject, keys: tuple[str, ...]) -> list[FieldError]:
-    """What may no longer change once `immutable` is set."""
+def frozen(obj: JsonObject, old: JsonObject, keys: tuple[str, ...], attributes: WriteContext) -> list[FieldError]:
+    """What may no longer change once `immutable` is set, not even from absent to empty."""
     if not old.get("immutable"):
         return []
     found = [] if obj.get("immutable") else [forbidden("immutable", FROZEN)]
-    return found + [forbidden(key, FROZEN) for key in keys if (obj.get(key) or {}) != (old.get(key) or {})]
+    for key in keys:
+        if key in attributes.unstored or (obj.get(key) or {}) != (old.get(key) or {}):
+            found.append(forbidden(key, FROZEN))
+    return found
 
 
 def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    found = frozen(obj, old, ("data", "binaryData"))
+    found = frozen(obj, old, ("data", "binaryData"), attributes)
     return found + validate_object_meta(obj["metadata"], True) + _validate(obj, attributes)
 
 

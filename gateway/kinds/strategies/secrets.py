@@ -83,7 +83,7 @@ def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteConte
 
 
 def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    found = immutable("type", obj.get("type", ""), old.get("type", "")) + frozen(obj, old, ("data",))
+    found = immutable("type", obj.get("type", ""), old.get("type", "")) + frozen(obj, old, ("data",), attributes)
     return found + validate_object_meta(obj["metadata"], True) + _validate(obj, attributes)
 
 
