@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -20,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
@@ -52,7 +54,9 @@ func main() {
 	config, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
 	check(err)
 	config.QPS, config.Burst = -1, 1
-	client := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps(*namespace)
+	set, err := kubernetes.NewForConfigAndClient(config, patient(config))
+	check(err)
+	client := set.CoreV1().ConfigMaps(*namespace)
 	ctx := context.Background()
 	updated, deleted := made(ctx, client, "updated", *changes), made(ctx, client, "deleted", *changes)
 	fmt.Println("ready")
@@ -85,6 +89,16 @@ func main() {
 	}
 	group.Wait()
 	check(json.NewEncoder(os.Stdout).Encode(map[string]any{"outcomes": found.counts, "slowest": found.slow.Seconds()}))
+}
+
+// patient is as client-go's own, which gives up a handshake after ten seconds: a busy machine makes fewer than the writes
+// need that begin at once.
+func patient(config *rest.Config) *http.Client {
+	secured, err := rest.TLSConfigFor(config)
+	check(err)
+	transport, err := rest.HTTPWrappersForConfig(config, &http.Transport{TLSClientConfig: secured, MaxIdleConnsPerHost: 25})
+	check(err)
+	return &http.Client{Transport: transport}
 }
 
 func named(name string) *corev1.ConfigMap {

@@ -10,7 +10,7 @@ import json
 import ssl
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -73,7 +73,8 @@ def extension(directory: Path, proxies: str) -> Iterator[Extension]:
             elif not made.answering.wait(60):
                 self._answer(504, {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 504})
             elif path.endswith("/things") and "watch=" in query:
-                self._watch()
+                with suppress(OSError):  # the client may have gone
+                    self._watch()
             elif path.endswith("/things"):
                 within = path.removeprefix(ROOT).removeprefix("/namespaces").removesuffix("things").lstrip("/")
                 items = [each for key, each in made.things.items() if key.startswith(within)]

@@ -29,10 +29,17 @@ class Namespace:
         return ask(self.servers[server], method, f"/api/v1/namespaces/{self.name}/{path}", body, **more)
 
     def limit(self, name: str = "q", **spec: Any) -> None:
-        """Makes a quota, and waits until it is in force on both servers."""
+        """Makes a quota, and waits until both servers are told of it: by what a server has been told, writes are
+        admitted, and etcd may answer a read before it tells.
+        """
         assert self.ask("POST", "resourcequotas", {"metadata": {"name": name}, "spec": spec}).status == 201
         for server in range(len(self.servers)):
-            until(lambda server=server: self.status(name, server).get("hard") == spec["hard"])
+            until(lambda server=server: self._told(name, server) == spec["hard"])
+
+    def _told(self, name: str, server: int) -> Any:
+        """What is in force on a server."""
+        answer = self.ask("GET", f"resourcequotas/{name}?resourceVersion=0", server=server)
+        return answer.json["status"].get("hard") if answer.status == 200 else None
 
     def status(self, name: str = "q", server: int = 0) -> dict[str, Any]:
         found: dict[str, Any] = self.ask("GET", f"resourcequotas/{name}", server=server).json["status"]
