@@ -50,7 +50,7 @@ def authenticator_of(settings: Settings, objects: Objects, following: Following,
         tokens.append(_webhook(settings, audiences))
     certificates, followed = certificate_authenticators(settings)
     authenticator = Authenticator(
-        tokens, audiences, certificates=certificates, anonymous=settings.anonymous_auth, known=static.headers
+        tokens, audiences, certificates=certificates, anonymous=settings.anonymous_users, known=static.headers
     )
     for each in followed:
         following.add(each)
@@ -137,10 +137,10 @@ def _issuers(settings: Settings) -> Issuers | None:
 
     if path is not None:
         file, own = path, settings.service_account_issuer
-        return Issuers(lambda: read_authentication(file, own), settings.anonymous_auth)
+        return Issuers(lambda: read_authentication(file, own), settings.anonymous_users)
     issuer = issuer_of_flags(settings)
     assert issuer is not None
-    return Issuers(lambda: AuthenticationConfiguration((issuer,)), settings.anonymous_auth)
+    return Issuers(lambda: AuthenticationConfiguration((issuer,)), settings.anonymous_users)
 
 
 def _webhook(settings: Settings, audiences: Sequence[str]) -> TokenAuthenticator:

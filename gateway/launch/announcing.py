@@ -32,6 +32,8 @@ def say_start(settings: Settings) -> None:
     if settings.audit_policy_file and not (settings.audit_log_path or settings.audit_webhook_config_file):
         on.remove("audit")  # which goes nowhere
     logger.info("starting", extra={**said_of(settings), "on": ", ".join(dict.fromkeys(on)) or "nothing more"})
+    if settings.anonymous_auth and not settings.anonymous_users:
+        logger.warning("requests without credentials are refused: --authorization-mode has AlwaysAllow")
     if logger.isEnabledFor(logging.DEBUG):
         given = {flag.name: shown(getattr(settings, flag.setting)) for flag in FLAGS if flag.setting not in SECRET}
         defaults = {flag.name: shown_default(flag) for flag in FLAGS}

@@ -254,6 +254,11 @@ class Settings:
         """The authorization modes where no configuration file says others."""
         return self.authorization_mode or ("RBAC",)
 
+    @property
+    def anonymous_users(self) -> bool:
+        """Whether requests without credentials have a user; not where all may do everything, as in kube-apiserver."""
+        return self.anonymous_auth and "AlwaysAllow" not in self.authorization_mode
+
     def _check_authorization(self) -> None:
         for mode in self.authorization_mode:
             if mode not in AUTHORIZATION_MODES:

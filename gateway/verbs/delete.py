@@ -5,7 +5,7 @@ from __future__ import annotations
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.http.exchange import Request, Response
-from gateway.jsontypes import JsonObject, dumps
+from gateway.jsontypes import JsonObject, dump_line
 from gateway.writing.answering import body_of
 from gateway.writing.corrupt import delete_corrupt
 from gateway.writing.deleting import delete_object
@@ -44,7 +44,7 @@ def _success(write: Write, obj: JsonObject, kind: str = "") -> bytes:
     resource, meta = write.resource, obj["metadata"]
     kind = kind or resource.resource
     details = {"name": meta.get("name"), "group": resource.group, "kind": kind, "uid": meta.get("uid")}
-    return dumps(
+    return dump_line(
         {
             "kind": "Status",
             "apiVersion": "v1",

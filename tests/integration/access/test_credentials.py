@@ -179,3 +179,16 @@ def test_a_change_is_in_force_at_once_and_within_a_second_on_another_replica() -
 def _write(server: ApiServer, count: int) -> None:
     for _ in range(count):
         administer(server, "POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"generateName": "some-"}})
+
+
+def test_who_has_no_credentials_is_refused_where_all_may_do_everything(tmp_path: Path) -> None:
+    with api_server("--authorization-mode=RBAC,AlwaysAllow", "--anonymous-auth=true") as open_to_all:
+        for path in ("/api/v1/secrets", "/livez"):
+            assert ask(open_to_all, "GET", path, token=None).status == 401
+            assert ask(open_to_all, "GET", path).status == 200
+    (configuration := tmp_path / "authentication.yaml").write_text(
+        "{apiVersion: apiserver.config.k8s.io/v1, kind: AuthenticationConfiguration, anonymous: {enabled: true}}"
+    )
+    flags = ("--authorization-mode=AlwaysAllow", f"--authentication-config={configuration}")
+    with api_server(*flags) as said_to_be_open:
+        assert ask(said_to_be_open, "GET", "/api/v1/secrets", token=None).status == 200

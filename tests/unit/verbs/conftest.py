@@ -92,6 +92,7 @@ class Api:
         response = await verb_for(info.verb, endpoint.resource)(endpoint, request)
         self.warnings = request.warnings
         assert isinstance(response.body, bytes)
+        assert response.body.endswith(b"\n")
         return response.status, loads(response.body)
 
 
