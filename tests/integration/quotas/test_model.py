@@ -69,7 +69,13 @@ class Run:
 
     def _limit(self, name: str, spec: dict[str, Any]) -> None:
         assert self.ask("POST", "resourcequotas", {"metadata": {"name": name}, "spec": spec}).status == 201
-        until(lambda: self.status(name).get("used") is not None)
+        for other in (False, True):
+            until(lambda other=other: self._is_told(name, other))
+
+    def _is_told(self, name: str, other: bool) -> bool:
+        """Whether a server has been told of a quota, so that it admits writes by it."""
+        answer = self.ask("GET", f"resourcequotas/{name}?resourceVersion=0", other=other)
+        return answer.status == 200 and "used" in answer.json["status"]
 
     def ask(self, method: str, path: str, body: Any = None, *, other: bool = False, **more: Any) -> Answer:
         server = self._replicas.other if other else self._replicas.one
