@@ -154,11 +154,13 @@ def test_a_stop_does_not_wait_for_clients_that_do_not_read() -> None:
 
 @pytest.mark.long
 def test_a_stop_takes_no_time_with_a_thousand_watches() -> None:
-    """In CPU time of the server; on an idle machine hardly more passes."""
+    """In CPU time of the server; on an idle machine hardly more passes. A busy one takes longer to open them, too."""
     with api_server() as server, ExitStack() as watches:
-        open_watches(server, 1000, watches)
         snapshot(server)  # it waits until controllers are at rest
-        before, pid = cpu_seconds(server.pid), server.pid
+        began, pid = cpu_seconds(server.pid), server.pid
+        open_watches(server, 1000, watches)
+        snapshot(server)
+        before = cpu_seconds(pid)
         stopping = threading.Thread(target=server.stop)
         stopping.start()
         spent = 0.0
@@ -166,4 +168,4 @@ def test_a_stop_takes_no_time_with_a_thousand_watches() -> None:
             with suppress(OSError, IndexError):  # it is gone
                 spent = max(spent, cpu_seconds(pid) - before)
             stopping.join(0.001)
-        at_most(spent, 0.3)
+        at_most(spent / (before - began), 0.12, "it took {found:.2f} of what opening them took, {limit} are allowed")
