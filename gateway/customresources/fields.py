@@ -11,9 +11,12 @@ from gateway.selectors.fields import METADATA_FIELDS, Selectable
 from gateway.validation.schema_paths import follow
 
 
-def selectable(version: JsonObject) -> Selectable:
-    """What requests in a version may name."""
-    names = [*METADATA_FIELDS, *(_name(field) for field in version.get("selectableFields") or ())]
+def selectable(version: JsonObject, *, namespaced: bool) -> Selectable:
+    """What requests in a version may name: the namespace where there is one."""
+    names = [
+        *METADATA_FIELDS[: 2 if namespaced else 1],
+        *(_name(field) for field in version.get("selectableFields") or ()),
+    ]
     return Selectable({name: name for name in names}, "field label not supported: {label}")
 
 

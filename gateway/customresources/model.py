@@ -140,7 +140,7 @@ def _version(definition: JsonObject, version: JsonObject) -> Version:
         warning=_warning(gvk, version, spec.get("versions") or ()),
         default=default,
         default_applied=lambda obj: default_applied(make_type(), obj),
-        selectable=selectable(version),
+        selectable=selectable(version, namespaced=spec["scope"] == "Namespaced"),
         columns=tuple(version.get("additionalPrinterColumns") or ()),
         openapi=schema,
         subresources=version.get("subresources") or {},

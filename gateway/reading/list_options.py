@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gateway.http.exchange import Request
 from gateway.http.parameters import boolean, integer
-from gateway.http.request_info import watch_parameter
+from gateway.http.request_info import RequestInfo, watch_parameter
 from gateway.http.status import StatusError, bad_request, invalid
 from gateway.schema.integers import MOST, parse_uint
 from gateway.selectors import fields, labels
@@ -33,6 +33,7 @@ class ListOptions:
     send_initial_events: bool | None = None
     match: Match | None = None
     name: str = ""  # the one name that the selection is pinned to
+    ends_initial_events: bool = False  # whether a bookmark follows the initial events, if bookmarks are allowed
     exact_field: tuple[str, str] | None = None  # a field and the one value that is selected
 
 
@@ -56,11 +57,14 @@ def list_options(request: Request, selectable: Selectable, watch: bool) -> ListO
             read = _PARAMETERS.get(name)
             if read is not None:
                 read(options, values[0])
-    _select(options, request, selectable)
-    deprecated = request.info.verb_in_path and not watch_parameter(request.query)  # it is checked as a list would be
-    errors = _watch_errors(options) if watch and not deprecated else _list_errors(options)
+    by_label, terms = _parsed(options)
+    # a deprecated watch path without the parameter is checked as a list would be
+    streams = watch and (not request.info.verb_in_path or watch_parameter(request.query))
+    errors = _watch_errors(options) if streams else _list_errors(options)
     if errors:
         raise invalid("meta.k8s.io", "ListOptions", "", errors)
+    options.ends_initial_events = streams
+    _select(options, by_label, _named(_resolved(terms, selectable), request.info))
     return options
 
 
@@ -89,20 +93,32 @@ _PARAMETERS = {
 }
 
 
-def _select(options: ListOptions, request: Request, selectable: Selectable) -> None:
+def _parsed(options: ListOptions) -> tuple[labels.Matcher | None, list[fields.Term]]:
     try:
         by_label = labels.parse(options.label_selector) if options.label_selector else None
-        terms = []
-        if options.field_selector:
-            terms = fields.resolve(fields.parse_terms(options.field_selector), selectable)
+        return by_label, fields.parse_terms(options.field_selector) if options.field_selector else []
     except labels.SelectorError as error:
         raise bad_request(str(error)) from None
+
+
+def _resolved(terms: list[fields.Term], selectable: Selectable) -> list[fields.Term]:
+    try:
+        return fields.resolve(terms, selectable) if terms else terms
+    except labels.SelectorError as error:
+        raise bad_request(str(error)) from None
+
+
+def _named(terms: list[fields.Term], info: RequestInfo) -> list[fields.Term]:
+    """The terms where a deprecated watch path names an object: a selector there has to ask for that name."""
+    if not info.name or len(info.parts) < 2:
+        return terms
+    if terms and fields.exact_name(terms) != info.name:
+        raise bad_request("fieldSelector metadata.name doesn't match requested name")
+    return terms or [fields.Term("metadata.name", info.name, True)]
+
+
+def _select(options: ListOptions, by_label: labels.Matcher | None, terms: list[fields.Term]) -> None:
     options.name = fields.exact_name(terms) or ""
-    if request.info.name and len(request.info.parts) > 1:  # a deprecated watch path that names an object
-        if options.name and options.name != request.info.name:
-            raise bad_request("fieldSelector metadata.name doesn't match requested name")
-        options.name = request.info.name
-        terms = [*terms, fields.Term("metadata.name", options.name, True)]
     options.exact_field = fields.exact_value(terms)
     by_field = fields.matcher(terms)
     options.match = _combined(by_label, by_field)

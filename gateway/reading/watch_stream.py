@@ -183,7 +183,7 @@ class WatchStream:
                 chunk = self.view.initial(part)
                 self._sent(len(part), len(chunk))
                 yield chunk
-        if self.options.allow_bookmarks:
+        if self.options.allow_bookmarks and self.options.ends_initial_events:
             yield self.encoder.bookmark(page.revision, initial_events_end=True)
 
     async def _follow(self) -> AsyncIterator[bytes]:

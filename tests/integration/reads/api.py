@@ -111,14 +111,16 @@ class Client:
         return self.ask("GET", f"{self.path}?{query}")
 
     @contextmanager
-    def watch(self, query: str = "", path: str = "", receive_buffer: int = 0) -> Iterator[Watch]:
+    def watch(
+        self, query: str = "", path: str = "", receive_buffer: int = 0, asking: str = "watch=1&"
+    ) -> Iterator[Watch]:
         connection = connect(self.server, PATIENCE)
         try:
             connection.connect()
             if receive_buffer:
                 connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
             headers = {"Authorization": f"Bearer {self.server.token}"}
-            connection.request("GET", f"{path or self.path}?watch=1&{query}", headers=headers)
+            connection.request("GET", f"{path or self.path}?{asking}{query}", headers=headers)
             yield Watch(connection, connection.getresponse())
         finally:
             connection.close()

@@ -130,6 +130,41 @@ def test_initial_events_may_be_declined(one: Client) -> None:
 
 
 @pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("metadata.name%3Da", 0),
+        ("metadata.name%3Da,metadata.namespace!%3Dx", 0),
+        ("%3D", 0),
+        ("metadata.name%3Db", 400),
+        ("metadata.name!%3Db", 400),
+        ("metadata.name%3D", 400),
+        ("metadata.namespace!%3Dx", 400),
+        ("metadata.name%3Db&resourceVersionMatch=x", 422),  # options as such are looked at first
+        ("spec.unknown%3Db&resourceVersionMatch=x", 422),
+    ],
+)
+def test_a_selector_asks_for_the_name_that_the_deprecated_path_names(one: Client, query: str, code: int) -> None:
+    one.put("a")
+    path = f"/api/v1/watch/namespaces/{one.namespace}/configmaps/a"
+    if code:
+        refused = one.ask("GET", f"{path}?fieldSelector={query}")
+        expected = "fieldSelector metadata.name doesn't match requested name" if code == 400 else "resourceVersionMatch"
+        assert refused.status == code and expected in refused.json["message"]
+        return
+    with one.watch(f"fieldSelector={query}", path=path) as watch:
+        assert watch.seen(1)[0][:2] == ("ADDED", "a")
+
+
+def test_the_deprecated_path_does_not_mark_the_end_of_the_initial_events(one: Client) -> None:
+    one.put("a")
+    path = f"/api/v1/watch/namespaces/{one.namespace}/configmaps"
+    with one.watch(f"{BOOKMARKS}&timeoutSeconds=60", path=path, asking="") as watch:
+        assert watch.seen(1)[0][:2] == ("ADDED", "a")
+        revision = one.put("b")
+        assert watch.seen(1) == [("ADDED", "b", revision)]
+
+
+@pytest.mark.parametrize(
     ("query", "code", "said"),
     [
         ("sendInitialEvents=true", 422, "requires setting resourceVersionMatch to NotOlderThan"),

@@ -37,6 +37,15 @@ def test_a_deprecated_version_names_the_newest_in_its_place(
     assert warning(name, *versions) == f"{GROUP}/{name} Thing is deprecated{instead}"
 
 
+@pytest.mark.parametrize("scope", ["Namespaced", "Cluster"])
+def test_the_namespace_is_selectable_where_there_is_one(scope: str) -> None:
+    spec = {"group": GROUP, "scope": scope, "versions": [{"served": True, **V1}]}
+    names = {"plural": "things", "kind": "Thing"}
+    model = model_of({"metadata": {}, "spec": spec, "status": {"acceptedNames": names}}, lambda _: None)
+    selectable = model.versions[GroupVersion(GROUP, "v1")].selectable.names
+    assert ("metadata.namespace" in selectable) is (scope == "Namespaced") and "metadata.name" in selectable
+
+
 def test_a_deprecated_version_may_say_so_in_its_own_words() -> None:
     assert warning("v1beta1", V1, {**BETA, **OLD, "deprecationWarning": "gone soon"}) == "gone soon"
     assert warning("v1", V1, {**BETA, **OLD}) == ""
