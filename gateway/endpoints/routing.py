@@ -22,21 +22,24 @@ _READ_COLLECTION = {"GET": ("list", "watch")}  # a namespaced resource's, across
 _WATCH = {"GET": ("watch",)}
 _WITH_PATH = frozenset({"proxy"})  # subresources that take a path of their own
 _OWN_PATH = 3  # segments: resource, name, subresource
+_ACROSS_NAMESPACES = frozenset({"list", "watch"})
+_OF_ONE = frozenset({"get", "update", "patch", "delete"})
 _ANY_METHOD = frozenset({"OPTIONS", "HEAD"})
 
 
 def served_resource(resources: Mapping[ResourceKey, Resource], method: str, info: RequestInfo) -> Resource:
     """The resource that serves a request; raises StatusError 404 or 405."""
     resource = resources.get((info.group, info.version, info.resource, info.subresource))
+    if resource is not None and resource.defined:
+        _check_custom(resource, info)
+        return resource
     if resource is None or info.verb == "proxy":
         raise unknown_path()
-    if info.subresource and not info.name and info.parts[0]:
-        raise bad_request("name must be provided")
     methods = _methods(resource, info)
-    if resource.defined and method == "HEAD":
-        method = "GET"
     if method in methods and not resource.verbs.isdisjoint(methods[method]):
-        if info.in_no_namespace and not resource.defined and info.verb not in ("list", "watch"):
+        if info.subresource and not info.name:
+            raise bad_request("name must be provided")
+        if info.in_no_namespace and info.verb not in ("list", "watch"):
             raise bad_request("Namespace parameter required.")
         _check_name(info.name)
         return resource
@@ -45,22 +48,38 @@ def served_resource(resources: Mapping[ResourceKey, Resource], method: str, info
     if info.subresource in _WITH_PATH and method in _ANY_METHOD:
         _check_name(info.name)
         return resource
-    if not resource.defined:
-        raise method_not_allowed()
-    if resource.namespaced and not info.namespace:
+    raise method_not_allowed()
+
+
+def is_in_scope(resource: Resource, info: RequestInfo) -> bool:
+    """Whether a request for custom objects has a namespace where they are in one, and none where they are not."""
+    if resource.namespaced:
+        return bool(info.namespace) or info.verb in _ACROSS_NAMESPACES
+    return not info.namespace
+
+
+def _check_custom(resource: Resource, info: RequestInfo) -> None:
+    """Raises StatusError 400, 404 or 405 for what custom objects do not serve.
+
+    Their handler in kube-apiserver goes by scope and verb alone: neither the method, where the path has the verb, nor
+    what comes after a subresource counts.
+    """
+    if not is_in_scope(resource, info):
         raise unknown_path()
-    if method in ("PUT", "PATCH") and not info.name:
+    if info.verb not in resource.verbs:
+        raise _not_supported(resource, info.verb)
+    if not info.name and info.verb in _OF_ONE:
         raise bad_request("name must be provided")
-    raise _not_supported(resource, info.verb)
+    _check_name(info.name)
 
 
 def _methods(resource: Resource, info: RequestInfo) -> Mapping[str, tuple[str, ...]]:
     """Which verbs each method stands for on the path's form; none for a form that the resource does not have."""
     parts = info.parts
-    if "" in parts[:_OWN_PATH]:
+    if not parts[0] or "" in parts[2:_OWN_PATH]:
         return {}
     segments = len(parts)
-    named = bool(info.namespace) or (info.in_no_namespace and not resource.defined)
+    named = bool(info.namespace) or info.in_no_namespace
     in_namespace = named and not (parts[0] == "namespaces" and parts[1:2] == [info.namespace])
     if in_namespace and not resource.namespaced:
         return {}

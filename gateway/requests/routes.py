@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gateway.endpoints.endpoint import Endpoint
-from gateway.endpoints.routing import UnknownPath, served_resource, unknown_path
+from gateway.endpoints.routing import UnknownPath, is_in_scope, served_resource, unknown_path
 from gateway.flowcontrol.limiting import is_long_running
 from gateway.http.deadline import MAXIMUM, request_timeout
 from gateway.http.escapes import valid_escapes
@@ -104,7 +104,8 @@ class Routes:
         except UnknownPath:
             if info.group in self._builtin:
                 raise
-            if info.subresource and info.name:  # of a custom object
+            custom = self._registry.resources.get((info.group, info.version, info.resource, ""))
+            if info.subresource and custom is not None and is_in_scope(custom, info):
                 raise not_found(info.group, info.resource, info.name) from None
             return PAGE_NOT_FOUND
         return None

@@ -1,7 +1,10 @@
 """Paths and methods that no resource serves are 404 and 405, as kube-apiserver's router has them."""
 
+from typing import Any
+
 import pytest
 
+from gateway.customresources.model import model_of, resources_of
 from gateway.endpoints.routing import served_resource
 from gateway.http.request_info import request_info
 from gateway.http.status import StatusError
@@ -74,7 +77,66 @@ def code(method: str, path: str) -> int:
         ("DELETE", "/api/v1/namespaces/a/configmaps/..", 400),
         ("HEAD", "/api/v1/nodes/../proxy", 400),
         ("GET", "/api/v1/namespaces/a/configmaps/..", 400),
+        ("GET", "/api/v1/namespaces/a/pods//status", 400),
+        ("POST", "/api/v1/namespaces/a/pods//status", 405),
+        ("GET", "/api/v1/namespaces/a/pods//status/x", 404),
+        ("GET", "/api/v1/pods//status", 404),
+        ("GET", "/api/v1/watch/namespaces/a/pods//status", 404),
     ],
 )
 def test_every_path_form_has_its_methods(method: str, path: str, expected: int) -> None:
     assert code(method, path) == expected
+
+
+def definition(plural: str, scope: str) -> dict[str, Any]:
+    subresources = {"status": {}, "scale": {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}}
+    version = {"name": "v1", "served": True, "storage": True, "subresources": subresources}
+    names = {"plural": plural, "kind": plural.title()}
+    spec = {"group": "e.com", "scope": scope, "names": names, "versions": [version]}
+    return {"metadata": {}, "spec": spec, "status": {"acceptedNames": names}}
+
+
+def custom_resources() -> dict[tuple[str, str, str, str], Any]:
+    found = {}
+    for each in (definition("gads", "Namespaced"), definition("cads", "Cluster")):
+        for resource in resources_of(each, model_of(each, lambda _: None)):
+            found[resource.group, resource.version, resource.resource, resource.subresource] = resource
+    return found
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "expected"),
+    [
+        ("GET", "namespaces/a/gads/x", 200),
+        ("HEAD", "namespaces/a/gads/x", 200),
+        ("POST", "namespaces/a/gads/x", 200),  # the name is the body's
+        ("PUT", "namespaces/a/gads", 400),
+        ("OPTIONS", "namespaces/a/gads/x", 405),
+        ("GET", "namespaces/a/gads/x/scale", 200),
+        ("GET", "namespaces/a/gads/x/scale/y", 200),
+        ("PATCH", "namespaces/a/gads/x/status/y/z", 200),
+        ("GET", "namespaces/a/gads/x/status//", 200),
+        ("GET", "namespaces/a/gads/x/other/y", 404),
+        ("DELETE", "namespaces/a/gads/x/status/y", 405),
+        ("GET", "namespaces/a/gads//status", 405),
+        ("PUT", "namespaces/a/gads//status", 400),
+        ("GET", "gads", 200),
+        ("GET", "gads/x", 404),
+        ("GET", "gads/x/status", 404),
+        ("DELETE", "gads", 404),
+        ("GET", "watch/gads/x", 200),
+        ("POST", "watch/namespaces/a/gads", 200),
+        ("GET", "watch/namespaces/a/gads/x/status", 405),
+        ("GET", "proxy/namespaces/a/gads/x", 405),
+        ("GET", "cads/x/scale/y", 200),
+        ("GET", "namespaces/a/cads/x", 404),
+        ("GET", "watch/namespaces/a/cads", 404),
+    ],
+)
+def test_custom_objects_are_found_by_scope_and_verb_alone(method: str, path: str, expected: int) -> None:
+    try:
+        served_resource(custom_resources(), method, request_info(method, f"/apis/e.com/v1/{path}", {}))
+    except StatusError as error:
+        assert error.code == expected
+    else:
+        assert expected == 200
