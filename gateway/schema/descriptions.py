@@ -25,6 +25,8 @@ _FIELD = re.compile(rf"^    (\w+): .*?\bdescription=({_STRING})", re.M)
 _PROPERTY = re.compile(r'"""Gets the (\w+) of this .*?\n\n *(.*?)\n\n *:return', re.S)
 _NAMES = re.compile(r"^    attribute_map\b[^{=\n]*= \{(.*?)\}", re.M | re.S)
 _NAME = re.compile(r"""["'](\w+)["']: ["']([^"'\n]+)["']""")
+_BETWEEN_SENTENCES = re.compile(r"[.:!?)`] (?=[A-Z])")
+_BETWEEN_PARAGRAPHS = re.compile(r"(?<=[.:!?)]) {2}(?=[A-Z])")
 _LINT = "  # noqa: E501"
 
 
@@ -77,8 +79,16 @@ def _read(content: str) -> Description:
     texts = {name: str(literal_eval(text)) for name, text in _FIELD.findall(content)}
     if class_ is None:
         texts = {name: text.replace(_LINT, "").strip() for name, text in _PROPERTY.findall(content)}
-    fields = {json_names.get(name, name): text for name, text in texts.items() if text}
+    fields = {json_names.get(name, name): _in_paragraphs(text) for name, text in texts.items() if text}
     return Description(_joined(class_[1]) if class_ else "", fields)
+
+
+def _in_paragraphs(text: str) -> str:
+    """A field's text with blank lines where it had them: the client's generator made a space of each line's end.
+
+    So two spaces between sentences are a blank line, unless all sentences of the text stand so apart.
+    """
+    return _BETWEEN_PARAGRAPHS.sub("\n\n", text) if "  " in text and _BETWEEN_SENTENCES.search(text) else text
 
 
 def _joined(text: str) -> str:

@@ -124,3 +124,16 @@ def test_the_installed_client_describes_most_fields() -> None:
     described = [each for each in fields if each.get("description")]
     assert len(described) > 0.6 * len(fields)
     assert schemas["io.k8s.api.core.v1.Pod"]["properties"]["apiVersion"]["description"]
+
+
+@pytest.mark.parametrize(
+    ("text", "paragraphs"),
+    [
+        ("In UTC.  Set by the system. Read-only.", "In UTC.\n\nSet by the system. Read-only."),
+        ("One.  Two.  Three.", "One.  Two.  Three."),  # whose writer puts two spaces everywhere
+        ("One.  and two. Three.", "One.  and two. Three."),
+    ],
+)
+def test_two_spaces_between_sentences_are_a_blank_line(text: str, paragraphs: str) -> None:
+    content = FIELDS.replace('description="', f'description="{text}', 1)
+    assert paragraphs in "".join(descriptions._read(content).fields.values())
