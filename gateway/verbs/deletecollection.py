@@ -41,7 +41,7 @@ async def deletecollection(endpoint: Endpoint, request: Request) -> Response:
 
 async def _delete_one(write: Write, entry: Entry, options: DeleteOptions) -> None:
     namespace, name = namespace_and_name(entry.key, write.endpoint.cache.spec.prefix)
-    attributes = write.attributes.of_object(namespace or name, name)
+    attributes = write.attributes.of_object(namespace, name)
     try:
         await delete_object(replace(write, attributes=attributes), replace(options))
     except StatusError as error:

@@ -181,3 +181,14 @@ def _filled(value: Any, place: str) -> Any:
     if isinstance(value, dict):
         return {key: _filled(each, place) for key, each in value.items()}
     return value.replace("{0}", place) if isinstance(value, str) else value
+
+
+def test_a_collection_of_cluster_scoped_objects_is_in_no_namespace(server: ApiServer, place: str) -> None:
+    """Not in one of the object's name: what selects by labels of namespaces would look for that."""
+    roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+    ask(server, "POST", roles, {"metadata": {"name": place, "labels": {"of": place}}, "rules": []})
+    rule = {"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["clusterroles"], "operations": ["DELETE"]}
+    nowhere = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "DoesNotExist"}]}
+    with webhook(server, lambda request: None, rules=[rule], namespaceSelector=nowhere) as hook:
+        ask(server, "DELETE", f"{roles}?labelSelector=of%3D{place}")
+        assert [(each["operation"], each.get("namespace", "")) for each in hook.requests] == [("DELETE", "")]
