@@ -12,6 +12,7 @@ from storage.entry import Change, ChangeType
 from storage.watch_cache import WatchCache
 
 PATIENCE = 1.0  # seconds; a controller counts what was freed in a few milliseconds
+APART = 3.0  # the same for objects of another etcd: there the controller puts off to lower a usage, for 2 s at the most
 QUIET = 0.5  # seconds without a change after which nothing is under way any more that another server has charged
 LOOKED_AT = 512  # changes
 
@@ -61,7 +62,7 @@ class Recounts:
         if last != freed:
             if len(self._apart) > LOOKED_AT:
                 self._apart.clear()
-            until = time.monotonic() + PATIENCE
+            until = time.monotonic() + APART
             self._apart[collection] = freed, until
         prefix = self._prefix + namespace.encode() + b"/"
         newest = max((entry.revision for entry in quotas.slice(*quotas.bounds(prefix))), default=0)

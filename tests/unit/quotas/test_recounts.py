@@ -1,0 +1,11 @@
+"""How long a write waits for what was freed."""
+
+from __future__ import annotations
+
+from gateway.controllers import resource_quotas
+from gateway.quotas import recounts
+
+
+def test_a_recount_that_is_put_off_comes_while_it_is_waited_for() -> None:
+    """As it is where objects are in another etcd."""
+    assert recounts.APART >= resource_quotas.MOST + 0.5
