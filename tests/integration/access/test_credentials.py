@@ -186,6 +186,8 @@ def test_who_has_no_credentials_is_refused_where_all_may_do_everything(tmp_path:
         for path in ("/api/v1/secrets", "/livez"):
             assert ask(open_to_all, "GET", path, token=None).status == 401
             assert ask(open_to_all, "GET", path).status == 200
+        said = "requests without credentials are refused: --authorization-mode has AlwaysAllow"
+        assert said in open_to_all.log_file.read_text()
     (configuration := tmp_path / "authentication.yaml").write_text(
         "{apiVersion: apiserver.config.k8s.io/v1, kind: AuthenticationConfiguration, anonymous: {enabled: true}}"
     )
