@@ -62,3 +62,13 @@ async def serving(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def saying(data: bytes) -> Answering:
+    """Says these bytes to a request, whatever it is."""
+
+    async def answering(peer: Peer) -> None:
+        await peer.request()
+        await peer.say(data)
+
+    return answering

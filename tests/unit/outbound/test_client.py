@@ -6,19 +6,16 @@ import asyncio
 import gc
 import weakref
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
-from gateway.credentials.certificates import ensure_certificates, server_context
 from gateway.outbound import client
 from gateway.outbound.client import Answer, Client
 from gateway.outbound.connection import Connection
 from gateway.outbound.errors import CallError
 from gateway.outbound.request import OutboundRequest
 from gateway.outbound.target import Target
-from gateway.outbound.trust import trusting
-from tests.unit.outbound.servers import Answering, Peer, serving
+from tests.unit.outbound.servers import Answering, Peer, saying, serving
 
 GET = OutboundRequest("GET", "/")
 POST = OutboundRequest("POST", "/", body=b"{}")
@@ -39,14 +36,6 @@ def asked(answering: Answering, request: OutboundRequest = GET, largest: int = 1
                 client.close()
 
     return asyncio.run(run())
-
-
-def saying(data: bytes) -> Answering:
-    async def answering(peer: Peer) -> None:
-        await peer.request()
-        await peer.say(data)
-
-    return answering
 
 
 def test_connections_are_kept_for_the_next_call() -> None:
@@ -356,50 +345,5 @@ def test_an_upgraded_connection_carries_bytes_both_ways() -> None:
             tunnel.write(b"HTTP/1.1 200 OK\r\n\r\n")
             assert await anext(tunnel) == b"HTTP/1.1 200 OK\r\n\r\n"
             await tunnel.aclose()
-
-    asyncio.run(run())
-
-
-@pytest.mark.parametrize(
-    ("host", "name", "message"),
-    [
-        ("127.0.0.1", "hook.example.com", ""),
-        (
-            "127.0.0.1",
-            "other.example.com",
-            r"x509: certificate is valid for .*hook\.example\.com, not other.example.com",
-        ),
-        ("127.0.0.1", "10.1.2.3", "x509: (certificate is valid for|cannot validate)"),
-    ],
-)
-def test_names_are_compared(tmp_path: Path, host: str, name: str, message: str) -> None:
-    files = ensure_certificates(tmp_path, ["hook.example.com"])
-    trust = trusting(files.ca.read_text())
-
-    async def run() -> None:
-        async with serving(lambda peer: peer.answer(), server_context(files.certificate, files.key), trust) as target:
-            named = Target(host, target.port, trust, name)
-            if not message:
-                assert (await Client().call(named, GET, 60)).body == b"yes"
-                return
-            with pytest.raises(CallError, match=message):
-                await Client().call(named, GET, 60)
-
-    asyncio.run(run())
-
-
-def test_strangers_and_servers_without_tls_are_not_asked(tmp_path: Path) -> None:
-    ours, theirs = (ensure_certificates(tmp_path / each, ["localhost"]) for each in ("ours", "theirs"))
-    trust = trusting(ours.ca.read_text())
-
-    async def run() -> None:
-        async with serving(lambda peer: peer.answer(), server_context(theirs.certificate, theirs.key), trust) as target:
-            with pytest.raises(CallError, match="x509: certificate signed by unknown authority"):
-                await Client().call(target, GET, 60)
-        async with serving(saying(b""), None, trust) as target:
-            with pytest.raises(CallError):
-                await Client().call(target, GET, 60)
-        with pytest.raises(CallError, match=f"dial tcp 127.0.0.1:{target.port}: connect: connection refused"):
-            await Client().call(target, GET, 60)
 
     asyncio.run(run())

@@ -1,17 +1,23 @@
-"""Whom calls out trust: whatever is given is an end of the chain."""
+"""Whom calls out trust: whatever is given is an end of the chain, and names are compared."""
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from pathlib import Path
 
 import pytest
 
 from gateway.credentials.certificates import ensure_certificates, server_context
+from gateway.outbound.client import Client
 from gateway.outbound.errors import CallError
 from gateway.outbound.names import check_name
+from gateway.outbound.request import OutboundRequest
+from gateway.outbound.target import Target
 from gateway.outbound.trust import trusting
+from tests.unit.outbound.servers import saying, serving
 
+GET = OutboundRequest("GET", "/")
 END = "-----END CERTIFICATE-----\n"  # the first certificate of a file is the owner's own
 
 
@@ -44,3 +50,48 @@ def test_strangers_are_not_trusted(tmp_path: Path) -> None:
     for given in (others.certificate, others.ca):
         with pytest.raises(ssl.SSLCertVerificationError):
             shake_hands(trusting(given.read_text()), server_context(files.certificate, files.key), "hook.example.com")
+
+
+@pytest.mark.parametrize(
+    ("host", "name", "message"),
+    [
+        ("127.0.0.1", "hook.example.com", ""),
+        (
+            "127.0.0.1",
+            "other.example.com",
+            r"x509: certificate is valid for .*hook\.example\.com, not other.example.com",
+        ),
+        ("127.0.0.1", "10.1.2.3", "x509: (certificate is valid for|cannot validate)"),
+    ],
+)
+def test_names_are_compared(tmp_path: Path, host: str, name: str, message: str) -> None:
+    files = ensure_certificates(tmp_path, ["hook.example.com"])
+    trust = trusting(files.ca.read_text())
+
+    async def run() -> None:
+        async with serving(lambda peer: peer.answer(), server_context(files.certificate, files.key), trust) as target:
+            named = Target(host, target.port, trust, name)
+            if not message:
+                assert (await Client().call(named, GET, 60)).body == b"yes"
+                return
+            with pytest.raises(CallError, match=message):
+                await Client().call(named, GET, 60)
+
+    asyncio.run(run())
+
+
+def test_strangers_and_servers_without_tls_are_not_asked(tmp_path: Path) -> None:
+    ours, theirs = (ensure_certificates(tmp_path / each, ["localhost"]) for each in ("ours", "theirs"))
+    trust = trusting(ours.ca.read_text())
+
+    async def run() -> None:
+        async with serving(lambda peer: peer.answer(), server_context(theirs.certificate, theirs.key), trust) as target:
+            with pytest.raises(CallError, match="x509: certificate signed by unknown authority"):
+                await Client().call(target, GET, 60)
+        async with serving(saying(b""), None, trust) as target:
+            with pytest.raises(CallError):
+                await Client().call(target, GET, 60)
+        with pytest.raises(CallError, match=f"dial tcp 127.0.0.1:{target.port}: connect: connection refused"):
+            await Client().call(target, GET, 60)
+
+    asyncio.run(run())
