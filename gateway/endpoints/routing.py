@@ -28,7 +28,7 @@ _ANY_METHOD = frozenset({"OPTIONS", "HEAD"})
 
 
 def served_resource(resources: Mapping[ResourceKey, Resource], method: str, info: RequestInfo) -> Resource:
-    """The resource that serves a request; raises StatusError 404 or 405."""
+    """The resource that serves a request; raises StatusError 400, 404 or 405."""
     resource = resources.get((info.group, info.version, info.resource, info.subresource))
     if resource is not None and resource.defined:
         _check_custom(resource, info)
@@ -39,7 +39,7 @@ def served_resource(resources: Mapping[ResourceKey, Resource], method: str, info
     if method in methods and not resource.verbs.isdisjoint(methods[method]):
         if info.subresource and not info.name:
             raise bad_request("name must be provided")
-        if info.in_no_namespace and info.verb not in ("list", "watch"):
+        if info.in_no_namespace and info.verb not in _ACROSS_NAMESPACES:
             raise bad_request("Namespace parameter required.")
         _check_name(info.name)
         return resource
