@@ -20,7 +20,7 @@ from apiserver_gateway.testing import ApiServer, Refused, ask
 from tests.clients.binaries import binary
 from tests.integration.deploy.containers import expanded, run, translated
 
-CONFLICT = 409
+NOT_FOUND, CONFLICT = 404, 409
 JOBS = "/apis/batch/v1/jobs?watch=true&labelSelector=app.kubernetes.io/name=apiserver-gateway"
 
 
@@ -153,11 +153,15 @@ def _run_job(server: ApiServer, job: dict[str, Any], directory: Path) -> None:
         for container in (*pod.get("initContainers", ()), *pod["containers"]):
             run(*pods.process(pod, container, f"{name}-{job['metadata']['uid']}"), directory)
         kinds, message, counted = ("SuccessCriteriaMet", "Complete"), "", {"succeeded": 1, "completionTime": _now()}
+    except Refused:
+        if _is_gone(server, job):
+            return  # uninstalled meanwhile, with the account or the Secrets that its pods need
+        raise
     except (AssertionError, subprocess.SubprocessError) as error:
         kinds, message, counted = ("FailureTarget", "Failed"), str(error), {"failed": 1}
     told = {"status": "True", "reason": "Ended", "message": message, "lastTransitionTime": _now()}
     status = {"startTime": started, "conditions": [{"type": kind, **told} for kind in kinds], **counted}
-    path = f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}"
+    path = _path(job)
     while True:
         try:
             ask(server, "PUT", f"{path}/status", {**ask(server, "GET", path), "status": status})
@@ -165,6 +169,17 @@ def _run_job(server: ApiServer, job: dict[str, Any], directory: Path) -> None:
             if error.status == CONFLICT:
                 continue
         return  # another revision may have taken it away meanwhile
+
+
+def _path(job: dict[str, Any]) -> str:
+    return f"/apis/batch/v1/namespaces/{job['metadata']['namespace']}/jobs/{job['metadata']['name']}"
+
+
+def _is_gone(server: ApiServer, job: dict[str, Any]) -> bool:
+    try:
+        return bool(ask(server, "GET", _path(job))["metadata"]["uid"] != job["metadata"]["uid"])
+    except Refused as error:
+        return error.status == NOT_FOUND
 
 
 def _now() -> str:
