@@ -15,6 +15,7 @@ from gateway.schema.types import Type, TypeKind
 
 _BITS = {TypeKind.INT32: 32, TypeKind.INT64: 64}
 _HALF = 1 << 63
+_SET_BY_SERVER = frozenset({"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation"})
 _WRITTEN_OUT = 1e21  # Go writes greater numbers with an exponent
 
 
@@ -24,7 +25,17 @@ def converted(type_: Type, value: dict[str, Any], report: DecodeReport) -> dict[
         return decode(type_, value, report)
     except DecodeError:
         report.problems.clear()
-        return decode(type_, _wrapped(value, type_), report)
+        return decode(type_, _without_unread(value, type_) if type_.structural else _wrapped(value, type_), report)
+
+
+def _without_unread(value: dict[str, Any], type_: Type) -> dict[str, Any]:
+    """A custom object without what the server sets and Go's accessors do not see, because it is of a wrong type."""
+    metadata, field = value.get("metadata"), type_.fields.get("metadata")
+    if field is None or not isinstance(metadata, dict):
+        return value
+    fields = field.type.fields
+    read = {k: v for k, v in metadata.items() if k not in _SET_BY_SERVER or mismatch(v, fields[k].type) is None}
+    return {**value, "metadata": _wrapped(read, field.type)}
 
 
 def _wrapped(value: Any, type_: Type) -> Any:

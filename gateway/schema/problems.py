@@ -11,10 +11,10 @@ import json
 from typing import Any
 
 from gateway.schema.body import MAX_PROBLEMS, MAX_TOLD, Path, path_text, plain, quoted
-from gateway.schema.errors import DecodeError, EmbeddedError
-from gateway.schema.exact import pairs
+from gateway.schema.errors import DecodeError, EmbeddedError, Mismatch
+from gateway.schema.exact import Number, PairsObject, pairs
 from gateway.schema.refusals import OWN_JSON, STRING, Refusal, plain_refusal
-from gateway.schema.structural import item_of
+from gateway.schema.structural import item_of, settled
 from gateway.schema.types import Type, TypeKind
 from gateway.time_limits import look
 
@@ -100,6 +100,8 @@ class _Examiner:
             if key in seen:
                 self.report("duplicate field", path)
             seen.add(key)
+            if type_.embedded and key == "metadata":
+                item = _written_anew(item)
             if type_.embedded and before[2] is not None:
                 _embedded(member, key, item, path_text(path))
             if item is not None:
@@ -156,6 +158,22 @@ def _embedded(type_: Type, key: str, value: Any, path: str) -> None:
             examine(type_, value, [])
         except DecodeError as error:
             raise EmbeddedError(path, f"Invalid value: {_json(value)}: {error}") from None
+
+
+def _written_anew(value: Any) -> Any:
+    """Metadata of a custom object, which Go reads from what it has written itself: 1e1 is 10 in it, 1e30 is 1e+30."""
+    if isinstance(value, PairsObject):
+        made = PairsObject()
+        for key, item in value.pairs:
+            made.append(key, _written_anew(item))
+        return made
+    if isinstance(value, list):
+        return [_written_anew(item) for item in value]
+    number = float(value) if type(value) is Number else value
+    try:
+        return settled(number, [])
+    except Mismatch:  # it is too large for a float64, which is another error
+        return value
 
 
 def _json(value: Any) -> str:

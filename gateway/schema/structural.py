@@ -2,7 +2,7 @@
 
 As pruning of custom resources in kube-apiserver ("Field pruning" of "Extend the Kubernetes API with
 CustomResourceDefinitions"): values are not checked, as validation does that later, and nulls wait for the defaults.
-Metadata, the object's and that of embedded resources, is read as every other's.
+Metadata, the object's and that of embedded resources, is read as every other's, but from JSON that Go has written anew.
 """
 
 from __future__ import annotations
@@ -105,6 +105,8 @@ def _members(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
     readers = {field.name: (reader_of(field.type), not field.type.structural) for field in type_.fields.values()}
     if type_.embedded:
         readers |= dict.fromkeys(("apiVersion", "kind"), (_text, False))
+        if "metadata" in readers:
+            readers["metadata"] = _metadata(readers["metadata"][0]), True
     others: Reader | None = settled if type_.preserves else None
     if type_.elem is not None:
         others = reader_of(type_.elem)
@@ -133,6 +135,18 @@ def _members(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
         return out
 
     return read
+
+
+def _metadata(read: Reader) -> Reader:
+    """The reader of an object's metadata: of integers 2.0 and 1e1 are whole numbers as well, as Go writes them."""
+
+    def read_metadata(value: Any, marks: list[None]) -> Any:
+        try:
+            return read(value, marks)
+        except Mismatch:
+            return read(settled(value, marks), marks)
+
+    return read_metadata
 
 
 def _items(read_item: Reader, *, texts_stay: bool) -> Reader:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from copy import deepcopy
 from typing import Any
 
@@ -111,6 +112,29 @@ def test_an_embedded_resource_has_metadata_like_any_object() -> None:
     result, problems = read(type_, value)
     assert result == {"template": {"kind": "K", "apiVersion": "v1", "metadata": {"name": "x"}, "spec": {"a": ""}}}
     assert problems == [f'unknown field "template.{path}"' for path in ("metadata.no", "no", "spec.no")]
+
+
+@pytest.mark.parametrize("written", ["10", "10.0", "1e1", "1E1", "100e-1"])
+def test_whole_numbers_of_metadata_may_have_fractions_and_exponents(written: str) -> None:
+    """kube-apiserver writes the metadata of custom objects anew before it reads it as ObjectMeta."""
+    report, type_ = DecodeReport(), resource({"embedded": resource({})})
+    text = '{"metadata":{"generation":%s,"no":1},"embedded":{"metadata":{"generation":%s}}}'
+    body, _ = parse_body((text % (written, written)).encode())
+    assert decode(type_, body, report) == {
+        "metadata": {"generation": 10},
+        "embedded": {"metadata": {"generation": 10}},
+    }
+    assert report.problems == ['unknown field "metadata.no"']
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [("2.5", "2.5"), ("1e-1", "0.1"), ("1e30", "1e+30"), ("9223372036854775808", "9223372036854776000")],
+)
+def test_numbers_of_metadata_are_told_as_go_writes_them(written: str, told: str) -> None:
+    body, _ = parse_body(b'{"metadata":{"generation":%s}}' % written.encode())
+    with pytest.raises(DecodeError, match=f"cannot unmarshal number {re.escape(told)} into Go struct field"):
+        decode(resource({}), body, DecodeReport())
 
 
 def settled(type_: Type, value: Any) -> Any:
