@@ -17,7 +17,7 @@ def settled(obj: JsonObject, version: Version, *, new: bool, converted: bool = F
     that cannot be read are as if they were not there, and nulls stay, to be refused by validation.
 
     One that is to be `converted` by a webhook keeps labels and annotations as they are: the conversion refuses those
-    that are no texts. Raises StatusError 500 where a `new` object has no metadata.
+    that are no texts. Raises StatusError 500 where the metadata of a `new` object is no object.
     """
     given = obj.get("metadata")
     obj["metadata"] = metadata_of(obj, new=new)
@@ -28,11 +28,11 @@ def settled(obj: JsonObject, version: Version, *, new: bool, converted: bool = F
 
 
 def metadata_of(obj: JsonObject, *, new: bool) -> JsonObject:
-    """The metadata of an object as it is read. Raises StatusError 500 where a `new` one has none."""
+    """The metadata of an object as it is read. Raises StatusError 500 where that of a `new` one is no object."""
     given = obj.get("metadata")
     if isinstance(given, dict):
         return _readable(given)
-    if new:
+    if new and "metadata" in obj:
         raise internal_error("system metadata was not initialized")
     return {}
 

@@ -18,6 +18,8 @@ from gateway.schema.structural import item_of, settled
 from gateway.schema.types import Type, TypeKind
 from gateway.time_limits import look
 
+_UNKNOWN = "unknown field"
+_DUPLICATE, _METADATA, _PRUNED, _INNER_METADATA = range(4)  # in which order kube-apiserver tells of custom objects
 _FREE = Type(TypeKind.ANY, "interface {}", structural=True)
 _FREE_OBJECT = Type(TypeKind.STRUCT, "map[string]interface {}", elem=_FREE, structural=True)
 _FREE_LIST = Type(TypeKind.LIST, "[]interface {}", elem=_FREE, structural=True)
@@ -28,6 +30,7 @@ _BARE_LIST = Type(TypeKind.LIST, "[]interface {}", elem=_BARE_OBJECT, structural
 def examine(type_: Type, value: Any, problems: list[str]) -> None:
     """Adds unknown and duplicate fields of a value to `problems`. Raises DecodeError for one that doesn't fit."""
     examiner = _Examiner()
+    examiner.custom = type_.structural
     try:
         if value is not None:
             examiner.value(type_, value)
@@ -36,14 +39,8 @@ def examine(type_: Type, value: Any, problems: list[str]) -> None:
     if examiner.saved:
         raise DecodeError(examiner.saved)
     if type_.structural:
-        examiner.problems.sort(key=_unknown_last)
+        examiner.problems.sort(key=examiner.unknown_last)
     problems += examiner.problems
-
-
-def _unknown_last(problem: str) -> tuple[bool, str]:
-    """Of custom objects duplicates are told in the order of the document, and then unknown fields by their paths."""
-    unknown = problem.startswith("unknown")
-    return unknown, problem if unknown else ""
 
 
 class _Examiner:
@@ -54,6 +51,15 @@ class _Examiner:
         self.fields: tuple[str, ...] = ()
         self.path: Path = None
         self.told = 0
+        self.custom = False  # duplicates are looked for in the whole document, before a schema says what is known
+        self.group = _PRUNED
+        self.groups: dict[str, int] = {}  # those of what is unknown, by its text
+
+    def unknown_last(self, problem: str) -> tuple[int, str]:
+        """Of custom objects duplicates are told in the order of the document, and then unknown fields by their paths:
+        those of the object's metadata, what is pruned, those of the metadata of embedded objects."""
+        group = self.groups.get(problem)
+        return (_DUPLICATE, "") if group is None else (group, problem)
 
     def worded(self, refusal: Refusal) -> str:
         if not refusal.go_type:
@@ -76,6 +82,8 @@ class _Examiner:
         elif kind is TypeKind.ANY:
             if type_.elem is not None:
                 _schema_or(type_, value)
+            elif self.custom:
+                self.free(value)
         elif kind in OWN_JSON:
             OWN_JSON[kind](value)
         else:
@@ -90,18 +98,22 @@ class _Examiner:
         for key, item in pairs(value):
             field = type_.fields.get(key)
             path = (before[2], key)
-            if field is None and type_.elem is None:
-                if not type_.preserves:
-                    self.report("unknown field", path)
+            unknown = field is None and type_.elem is None and not type_.preserves
+            if unknown:
+                self.report(_UNKNOWN, path)
+                if not self.custom:
                     continue
-                member = _FREE
-            else:
-                member = type_.element() if field is None else field.type
             if key in seen:
                 self.report("duplicate field", path)
             seen.add(key)
+            if field is None and type_.elem is None:
+                member = _FREE
+            else:
+                member = type_.element() if field is None else field.type
+            outer = self.group
             if type_.embedded and key == "metadata":
                 item = _written_anew(item)
+                self.group = _METADATA if before[2] is None else _INNER_METADATA
             if type_.embedded and before[2] is not None:
                 _embedded(member, key, item, path_text(path))
             if item is not None:
@@ -111,6 +123,7 @@ class _Examiner:
                 self.struct, self.fields, self.path = name, within, path
                 self.value(member, item)
                 self.struct, self.fields, self.path = before
+            self.group = outer
 
     def entries(self, type_: Type, value: dict[str, Any]) -> None:
         before = self.path
@@ -147,6 +160,8 @@ class _Examiner:
         text = f"{what} {quoted(path_text(path))}"
         if text not in self.problems:
             self.problems.append(text)
+            if what == _UNKNOWN:
+                self.groups[text] = self.group
 
 
 def _embedded(type_: Type, key: str, value: Any, path: str) -> None:
@@ -162,9 +177,9 @@ def _embedded(type_: Type, key: str, value: Any, path: str) -> None:
 
 def _written_anew(value: Any) -> Any:
     """Metadata of a custom object, which Go reads from what it has written itself: 1e1 is 10 in it, 1e30 is 1e+30."""
-    if isinstance(value, PairsObject):
+    if isinstance(value, dict):
         made = PairsObject()
-        for key, item in value.pairs:
+        for key, item in pairs(value):
             made.append(key, _written_anew(item))
         return made
     if isinstance(value, list):

@@ -268,7 +268,7 @@ async def encoded(write: Write, obj: JsonObject) -> bytes:
     What admission has added to a custom object, and its schema does not know, was seen by the validating half and goes.
     """
     if write.admission is not None and write.admission.replaced and write.resource.custom:
-        obj = {**obj, **write.resource.model_version.decode(obj, DecodeReport())}
+        obj = write.resource.model_version.decode(obj, DecodeReport())
     specification, kept = write.attributes.specification, write.kept
     if specification.template is None and kept is None:
         return await _encoded(write, obj)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from apiserver_gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer, webhook
 from gateway.jsontypes import loads
 from tests.integration.customresources.definitions import DEFINITIONS, MERGE, definition, establish, version
 from tests.integration.server.client import ask
@@ -180,3 +182,17 @@ def test_the_metadata_of_a_status_update_does_not_count(server: ApiServer) -> No
     answer = ask(server, "PUT", f"{PATH}/labelled/status", {**made, "status": {"phase": "Done"}})
     assert answer.status == 200, answer.body
     assert (answer.json["metadata"].get("labels"), answer.json["status"]) == (None, {"phase": "Done"})
+
+
+def test_what_a_webhook_adds_beside_the_schema_is_not_stored(server: ApiServer) -> None:
+    def add(request: dict[str, Any]) -> dict[str, Any]:
+        return {**request["object"], "data": 5, "spec": {**request["object"]["spec"], "no": 1}}
+
+    rule = {"apiGroups": [GROUP], "apiVersions": ["v1"], "resources": ["widgets"], "operations": ["CREATE"]}
+    body = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "beside"}, "spec": {"replicas": 1}}
+    with webhook(server, add, mutating=True, rules=[rule]):
+        made = ask(server, "POST", PATH, body)
+    assert made.status == 201
+    for shown in (made.json, ask(server, "GET", f"{PATH}/beside").json):
+        assert "data" not in shown
+        assert shown["spec"] == {"color": "red", "replicas": 1}

@@ -57,7 +57,11 @@ def test_nulls_stay_unless_there_is_a_default() -> None:
 
 
 @pytest.mark.parametrize("metadata", [None, "x", []])
-def test_an_object_without_metadata_is_none(metadata: Any) -> None:
+def test_metadata_of_a_new_object_is_an_object(metadata: Any) -> None:
     with pytest.raises(StatusError, match="system metadata was not initialized"):
         settled({"metadata": metadata}, version(), new=True)
     assert settled({"metadata": metadata}, version(), new=False)["metadata"] == {}
+
+
+def test_missing_metadata_is_for_validation_to_refuse() -> None:
+    assert settled({}, version(), new=True)["metadata"] == {}

@@ -111,7 +111,21 @@ def test_an_embedded_resource_has_metadata_like_any_object() -> None:
     value = {"template": {"kind": "K", "apiVersion": "v1", "metadata": metadata, "spec": {"a": "", "no": 1}, "no": 1}}
     result, problems = read(type_, value)
     assert result == {"template": {"kind": "K", "apiVersion": "v1", "metadata": {"name": "x"}, "spec": {"a": ""}}}
-    assert problems == [f'unknown field "template.{path}"' for path in ("metadata.no", "no", "spec.no")]
+    assert problems == [f'unknown field "template.{path}"' for path in ("no", "spec.no", "metadata.no")]
+
+
+def test_duplicates_are_told_first_then_what_is_unknown_in_metadata_in_the_schema_and_in_inner_metadata() -> None:
+    """As a kube-apiserver told it of this object: it looks for duplicates before it knows what is unknown."""
+    inner = '{"metadata":{"zz":{"a":1,"a":2},"labels":{"l":"","l":""}},"y":1}'
+    text = f'{{"z":[{{"b":1,"b":2}}],"z":{{"c":1,"c":2}},"e":{inner},"metadata":{{"no":{{"d":1,"d":2}}}},"b":1}}'
+    report, (body, _) = DecodeReport(), parse_body(text.encode())
+    decode(resource({"e": resource({})}), body, report)
+    duplicates = ("z[0].b", "z", "z.c", "e.metadata.zz.a", "e.metadata.labels.l", "metadata.no.d")
+    unknown = ("metadata.no", "b", "e.y", "z", "e.metadata.zz")
+    assert report.problems == [
+        *(f'duplicate field "{path}"' for path in duplicates),
+        *(f'unknown field "{path}"' for path in unknown),
+    ]
 
 
 @pytest.mark.parametrize("written", ["10", "10.0", "1e1", "1E1", "100e-1"])
