@@ -167,7 +167,7 @@ def test_an_answer_has_to_begin_and_to_end_in_time(server: ApiServer, ext: Exten
     connection = connect(server)
     try:
         headers = {"Authorization": f"Bearer {server.token}"}
-        connection.request("GET", f"{ROOT}/namespaces/default/things?timeout=1s&watch=0", headers=headers)
+        connection.request("GET", f"{ROOT}/namespaces/default/things?timeout=3s&watch=0", headers=headers)
         response = connection.getresponse()
         assert json.loads(response.readline())["type"] == "ADDED"
         with pytest.raises(http.client.IncompleteRead):
