@@ -93,8 +93,7 @@ def test_pods_are_bound_and_ready(kubeconfig: Path, tmp_path: Path) -> None:
     assert len({node for component, node in nodes if component == "gateway"}) == 2  # each on a node of its own
     claims = kubectl.get("persistentvolumeclaims")["items"]
     assert [claim["status"]["phase"] for claim in claims] == ["Bound"] * 3
-    (budget,) = [each for each in kubectl.get("poddisruptionbudgets")["items"] if each["metadata"]["name"] == NAME]
-    assert budget["status"]["disruptionsAllowed"] == 1
+    kubectl("wait", "--for=jsonpath={.status.disruptionsAllowed}=1", f"pdb/{NAME}", f"--timeout={PATIENCE}")
     assert json.loads(helm("list", "-o", "json"))[0]["status"] == "deployed"
     assert "Phase:          Succeeded" in helm("test", "api", "--timeout", PATIENCE, patience=200)
     helm("uninstall", "api", "--wait", "--timeout", PATIENCE, patience=200)

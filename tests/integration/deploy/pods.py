@@ -125,6 +125,8 @@ def running_jobs(server: ApiServer, directory: Path) -> Iterator[None]:
         def follow() -> None:
             try:
                 for line in watch.stdout or ():
+                    if not line.endswith(b"\n"):
+                        return  # it was killed in the middle of one
                     event = json.loads(line)
                     if event["type"] == "ADDED" and not event["object"].get("status", {}).get("conditions"):
                         _run_job(server, event["object"], directory)
@@ -164,11 +166,13 @@ def _run_job(server: ApiServer, job: dict[str, Any], directory: Path) -> None:
     path = _path(job)
     while True:
         try:
-            ask(server, "PUT", f"{path}/status", {**ask(server, "GET", path), "status": status})
+            found = ask(server, "GET", path)
+            if _is_of(found, job):  # else another revision has taken it away meanwhile
+                ask(server, "PUT", f"{path}/status", {**found, "status": status})
         except Refused as error:
             if error.status == CONFLICT:
                 continue
-        return  # another revision may have taken it away meanwhile
+        return
 
 
 def _path(job: dict[str, Any]) -> str:
@@ -177,9 +181,15 @@ def _path(job: dict[str, Any]) -> str:
 
 def _is_gone(server: ApiServer, job: dict[str, Any]) -> bool:
     try:
-        return bool(ask(server, "GET", _path(job))["metadata"]["uid"] != job["metadata"]["uid"])
+        return not _is_of(ask(server, "GET", _path(job)), job)
     except Refused as error:
         return error.status == NOT_FOUND
+
+
+def _is_of(found: dict[str, Any], job: dict[str, Any]) -> bool:
+    """Whether what has the name of a Job is that one, and is to stay."""
+    meta = found["metadata"]
+    return bool(meta["uid"] == job["metadata"]["uid"]) and "deletionTimestamp" not in meta
 
 
 def _now() -> str:

@@ -70,9 +70,17 @@ def api(server: ApiServer) -> Api:
     return Api(server, f"n-{uuid.uuid4().hex[:8]}").begin()
 
 
-def limit(api: Api, **hard: str) -> None:
-    assert api.ask("POST", api.path(resource="resourcequotas"), {"metadata": {"name": "q"}, "spec": {"hard": hard}})
-    until(lambda: quota(api).get("hard") == hard)
+def limit(api: Api, *others: Api, **hard: str) -> None:
+    """Makes a quota, and waits until this server, and those of `others`, are told of it: by that they admit writes."""
+    made = api.ask("POST", api.path(resource="resourcequotas"), {"metadata": {"name": "q"}, "spec": {"hard": hard}})
+    assert made.status == 201, made.body
+    for each in (api, *others):
+        until(lambda each=each: _told(each) == hard)
+
+
+def _told(api: Api) -> Any:
+    answer = api.ask("GET", api.path("q?resourceVersion=0", "resourcequotas"))
+    return (answer.json.get("status") or {}).get("hard") if answer.status == 200 else None
 
 
 def quota(api: Api) -> dict[str, Any]:
@@ -149,9 +157,8 @@ def test_no_more_is_made_elsewhere_than_a_quota_has_room_for(api: Api) -> None:
 
 
 def test_replicas_let_in_as_many_as_there_is_room_for(servers: list[ApiServer], api: Api) -> None:
-    limit(api, **{"count/secrets": "20"})
     replica = Api(servers[1], api.namespace)
-    until(lambda: quota(replica).get("hard"))
+    limit(api, replica, **{"count/secrets": "20"})
 
     def create(number: int) -> int:
         body = {"metadata": {"name": f"s-{number // 2 % 25}"}}
