@@ -86,13 +86,18 @@ def applied(document: JsonObject, operations: Sequence[JsonObject | None], *, sp
 
     `spelt` has tests compare how texts are written, too.
     """
-    return _carried_out(document, operations, spelt).root
+    return _carried_out(operations, _Patched(document, spelt)).root
 
 
 def shown(document: JsonObject, operations: Sequence[JsonObject | None], type_: Type) -> Any:
-    """What `applied` gives, with members in the order in which refusals show them."""
-    patched = _carried_out(document, operations, False)
+    """What `applied` gives, with members in the order in which refusals show them. The operations may be `exact`."""
+    patched = _carried_out(operations, _Shown(document))
     return member_order.patched(patched.root, type_, patched.looked_into, member_order.containers(document))
+
+
+def exact(body: bytes) -> Any:
+    """The operations as they are written: for `shown` alone. Raises TakesLong for much on an event loop."""
+    return parse_exactly(body)
 
 
 def repeated(document: JsonObject, operations: Operations, type_: Type) -> list[str]:
@@ -105,8 +110,7 @@ def repeated(document: JsonObject, operations: Operations, type_: Type) -> list[
     return [text for text in problems if text.startswith("duplicate")]
 
 
-def _carried_out(document: JsonObject, operations: Sequence[JsonObject | None], spelt: bool) -> _Patched:
-    patched = _Patched(document, spelt)
+def _carried_out(operations: Sequence[JsonObject | None], patched: _Patched) -> _Patched:
     for operation in operations:
         kind = (operation or {}).get("op")
         act = _ACTIONS.get(kind) if isinstance(kind, str) else None
@@ -341,6 +345,16 @@ def _copy(patched: _Patched, operation: JsonObject) -> None:
     value = None if key is None else patched.copied(container[key])
     with _Refusing(operation, "path", f"missing destination path: {path}", "error while adding value during copy"):
         _put(patched, patched.find(path), value)
+
+
+class _Shown(_Patched):
+    """One that is changed once more, for what is said of the outcome: values stay as they are written."""
+
+    def copied(self, value: Any) -> Any:
+        return deepcopy(value)
+
+    def holds(self, one: Any, other: Any) -> bool:
+        return True
 
 
 def _test(patched: _Patched, operation: JsonObject) -> None:

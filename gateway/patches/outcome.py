@@ -5,17 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.http.status import StatusError, invalid
-from gateway.jsontypes import GO_ESCAPES, JsonObject, dumps
+from gateway.jsontypes import GO_ESCAPES, JsonObject
 from gateway.patches import strategic_merge_patch
 from gateway.patches.go_text import go_print
+from gateway.patches.spelling import written
 from gateway.patches.unstructured import mismatch
+from gateway.schema.decode import DecodeError, DecodeReport, decode
 from gateway.schema.types import Type
 from gateway.validation import field as errors
 
 
-def undecodable(shown: Any, message: str) -> StatusError:
-    """For JSON and merge patches: what they gave, with its members in the order `shown`, was refused with `message`."""
-    return _refused(dumps(shown).decode().translate(GO_ESCAPES), message)
+def undecodable(shown: Any, message: str, type_: Type | None) -> StatusError:
+    """For JSON and merge patches: what they gave, with its members in the order `shown`, was refused with `message`.
+
+    The `type_` that reads numbers as they are written, where one does, tells them so.
+    """
+    if type_ is not None and " number " in message:
+        try:
+            decode(type_, shown, DecodeReport())
+        except DecodeError as error:
+            message = str(error)
+    return _refused(written(shown).decode().translate(GO_ESCAPES), message)
 
 
 def unconvertible(

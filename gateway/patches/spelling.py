@@ -1,4 +1,4 @@
-"""How the texts of a JSON patch are spelt: a `test` compares what is written, not what it means.
+"""How values are spelt in a patch: a `test` compares the texts that are written, and refusals quote what is written.
 
 The document is JSON as Go writes it (`<` is `\\u003c` in it). What the patch has put into it is as the patch has it.
 """
@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.jsontypes import GO_ESCAPES, dumps
-from gateway.schema.body import parse_exactly, plain
+import orjson
 
+from gateway.jsontypes import GO_ESCAPES, depth, dumps
+from gateway.schema.body import parse_exactly, plain
+from gateway.schema.exact import Number, PairsObject
+
+_DEEP = 100
 _SPECIAL = tuple(character.encode() for character in "\\<>&\u2028\u2029")
 
 
@@ -43,6 +47,30 @@ def same_spelling(one: Any, other: Any) -> bool:
         elif isinstance(a, str) and getattr(a, "raw", None) != getattr(b, "raw", None):
             return False
     return True
+
+
+def written(value: Any) -> bytes:
+    """JSON whose exact parts are as they were written: numbers with their digits, objects with all their members.
+
+    Of what is deeper than objects of Kubernetes are, the meaning alone is kept.
+    """
+    return dumps(plain(value)) if depth(value) > _DEEP else _written(value)
+
+
+def _written(value: Any) -> bytes:
+    try:
+        return orjson.dumps(value, _fragment, orjson.OPT_PASSTHROUGH_SUBCLASS)
+    except orjson.JSONEncodeError:  # a number of more than 64 bits
+        return dumps(plain(value))
+
+
+def _fragment(value: Any) -> Any:
+    if type(value) is Number:
+        return orjson.Fragment(value.text)
+    if type(value) is PairsObject:
+        members = (orjson.dumps(key) + b":" + _written(item) for key, item in value.pairs)
+        return orjson.Fragment(b"{" + b",".join(members) + b"}")
+    return int(value) if isinstance(value, int) else str(value) if isinstance(value, str) else dict(value)
 
 
 def _spelt(raw: str, text: str) -> str:

@@ -15,6 +15,9 @@ class PairsObject(dict[str, Any]):
         super().__init__()
         self.pairs: list[tuple[str, Any]] = []
 
+    def __deepcopy__(self, memo: object) -> PairsObject:
+        return self  # nobody changes one that has been read
+
     def append(self, key: str, value: Any) -> None:
         self.pairs.append((key, value))
         self[key] = value

@@ -95,7 +95,7 @@ def _checked(write: Write, make: MakeObject) -> MakeObject:
 
 def _by_json(write: Write, body: bytes, module: Any) -> MakeObject:
     """JSON patches and merge patches: the result is read like a body."""
-    endpoint, options = write.endpoint, write.options
+    endpoint, options, resource = write.endpoint, write.options, write.resource
     parse = _once(lambda: module.parse(body, options.validation != "Ignore"))
 
     def make(old: JsonObject | None) -> JsonObject:
@@ -107,7 +107,9 @@ def _by_json(write: Write, body: bytes, module: Any) -> MakeObject:
         strict = strict + module.repeated(old, document, endpoint.type)
 
         def fail(message: str, strict: bool) -> status.StatusError:
-            return undecodable(module.shown(old, document, endpoint.type), message)
+            by_another = strict or resource.custom or named_version(result, resource) is not None
+            shown = module.shown(old, module.exact(body), endpoint.type)
+            return undecodable(shown, message, None if by_another else endpoint.type)
 
         return _decoded(write, result, old, strict, fail)
 

@@ -9,6 +9,8 @@ import pytest
 from gateway.jsontypes import dumps
 from gateway.patches import json_patch, merge_patch, outcome
 from gateway.patches.go_text import go_print
+from gateway.patches.spelling import written
+from gateway.schema.body import parse_exactly
 from gateway.schema.catalog import type_for
 
 CONFIG_MAP = type_for("", "v1", "ConfigMap")
@@ -16,7 +18,7 @@ DOCUMENT = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"uid": "u", "n
 
 
 def test_patched_document_has_patched_objects_sorted_and_others_in_the_order_of_the_type() -> None:
-    error = outcome.undecodable(merge_patch.shown(DOCUMENT, {"data": [1, 2]}, CONFIG_MAP), "why")
+    error = outcome.undecodable(merge_patch.shown(DOCUMENT, {"data": [1, 2]}, CONFIG_MAP), "why", None)
     metadata = '{"name":"c","uid":"u"}'
     shown = '{"apiVersion":"v1","data":[1,2],"kind":"ConfigMap","metadata":' + metadata + "}"
     text = shown.replace('"', '\\"')
@@ -42,6 +44,43 @@ def test_strategic_patch_is_quoted_with_the_wording_of_the_converter(patch: dict
     error = outcome.unconvertible(DOCUMENT, patch, CONFIG_MAP, "json: other")
     assert error.message == f' "" is invalid: patch: Invalid value: "{go_print(patch)}": {message}'
     assert error.code == 422
+
+
+@pytest.mark.parametrize("number", ["1e1", "2.0", "-0.0", "1E30"])
+@pytest.mark.parametrize("module", [json_patch, merge_patch])
+def test_numbers_are_quoted_as_they_are_written(module: Any, number: str) -> None:
+    if module is json_patch:
+        add = f'{{"op":"add","path":"/metadata/generation","value":{number}}}'
+        body = f'[{{"op":"test","path":"/data/a","value":"<"}},{add}]'
+    else:
+        body = f'{{"metadata":{{"generation":{number}}}}}'
+    shown = module.shown(DOCUMENT, module.exact(body.encode()), CONFIG_MAP)
+    told = "json: cannot unmarshal number {} into Go struct field ObjectMeta.metadata.generation of type int64"
+    error = outcome.undecodable(shown, told.format(10.0), CONFIG_MAP)
+    assert f'\\"generation\\":{number},' in error.message
+    assert error.message.endswith(told.format(number))
+
+
+def test_members_that_a_json_patch_brings_twice_are_quoted_twice_where_nothing_looked_into_them() -> None:
+    value = b'{"a":"1","a":"2","b":[{"c":1,"c":1.50}]}'
+    body = b'[{"op":"add","path":"/x","value":%s},{"op":"copy","from":"/x","path":"/y"}' % value
+    more = b',{"op":"add","path":"/z","value":{"a":1,"a":2}},{"op":"remove","path":"/z/a"}]'
+    shown = json_patch.shown(DOCUMENT, json_patch.exact(body + more), CONFIG_MAP)
+    text = written(shown)
+    assert text.count(value) == 2
+    assert b'"z":{}' in text
+
+
+def test_members_that_come_twice_in_a_copied_value_are_told_of_both() -> None:
+    body = b'[{"op":"add","path":"/metadata/labels","value":{"a":"1","a":"2"}},'
+    patch, _ = json_patch.parse(body + b'{"op":"copy","from":"/metadata/labels","path":"/metadata/annotations"}]', True)
+    told = json_patch.repeated(DOCUMENT, patch, CONFIG_MAP)
+    assert told == [f'duplicate field "metadata.{member}.a"' for member in ("annotations", "labels")]
+
+
+def test_what_is_quoted_may_be_deep() -> None:
+    deep = b'{"a":' * 400 + b'1.5,"a":1.5' + b"}" * 400
+    assert written(parse_exactly(deep)) == deep.replace(b',"a":1.5', b"")
 
 
 OBJECT = {"kind": "ConfigMap", "metadata": {"name": "c", "finalizers": ["a"], "uid": "u"}, "data": {"b": "1", "a": "2"}}
