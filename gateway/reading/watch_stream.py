@@ -110,8 +110,8 @@ class WatchStream:
                 chunk = b""  # nor is it kept while nothing happens
         except Overrun:
             return
-        except Compacted:
-            yield self._error(expired(_TOO_OLD))
+        except Compacted as error:
+            yield self._error(expired(self._too_old(error)))
         except CorruptObject as error:
             yield self._error(as_status(error))
         except StatusError as error:  # objects could not be converted
@@ -370,11 +370,17 @@ class WatchStream:
         last = self.deadline - BOOKMARK_BEFORE_END
         self.next_bookmark = min(now + BOOKMARK_INTERVAL, last) if now < last else self.deadline + 1
 
+    def _too_old(self, error: Compacted) -> str:
+        """What is said of a revision that is gone, by kube-apiserver's watch cache; events have none."""
+        if self.endpoint.expiry is not None or not error.revision or not error.compact_revision:
+            return _TOO_OLD
+        return f"too old resource version: {error.revision} ({error.compact_revision})"
+
     async def _resume(self, revision: int) -> AsyncIterator[bytes]:
         """What came after a revision and is no longer in the cache's history; sets the position to follow from."""
         history = self.endpoint.cache.history
         if revision < self.endpoint.resource.model.since:
-            raise Compacted(revision, revision)
+            raise Compacted(self.endpoint.resource.model.since, revision)
         if revision > self.endpoint.store.cache.reached and not await reached(self.endpoint, revision, self.deadline):
             return
         while True:

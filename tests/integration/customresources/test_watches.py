@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -146,3 +147,13 @@ def test_a_watch_is_told_of_what_goes_with_its_definition(server: ApiServer) -> 
             assert {each["type"] for each in events} == {"DELETED"}
             assert {each["object"]["metadata"]["name"] for each in events} == {"one", "two"}
             assert {each["object"]["apiVersion"] for each in events} == {api_version}
+
+
+def test_a_revision_before_the_definition_is_too_old(server: ApiServer) -> None:
+    group = "late.example.com"
+    establish(server, definition(group))
+    answer = ask(server, "GET", f"{things(group, 'v1')}?watch=1&resourceVersion=1&timeoutSeconds=20")
+    assert answer.status == 200
+    event = answer.json
+    assert (event["type"], event["object"]["code"], event["object"]["reason"]) == ("ERROR", 410, "Expired")
+    assert re.fullmatch(r"too old resource version: 1 \([1-9][0-9]*\)", event["object"]["message"])
