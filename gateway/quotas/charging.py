@@ -26,7 +26,7 @@ __all__ = ["Charged", "Charges", "Charging"]
 
 T = TypeVar("T")
 
-OTHERS = 5.0  # seconds at the most that a refusal waits for what other servers have under way
+OTHERS = 6.0  # seconds at the most that a refusal waits for what other servers have under way
 
 
 class Charges:

@@ -13,7 +13,7 @@ from storage.watch_cache import WatchCache
 
 PATIENCE = 1.0  # seconds; a controller counts what was freed in a few milliseconds
 APART = 3.0  # the same for objects of another etcd: there the controller puts off to lower a usage, for 2 s at the most
-QUIET = 2.0  # seconds without a change after which nothing is taken to be under way that another server has charged
+QUIET = 3.0  # seconds without a change after which nothing is taken to be under way that another server has charged
 LOOKED_AT = 512  # changes
 
 

@@ -10,12 +10,16 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from apiserver_gateway.testing import ApiServer
+from gateway.quotas.marks import new_mark
 from storage.embedded import EmbeddedEtcd
+from storage.entry import MARK
+from storage.etcd import EtcdClient
 from tests.forked import api_server
 from tests.integration.lifecycle.api import until
 from tests.integration.quotas.conftest import FLAGS
 from tests.integration.quotas.test_exactness import CLIENTS, Namespace
 from tests.integration.quotas.test_model import MERGE, Replicas
+from tests.integration.reads.api import on_etcd
 from tests.integration.server.client import ask
 
 
@@ -76,6 +80,26 @@ def test_a_charge_without_a_write_is_released_after_a_while(limited: Namespace) 
     left = {"status": {"used": {"secrets": "4"}}}
     assert limited.ask("PATCH", "resourcequotas/q/status", left, headers=MERGE).status == 200
     until(lambda: limited.used() == {"secrets": "1"})
+
+
+def test_nothing_is_refused_while_another_server_may_give_back(limited: Namespace) -> None:
+    """As a server leaves a quota that stands still, or ends, after it has charged a group for as much as there is."""
+    limited.limit(hard={"secrets": "5"})
+    key = f"/registry/resourcequotas/{limited.name}/q".encode()
+
+    async def charge(client: EtcdClient) -> None:
+        found = await client.get(key)
+        assert found
+        quota = json.loads(found.value)
+        quota["status"]["used"] = {"secrets": "5"}
+        await client.put(key, json.dumps(quota, separators=(",", ":")).encode() + new_mark() + MARK)
+
+    on_etcd(limited.servers[0].etcd_endpoint, charge)
+    with ThreadPoolExecutor(2) as pool:
+        jobs = [pool.submit(limited.create, f"s{server}", server, "secrets") for server in (0, 1)]
+        answers = [job.result() for job in jobs]
+    assert [answer.status for answer in answers] == [201, 201], answers
+    until(lambda: limited.used() == {"secrets": "2"})
 
 
 def test_a_quota_that_groups_have_charged_is_shown_as_any_other(limited: Namespace) -> None:
