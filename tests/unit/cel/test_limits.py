@@ -42,10 +42,10 @@ def test_expressions_that_are_too_long_are_refused() -> None:
 
 
 def test_a_long_text_that_is_no_expression_is_refused_soon() -> None:
-    start = time.perf_counter()
+    start = time.thread_time()
     with pytest.raises(CompilationError):
         compile_expression("a && " * 19_000 + ")", Environment())
-    at_most(time.perf_counter() - start, 3)
+    at_most(time.thread_time() - start, 3)
 
 
 @pytest.mark.parametrize(
