@@ -91,7 +91,7 @@ class Discovery:
             return self._absent(path)
         resources = path.startswith("/api/") or path.count("/") == 3  # the documents of group versions
         strictly = resources or path in _STRICT  # /apis and /apis/GROUP are answered whatever the method
-        if strictly and request.method != "GET":
+        if strictly and request.method != "GET" and not (resources and self._is_custom(path)):
             raise method_not_allowed()
         accept = request.headers.get(b"accept", b"").decode("latin-1")
         request.media = self._media if resources else STANDARD
@@ -102,6 +102,10 @@ class Discovery:
         choice = choice._replace(pretty=choice.pretty or request.human)
         content = await self._encoded(path, document, choice, apart)
         return Response(200, content, choice.media_type.encode(), encoded=True)
+
+    def _is_custom(self, path: str) -> bool:
+        """Whether a group has custom resources alone: its versions are told of whatever the method is."""
+        return path.startswith("/apis/") and path.split("/")[2] not in self._builtin
 
     def _absent(self, path: str) -> Response | None:
         """404 Status below a served prefix; what is under no served group is nobody's."""

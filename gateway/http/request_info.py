@@ -68,7 +68,7 @@ def request_info(method: str, path: str, query: Query) -> RequestInfo:
     if verb_in_path:
         verb, parts = parts[0], parts[1:]
         if not parts:
-            raise MalformedPath(f"unable to determine kind and namespace from url, {path}")
+            raise MalformedPath("unable to determine kind and namespace from url")
     else:
         verb = _METHOD_VERBS.get(method, "")
     namespace, in_no_namespace = "", False

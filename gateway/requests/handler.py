@@ -23,7 +23,7 @@ from gateway.requests import measures
 from gateway.requests.context import ANSWERED, Receive, RequestContext, Scope, Stage
 from gateway.requests.elsewhere import Operations
 from gateway.requests.parts import Gateway
-from gateway.requests.plain_answers import internal_error
+from gateway.requests.plain_answers import internal_error, request_uri
 from gateway.requests.request_log import SLOW, tell, tell_slow
 from gateway.requests.resting import Resting
 from gateway.requests.routes import Routes
@@ -132,7 +132,7 @@ class Handler:
             measures.turned_away(context, 429)
             return too_many(refused)
         except Undecided as error:
-            return internal_error(request.path, str(error))
+            return internal_error(request_uri(context.scope), str(error))
         except Exception as error:
             if context.record is not None:
                 context.record.failed(error)

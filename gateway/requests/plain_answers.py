@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from gateway.http.exchange import TEXT_TYPE, Response
+from gateway.validation.field import go_quote
+
+_ESCAPES = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;"}
 
 NO_SNIFF = (b"x-content-type-options", b"nosniff")
 PAGE_NOT_FOUND = Response(404, b"404 page not found\n", TEXT_TYPE, [NO_SNIFF])
 
 
-def internal_error(path: str, reason: str) -> Response:
+def request_uri(scope: Mapping[str, Any]) -> str:
+    """What a request asks for, as it was sent."""
+    path, query = scope["raw_path"].decode("utf-8", "replace"), scope["query_string"].decode("utf-8", "replace")
+    return f"{path}?{query}" if query else path
+
+
+def internal_error(uri: str, reason: str) -> Response:
     """500, as kube-apiserver answers what it could not decide."""
-    message = f'Internal Server Error: "{path}": {reason}\n'
+    message = f"Internal Server Error: {go_quote(uri)}: {reason}\n".translate(_ESCAPES)
     return Response(500, message.encode("utf-8", "replace"), TEXT_TYPE, [NO_SNIFF])

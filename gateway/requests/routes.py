@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.routing import UnknownPath, is_in_scope, served_resource, unknown_path
@@ -18,7 +19,7 @@ from gateway.kinds.strategies import is_imported
 from gateway.requests.context import Outcome, RequestContext
 from gateway.requests.measures import Measures, measures_of
 from gateway.requests.parts import Gateway
-from gateway.requests.plain_answers import PAGE_NOT_FOUND, internal_error
+from gateway.requests.plain_answers import PAGE_NOT_FOUND, internal_error, request_uri
 from gateway.subresources import PASSED_ON
 from gateway.verbs import Verb, verb_for
 
@@ -70,7 +71,7 @@ class Routes:
         if route is None:
             delegated = self._delegated.get((request.path, request.query_string)) if method == "GET" else None
             if delegated is None:
-                refused = _read_info(request, context.scope["raw_path"])
+                refused = _read_info(request, context.scope)
                 if refused is not None:
                     return refused
                 context.timeout = self._timeout(request)
@@ -166,13 +167,14 @@ def _is_memorable(request: Request) -> bool:
     return len(request.query_string) <= _MEMORABLE_QUERY and len(request.path) <= _MEMORABLE_PATH
 
 
-def _read_info(request: Request, raw_path: bytes) -> Response | None:
-    if not valid_escapes(raw_path):
+def _read_info(request: Request, scope: Mapping[str, Any]) -> Response | None:
+    if not valid_escapes(scope["raw_path"]):
         return Response(400, b"400 Bad Request", TEXT_TYPE)
     try:
         request.info = request_info(request.method, request.path, request.query)
     except MalformedPath as error:
-        return internal_error(request.path, f"failed to create RequestInfo: {error}")
+        uri = request_uri(scope)
+        return internal_error(uri, f"failed to create RequestInfo: {error}, {uri}")
     return None
 
 

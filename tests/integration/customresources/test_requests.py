@@ -196,3 +196,11 @@ def test_what_a_webhook_adds_beside_the_schema_is_not_stored(server: ApiServer) 
     for shown in (made.json, ask(server, "GET", f"{PATH}/beside").json):
         assert "data" not in shown
         assert shown["spec"] == {"color": "red", "replicas": 1}
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS"])
+def test_the_versions_of_a_group_are_told_whatever_the_method(server: ApiServer, method: str) -> None:
+    answer = ask(server, method, f"/apis/{GROUP}/v1")
+    assert answer.status == 200
+    assert method == "HEAD" or answer.json["kind"] == "APIResourceList"
+    assert ask(server, method, "/apis/apps/v1").status == 405

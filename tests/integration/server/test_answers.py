@@ -113,6 +113,13 @@ def test_paths_of_operation_answer_any_method(server: ApiServer, method: str, pa
     assert status < 400 or answer.body == b"" or answer.json["code"] == status
 
 
+def test_a_path_that_cannot_be_read_is_told_as_it_was_sent_and_escaped(server: ApiServer) -> None:
+    answer = ask(server, "GET", "/api/v1/watch?a=%3C&b=<")
+    sent = "/api/v1/watch?a=%3C&amp;b=&lt;"
+    why = f"failed to create RequestInfo: unable to determine kind and namespace from url, {sent}"
+    assert (answer.status, answer.body.decode()) == (500, f'Internal Server Error: "{sent}": {why}\n')
+
+
 def test_strangers_are_refused_and_anonymous_may_read_what_is_public(server: ApiServer) -> None:
     refused = ask(server, "GET", "/api", token="wrong")
     assert (refused.status, refused.json["message"]) == (401, "Unauthorized")
