@@ -112,17 +112,20 @@ def seen(process: subprocess.Popen[str], wanted: str) -> bool:
     return any(wanted in line for line in process.stdout)
 
 
-def typed(kubectl: Kubectl, text: str, *arguments: str) -> tuple[str, int]:
-    """What a command shows on a terminal on which somebody types, and its exit status."""
+def typed(kubectl: Kubectl, text: str, wanted: str, more: str, *arguments: str) -> tuple[str, int]:
+    """What a command shows on a terminal on which somebody types, more once something is shown; its exit status."""
     ours, its = pty.openpty()
     line = kubectl.line(*arguments)
     process = subprocess.Popen(line, stdin=its, stdout=its, stderr=its, env=kubectl.environment, start_new_session=True)
     os.close(its)
     os.write(ours, text.encode())
-    shown = b""
+    shown, waits = b"", True
     try:
         while data := os.read(ours, 4096):
             shown += data
+            if waits and wanted.encode() in shown:
+                waits = False
+                os.write(ours, more.encode())
     except OSError:  # how a terminal ends
         pass
     os.close(ours)
@@ -138,8 +141,8 @@ def test_logs_are_followed(running: Kubectl, log: Path) -> None:
 
 
 def test_a_command_is_run(running: Kubectl, tmp_path: Path) -> None:
-    """kwok does not tell the end of the input, and drops what it has not sent when that comes after the command's end:
-    so the command ends once all has come.
+    """kwok does not tell the end of the input, and drops what it has not sent when the command ends: so that ends once
+    all has come.
     """
     os.mkfifo(all_came := tmp_path / "all-came")
     echo = running.line("exec", "-i", "p", "--", "sh", "-c", f"head -c 300000; read _ <{all_came}")
@@ -152,15 +155,21 @@ def test_a_command_is_run(running: Kubectl, tmp_path: Path) -> None:
         assert process.stdout.read(300_000) == "x" * 300_000
         all_came.write_text("\n")
         assert process.wait(60) == 0 and process.stdout.read() == ""
-    done = running.run("exec", "p", "--", "sh", "-c", "echo out; echo err >&2; sleep 1; exit 7")
-    assert (done.returncode, done.stdout) == (1, "out\n")  # kwok does not tell the status either, but in words
-    assert done.stderr.startswith("err\n") and "exit status 7" in done.stderr
+    fails = running.line("exec", "p", "--", "sh", "-c", f"echo out; echo err >&2; read _ <{all_came}; exit 7")
+    with subprocess.Popen(
+        fails, env=running.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert (process.stdout.readline(), process.stderr.readline()) == ("out\n", "err\n")
+        all_came.write_text("\n")
+        assert "exit status 7" in process.stderr.read()  # kwok does not tell the status either, but in words
+        assert process.wait(60) == 1 and process.stdout.read() == ""
 
 
 def test_a_shell_is_typed_into(running: Kubectl) -> None:
-    # kwok may not have sent what a shell has written when that ends: it ends later
-    words = "test -t 0 && echo sum $((40 + 2)); sleep 3; exit 3\n"
-    shown, _ = typed(running, words, "exec", "-it", "p", "--", "sh")
+    # kwok may not have sent what a shell has written when that ends: it ends once that has come
+    words = "test -t 0 && echo sum $((40 + 2)); read _; exit 3\n"
+    shown, _ = typed(running, words, "sum 42", "\n", "exec", "-it", "p", "--", "sh")
     assert "sum 42" in shown and "exit status 3" in shown
 
 
