@@ -98,10 +98,13 @@ def test_lacking_verbs_are_shown_together() -> None:
     assert shown == ['{APIGroups:[""], Resources:["pods"], ResourceNames:["a"], Verbs:["get" "list"]}']
 
 
-def test_a_verb_that_several_rules_grant_is_shown_once() -> None:
-    rule = {"apiGroups": [""], "resources": ["pods"]}
-    wanted = compile_rules([{**rule, "verbs": ["get", "list"]}, {**rule, "verbs": ["list", "watch"]}])
-    assert described(uncovered((), wanted)) == ['{APIGroups:[""], Resources:["pods"], Verbs:["get" "list" "watch"]}']
+def test_verbs_that_are_wanted_several_times_are_shown_as_often() -> None:
+    once = {"apiGroups": [""], "resources": ["users"], "verbs": ["*", "impersonate"]}
+    shown = '{{APIGroups:[""], Resources:["users"], Verbs:[{}]}}'
+    told = described(uncovered((), compile_rules([once, once, {**once, "resources": ["users", "users"]}])))
+    assert told == [shown.format(" ".join(['"*" "impersonate"'] * 4))]
+    told = described(uncovered((), compile_rules([{**once, "verbs": ["get", "list", "get"]}])))
+    assert told == [shown.format('"get" "list" "get"')]
 
 
 def test_rules_that_explode_are_refused() -> None:
