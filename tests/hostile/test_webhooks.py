@@ -98,6 +98,7 @@ def test_webhooks_that_say_nothing_hold_nobody(server: ApiServer, hook: Hook) ->
     header = f"Content-Length: {len(body)}"
     big = {"metadata": {"name": "big"}, "data": {f"key-{number}": "value" * 10 for number in range(12_000)}}
     with contextlib.ExitStack() as stack:
+        stack.callback(told.set)  # also where somebody was held: else none of these ends with the server
         with held_at_most(server, LIMIT):
             for _ in range(CROWD):
                 wire = stack.enter_context(Wire(server))
