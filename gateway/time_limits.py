@@ -59,6 +59,14 @@ def at_once(work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
         _until.reset(token)
 
 
+async def soon_or_in_thread(work: Callable[[], T]) -> T:
+    """What `work` returns or raises. Where it turns out to take long, it is begun anew in a thread."""
+    try:
+        return at_once(work)
+    except TakesLong:
+        return await in_thread(work)
+
+
 async def in_thread(work: Callable[[], T]) -> T:
     """What `work` returns or raises in a thread; once nobody waits for it, it is ended where it next looks."""
     errand = _Errand()

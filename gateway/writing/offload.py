@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import ParamSpec, TypeVar
 
-from gateway.time_limits import TakesLong, at_once, in_thread
+from gateway.time_limits import in_thread, soon_or_in_thread
 
 BIG = 96 * 1024  # bytes; below, a write holds the loop for a few milliseconds at most
 
@@ -22,9 +22,5 @@ async def offloaded(size: int, work: Callable[P, T], *args: P.args, **named: P.k
 
     Work that raises TakesLong is done once more, in a thread, where it ends when the request does.
     """
-    if size < BIG:
-        try:
-            return at_once(work, *args, **named)
-        except TakesLong:
-            pass
-    return await in_thread(partial(work, *args, **named))
+    done = partial(work, *args, **named)
+    return await (soon_or_in_thread(done) if size < BIG else in_thread(done))

@@ -16,6 +16,7 @@ from gateway.http.status import StatusError
 from gateway.http.user import MASTERS_GROUP
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
+from gateway.time_limits import soon_or_in_thread
 from gateway.validation.field import go_quote
 
 ROLES = frozenset({"roles", "clusterroles"})
@@ -41,7 +42,7 @@ class EscalationGuard:
         if old is not None and _only_collected(obj, old):
             return
         if is_role:
-            self._check_role(attributes, obj, old or {})
+            await self._check_role(attributes, obj, old or {})
         else:
             await self._check_binding(attributes, obj)
 
@@ -50,9 +51,9 @@ class EscalationGuard:
         asked = asked_of_resource(attributes.user, verb, GROUP, resource, name, namespace=info.namespace)
         return (await self._authorizer.authorize(asked)).allowed
 
-    def _check_role(self, attributes: Attributes, obj: JsonObject, old: JsonObject) -> None:
-        self._check_rights(attributes, obj, compile_rules(obj.get("rules")))
-        if (_aggregates(obj) or _aggregates(old)) and self._lacking(attributes, FULL_AUTHORITY):
+    async def _check_role(self, attributes: Attributes, obj: JsonObject, old: JsonObject) -> None:
+        await self._check_rights(attributes, obj, compile_rules(obj.get("rules")))
+        if (_aggregates(obj) or _aggregates(old)) and uncovered(self._owned(attributes), FULL_AUTHORITY):
             raise _refused(attributes, obj, "must have cluster-admin privileges to use the aggregationRule")
 
     async def _check_binding(self, attributes: Attributes, obj: JsonObject) -> None:
@@ -65,18 +66,19 @@ class EscalationGuard:
         if rules is None:
             info = attributes.info
             raise status.not_found(info.group, info.resource, role.name)
-        self._check_rights(attributes, obj, rules)
+        await self._check_rights(attributes, obj, rules)
 
-    def _check_rights(self, attributes: Attributes, obj: JsonObject, wanted: Sequence[Rule]) -> None:
+    async def _check_rights(self, attributes: Attributes, obj: JsonObject, wanted: Sequence[Rule]) -> None:
         user = attributes.user
         intro = f"user {go_quote(user.name)} (groups={quoted(user.groups)}) is attempting to grant RBAC permissions"
+        owned = self._owned(attributes)
         try:
-            missing = self._lacking(attributes, wanted)
+            missing = await soon_or_in_thread(lambda: described(uncovered(owned, wanted)))
         except TooManyRights:
             raise _refused(attributes, obj, f"{intro} of more combinations than can be checked") from None
         if not missing:
             return
-        text = f"{intro} not currently held:\n" + "\n".join(described(missing))
+        text = f"{intro} not currently held:\n" + "\n".join(missing)
         _, absent = self._policy.rules_for(user, attributes.info.namespace)
         info = attributes.info  # kube-apiserver's store names the request's resource, whichever is missing
         errors = [status.not_found(info.group, info.resource, role.name).message for role in absent]
@@ -86,9 +88,9 @@ class EscalationGuard:
             f"{text}; resolution errors: [{aggregated(list(dict.fromkeys(errors)))}]" if errors else text,
         )
 
-    def _lacking(self, attributes: Attributes, wanted: Sequence[Rule]) -> list[JsonObject]:
-        owned, _ = self._policy.rules_for(attributes.user, attributes.info.namespace)
-        return uncovered(list(dict.fromkeys(owned)), wanted)
+    def _owned(self, attributes: Attributes) -> list[Rule]:
+        rules, _ = self._policy.rules_for(attributes.user, attributes.info.namespace)
+        return list(dict.fromkeys(rules))
 
 
 def _aggregates(role: JsonObject) -> bool:

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 
 from gateway.http.request_info import RequestInfo
 from gateway.jsontypes import JsonObject, dumps
+from gateway.time_limits import look
 from gateway.validation.field import go_quote
 
 ALL = "*"
 MOST_COMPARISONS = 1_000_000  # of what one write grants with what its user has: about 100 ms
+MOST_MISSING = 100_000  # rights that one write grants and its user lacks: about 400 ms and 50 MB
 
 _SHOWN = (
     ("APIGroups", "apiGroups"),
@@ -114,7 +117,8 @@ FULL_AUTHORITY = compile_rules(
 
 
 def uncovered(owned: Sequence[Rule], wanted: Sequence[Rule]) -> list[JsonObject]:
-    """What `wanted` grants and `owned` does not: rules of one verb, resource and name each. Raises TooManyRights.
+    """What `wanted` grants and `owned` does not: rules of one verb, resource and name each. Raises TooManyRights, and
+    TakesLong for much on an event loop.
 
     What is wanted several times is there as often.
     """
@@ -122,25 +126,18 @@ def uncovered(owned: Sequence[Rule], wanted: Sequence[Rule]) -> list[JsonObject]
     known: dict[bytes, list[JsonObject]] = {}  # by what a rule says
     budget = MOST_COMPARISONS
     for rule in wanted:
+        look()
         said = dumps(rule.spec)
-        if said in known:
-            missing += known[said]
-            budget -= len(known[said])
+        if said not in known:
+            found = next((i for i, each in enumerate(owned) if _covers_whole(each, rule)), None)
+            budget -= _atoms(rule.spec) * (len(owned) + 1) if found is None else found + 1
             if budget < 0:
                 raise TooManyRights
-            continue
-        found = next((i for i, each in enumerate(owned) if _covers_whole(each, rule)), None)
-        if found is not None:
-            budget -= found + 1
-        else:
-            budget -= _atoms(rule.spec) * (len(owned) + 1)
-        if budget < 0:
+            lacking = chain(_uncovered_resources(owned, rule.spec), _uncovered_urls(owned, rule.spec))
+            known[said] = list(islice(lacking, MOST_MISSING + 1)) if found is None else []
+        missing += known[said]
+        if len(missing) > MOST_MISSING:
             raise TooManyRights
-        if found is None:
-            known[said] = [*_uncovered_resources(owned, rule.spec), *_uncovered_urls(owned, rule.spec)]
-            missing += known[said]
-        else:
-            known[said] = []
     return missing
 
 
@@ -169,6 +166,7 @@ def _uncovered_resources(owned: Sequence[Rule], spec: JsonObject) -> Iterator[Js
             for verb in spec.get("verbs") or ():
                 of_verb = [each for each in of_resource if each.covers_verb(verb)]
                 for name in names:
+                    look()
                     if any(each.covers_name(name) for each in of_verb):
                         continue
                     named = {"resourceNames": [name]} if spec.get("resourceNames") else {}
@@ -179,16 +177,19 @@ def _uncovered_urls(owned: Sequence[Rule], spec: JsonObject) -> Iterator[JsonObj
     for url in spec.get("nonResourceURLs") or ():
         of_url = [each for each in owned if not each.names and each.covers_url(url)]
         for verb in spec.get("verbs") or ():
+            look()
             if not any(each.covers_verb(verb) for each in of_url):
                 yield {"nonResourceURLs": [url], "verbs": [verb]}
 
 
 def described(rules: Sequence[JsonObject]) -> list[str]:
     """Uncovered rules as a refusal shows them: those that differ by their verb alone as one, in order, verbs as
-    often as they are wanted."""
+    often as they are wanted. Raises TakesLong for many on an event loop.
+    """
     joined: dict[tuple[str, str, str | None], JsonObject] = {}
     texts = set()
     for rule in rules:
+        look()
         if "nonResourceURLs" in rule:
             texts.add(_text(rule))
             continue

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 from gateway.access.rbac.rules import TooManyRights, compile_rule, compile_rules, described, uncovered
 from gateway.http.request_info import RequestInfo
+from gateway.time_limits import TakesLong, at_once
 
 GROUPS, VERBS, NAMES = ("", "apps"), ("get", "list"), ("", "a", "b")
 RESOURCES = ("pods", "pods/log", "nodes", "nodes/log")
@@ -111,3 +114,20 @@ def test_rules_that_explode_are_refused() -> None:
     many = [str(number) for number in range(300)]
     with pytest.raises(TooManyRights):
         uncovered((), compile_rules([{"verbs": many, "apiGroups": many, "resources": many}]))
+
+
+def test_rights_that_are_lacking_many_times_are_refused_and_hold_no_event_loop() -> None:
+    rule = {"apiGroups": [""], "resources": [str(n) for n in range(400)], "verbs": [str(n) for n in range(50)]}
+    turned = [{**rule, "resources": rule["resources"][n:] + rule["resources"][:n]} for n in range(6)]
+    for wanted in ([rule] * 6, turned):
+        with pytest.raises(TooManyRights):
+            uncovered((), compile_rules(wanted))
+    missing = uncovered((), compile_rules(turned[:5]))
+    assert len(missing) == 100_000
+
+    async def on_a_loop(work: Callable[[], Any]) -> None:
+        with pytest.raises(TakesLong):
+            at_once(work)
+
+    asyncio.run(on_a_loop(lambda: uncovered((), compile_rules(turned[:5]))))
+    asyncio.run(on_a_loop(lambda: described(missing)))
