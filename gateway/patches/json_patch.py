@@ -20,8 +20,8 @@ from gateway.http.status import StatusError, bad_request, request_too_large
 from gateway.jsontypes import JsonObject, TooDeep, dumps, identical, loads
 from gateway.patches import document as documents
 from gateway.patches import member_order
-from gateway.patches.spelling import as_spelt, same_spelling
-from gateway.schema.body import parse_exactly
+from gateway.patches.spelling import as_spelt, same_spelling, written
+from gateway.schema.body import parse_exactly, plain
 from gateway.schema.errors import DecodeError
 from gateway.schema.integers import clamped
 from gateway.schema.problems import examine
@@ -90,14 +90,9 @@ def applied(document: JsonObject, operations: Sequence[JsonObject | None], *, sp
 
 
 def shown(document: JsonObject, operations: Sequence[JsonObject | None], type_: Type) -> Any:
-    """What `applied` gives, with members in the order in which refusals show them. The operations may be `exact`."""
+    """What `applied` gives, with members in the order in which refusals show them. The operations may be exact ones."""
     patched = _carried_out(operations, _Shown(document))
     return member_order.patched(patched.root, type_, patched.looked_into, member_order.containers(document))
-
-
-def exact(body: bytes) -> Any:
-    """The operations as they are written: for `shown` alone. Raises TakesLong for much on an event loop."""
-    return parse_exactly(body)
 
 
 def repeated(document: JsonObject, operations: Operations, type_: Type) -> list[str]:
@@ -231,6 +226,21 @@ class _Patched:
         self.root = operation({"path": pointer, "value": value}).apply(self.root)
 
 
+class _Shown(_Patched):
+    """One that is changed once more, for what is said of the outcome: values stay as they are written.
+
+    Where copies come to more than the limit because of members that come twice, further ones have the last of each.
+    """
+
+    def copied(self, value: Any) -> Any:
+        if self._copied <= MAX_COPIED:
+            self._copied += len(written(value))
+        return deepcopy(value) if self._copied <= MAX_COPIED else plain(value)
+
+    def holds(self, one: Any, other: Any) -> bool:
+        return True
+
+
 class _BadIndex(Exception):
     """What is no position in an array; the message says why."""
 
@@ -345,16 +355,6 @@ def _copy(patched: _Patched, operation: JsonObject) -> None:
     value = None if key is None else patched.copied(container[key])
     with _Refusing(operation, "path", f"missing destination path: {path}", "error while adding value during copy"):
         _put(patched, patched.find(path), value)
-
-
-class _Shown(_Patched):
-    """One that is changed once more, for what is said of the outcome: values stay as they are written."""
-
-    def copied(self, value: Any) -> Any:
-        return deepcopy(value)
-
-    def holds(self, one: Any, other: Any) -> bool:
-        return True
 
 
 def _test(patched: _Patched, operation: JsonObject) -> None:

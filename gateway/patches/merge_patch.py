@@ -8,7 +8,6 @@ from gateway.http.status import StatusError, bad_request
 from gateway.jsontypes import JsonObject
 from gateway.patches import document as documents
 from gateway.patches.member_order import merged
-from gateway.schema.body import parse_exactly
 from gateway.schema.types import Type
 
 
@@ -31,13 +30,8 @@ def apply(document: JsonObject, patch: Any, type_: Type) -> Any:
 
 
 def shown(document: JsonObject, patch: Any, type_: Type) -> Any:
-    """What `apply` gives, with members in the order in which refusals show them."""
+    """What `apply` gives, with members in the order in which refusals show them. The patch may be an exact one."""
     return merged(apply(document, patch, type_), document, type_)
-
-
-def exact(body: bytes) -> Any:
-    """The patch as it is written: for `shown` alone. Raises TakesLong for much on an event loop."""
-    return parse_exactly(body)
 
 
 def repeated(document: JsonObject, patch: Any, type_: Type) -> list[str]:

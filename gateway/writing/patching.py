@@ -16,6 +16,7 @@ from gateway.kinds.recurring import Template
 from gateway.kinds.resource import Resource
 from gateway.patches.raw_values import rewritten
 from gateway.patches.unstructured import converted, mismatch
+from gateway.schema.body import parse_exactly
 from gateway.schema.decode import DecodeError, DecodeReport, decode
 from gateway.schema.empty_lists import null_empty_lists, unstored
 from gateway.schema.errors import EmbeddedError
@@ -108,7 +109,7 @@ def _by_json(write: Write, body: bytes, module: Any) -> MakeObject:
 
         def fail(message: str, strict: bool) -> status.StatusError:
             by_another = strict or resource.custom or named_version(result, resource) is not None
-            shown = module.shown(old, module.exact(body), endpoint.type)
+            shown = module.shown(old, parse_exactly(body), endpoint.type)
             return undecodable(shown, message, None if by_another else endpoint.type)
 
         return _decoded(write, result, old, strict, fail)

@@ -54,7 +54,7 @@ def test_numbers_are_quoted_as_they_are_written(module: Any, number: str) -> Non
         body = f'[{{"op":"test","path":"/data/a","value":"<"}},{add}]'
     else:
         body = f'{{"metadata":{{"generation":{number}}}}}'
-    shown = module.shown(DOCUMENT, module.exact(body.encode()), CONFIG_MAP)
+    shown = module.shown(DOCUMENT, parse_exactly(body.encode()), CONFIG_MAP)
     told = "json: cannot unmarshal number {} into Go struct field ObjectMeta.metadata.generation of type int64"
     error = outcome.undecodable(shown, told.format(10.0), CONFIG_MAP)
     assert f'\\"generation\\":{number},' in error.message
@@ -65,7 +65,7 @@ def test_members_that_a_json_patch_brings_twice_are_quoted_twice_where_nothing_l
     value = b'{"a":"1","a":"2","b":[{"c":1,"c":1.50}]}'
     body = b'[{"op":"add","path":"/x","value":%s},{"op":"copy","from":"/x","path":"/y"}' % value
     more = b',{"op":"add","path":"/z","value":{"a":1,"a":2}},{"op":"remove","path":"/z/a"}]'
-    shown = json_patch.shown(DOCUMENT, json_patch.exact(body + more), CONFIG_MAP)
+    shown = json_patch.shown(DOCUMENT, parse_exactly(body + more), CONFIG_MAP)
     text = written(shown)
     assert text.count(value) == 2
     assert b'"z":{}' in text
@@ -76,6 +76,17 @@ def test_members_that_come_twice_in_a_copied_value_are_told_of_both() -> None:
     patch, _ = json_patch.parse(body + b'{"op":"copy","from":"/metadata/labels","path":"/metadata/annotations"}]', True)
     told = json_patch.repeated(DOCUMENT, patch, CONFIG_MAP)
     assert told == [f'duplicate field "metadata.{member}.a"' for member in ("annotations", "labels")]
+
+
+def test_copies_of_members_that_come_twice_are_quoted_up_to_the_limit_of_copies() -> None:
+    hidden = b'{"a":"%s","a":1}' % (b"x" * 50_000)
+    copies = b"".join(b',{"op":"copy","from":"/x","path":"/x%d"}' % number for number in range(1000))
+    shown = json_patch.shown(
+        DOCUMENT, parse_exactly(b'[{"op":"add","path":"/x","value":%s}%s]' % (hidden, copies)), CONFIG_MAP
+    )
+    text = written(shown)
+    assert text.count(hidden) == json_patch.MAX_COPIED // len(hidden) + 1
+    assert text.count(b'{"a":1}') == 1001 - text.count(hidden)
 
 
 def test_what_is_quoted_may_be_deep() -> None:
