@@ -22,6 +22,7 @@ from gateway.quotas.amounts import Amounts, amounts_of, same, written
 from gateway.quotas.classes import CachedClasses
 from gateway.quotas.evaluator import Evaluator
 from gateway.quotas.evaluators import SPECIAL, counts, evaluator_of
+from gateway.quotas.marks import mark_of
 from gateway.quotas.scopes import ScopeSelector, selectors_of
 from gateway.quotas.tallies import Tallies, Tally
 from gateway.schema.quantity import Quantity
@@ -55,7 +56,7 @@ class ResourceQuotas(Keyed):
         self._tallies = Tallies(self._counted_changed)
         self._used_by: dict[bytes, set[Tally]] = {}
         self._recounted: dict[bytes, float] = {}
-        self._charged: dict[bytes, float] = {}  # when a quota that is still to be looked at was written last
+        self._charged: dict[bytes, float] = {}  # when a group was charged last, by quota that is still to be looked at
         self._kinds: dict[bytes, Evaluator] = {}  # by the prefix of their keys: those that are only counted
         self._kinds_abroad = set[bytes]()  # of extension servers, among these
         self._apart: dict[bytes, tuple[Evaluator, EtcdStore]] = {}  # by prefix: what is in another etcd than quotas
@@ -106,8 +107,8 @@ class ResourceQuotas(Keyed):
                     or change.type is ChangeType.DELETED
                 ):
                     self.queue.add(change.key)
-                else:
-                    self._written(change.key)
+                elif mark_of(change.entry):
+                    self._group_charged(change.key)
             case "deviceclasses":
                 self._tallies.start_over()
                 for entry in self.entries(QUOTAS):
@@ -120,14 +121,18 @@ class ResourceQuotas(Keyed):
             for entry in self.entries(QUOTAS, change.key[len(prefix) :].partition(b"/")[0].decode()):
                 self.queue.add_after(entry.key, QUIET)
 
-    def _written(self, key: bytes) -> None:
-        """A status was written, maybe by a gateway that has charged and then crashed."""
+    def _group_charged(self, key: bytes) -> None:
+        """A group of writes was charged, maybe by a gateway that has crashed before these were made.
+
+        Other writes leave nothing behind: a single one is charged in its own transaction, and a usage that somebody
+        else writes stays until the next recount, as kube-controller-manager leaves it.
+        """
         if key not in self._charged:
             asyncio.get_running_loop().call_later(QUIET, self._look, key)
         self._charged[key] = time.monotonic()
 
     def _look(self, key: bytes) -> None:
-        """Has a quota counted that was not written for a while; earlier, writes under way would be charged again."""
+        """Has a quota counted once no group was charged for a while: writes under way would be charged again."""
         left = QUIET - (time.monotonic() - self._charged[key])
         if left > 0:
             asyncio.get_running_loop().call_later(left, self._look, key)
@@ -218,8 +223,8 @@ class ResourceQuotas(Keyed):
             self.queue.add_after(key, SETTLE) if apart else self.queue.add(key)
 
     def _may_be_under_way(self, key: bytes) -> bool:
-        """Whether writes may be charged to a quota whose objects are still on their way into another etcd: it was
-        written a moment ago, and has not been looked at for that for long.
+        """Whether writes may be charged to a quota whose objects are still on their way into another etcd: a group
+        was charged a moment ago, and has not been looked at for that for long.
         """
         now = time.monotonic()
         if now - self._charged.get(key, now - STILL) < STILL and now - self._put_off.setdefault(key, now) < MOST:

@@ -77,29 +77,47 @@ def test_a_charge_without_a_write_is_released_after_a_while(limited: Namespace) 
     """As a server leaves it that ends between both."""
     limited.limit(hard={"secrets": "5"})
     assert limited.create("a", resource="secrets").status == 201
-    left = {"status": {"used": {"secrets": "4"}}}
-    assert limited.ask("PATCH", "resourcequotas/q/status", left, headers=MERGE).status == 200
+    _charge_as_a_group(limited, "q", "4")
     until(lambda: limited.used() == {"secrets": "1"})
+
+
+def test_a_usage_that_somebody_writes_stays_until_the_next_recount(limited: Namespace) -> None:
+    """As in kube-controller-manager, which looks at a quota when its limits change, or what it counts goes."""
+    limited.limit(hard={"secrets": "5"})
+    limited.limit("later", hard={"secrets": "5"})
+    assert limited.create("a", resource="secrets").status == 201
+    written = {"status": {"used": {"secrets": "4"}}}
+    assert limited.ask("PATCH", "resourcequotas/q/status", written, headers=MERGE).status == 200
+    _charge_as_a_group(limited, "later", "3")
+    until(lambda: limited.used("later") == {"secrets": "1"})
+    assert limited.used() == {"secrets": "4"}
+    assert limited.ask("DELETE", "secrets/a").status == 200
+    until(lambda: limited.used() == {"secrets": "0"})
 
 
 def test_nothing_is_refused_while_another_server_may_give_back(limited: Namespace) -> None:
     """As a server leaves a quota that stands still, or ends, after it has charged a group for as much as there is."""
     limited.limit(hard={"secrets": "5"})
-    key = f"/registry/resourcequotas/{limited.name}/q".encode()
-
-    async def charge(client: EtcdClient) -> None:
-        found = await client.get(key)
-        assert found
-        quota = json.loads(found.value)
-        quota["status"]["used"] = {"secrets": "5"}
-        await client.put(key, json.dumps(quota, separators=(",", ":")).encode() + new_mark() + MARK)
-
-    on_etcd(limited.servers[0].etcd_endpoint, charge)
+    _charge_as_a_group(limited, "q", "5")
     with ThreadPoolExecutor(2) as pool:
         jobs = [pool.submit(limited.create, f"s{server}", server, "secrets") for server in (0, 1)]
         answers = [job.result() for job in jobs]
     assert [answer.status for answer in answers] == [201, 201], answers
     until(lambda: limited.used() == {"secrets": "2"})
+
+
+def _charge_as_a_group(limited: Namespace, name: str, secrets: str) -> None:
+    """Writes what is used as another server's group does."""
+    key = f"/registry/resourcequotas/{limited.name}/{name}".encode()
+
+    async def charge(client: EtcdClient) -> None:
+        found = await client.get(key)
+        assert found
+        quota = json.loads(found.value)
+        quota["status"]["used"] = {"secrets": secrets}
+        await client.put(key, json.dumps(quota, separators=(",", ":")).encode() + new_mark() + MARK)
+
+    on_etcd(limited.servers[0].etcd_endpoint, charge)
 
 
 def test_a_quota_that_groups_have_charged_is_shown_as_any_other(limited: Namespace) -> None:
