@@ -79,6 +79,7 @@ GROUPS = (
     Group(("aggregation",)),  # it makes groups unavailable
 )
 TOPICS = tuple(topic for group in GROUPS for topic in group.topics)
+MOST_AGAIN = 3  # scenarios that differ by chance
 Report = dict[str, list[dict[str, Any]]]
 
 
@@ -108,12 +109,24 @@ def main() -> int:
     if can_enter_namespace() and "CONFORMANCE_HOST_IP" not in os.environ:
         return in_namespace()
     report: Report = {}
+    expected = read_expected(options.expected)
     for group in GROUPS:
         if wanted := [topic for topic in group.topics if topic in topics]:
-            report |= compared(options.directory, group, wanted, options.apart, options.only, options.jobs)
+            given = options.directory, group, wanted, options.apart
+            found = compared(*given, options.only, options.jobs)
+            report |= found
+            for name, differences in few(unexpected_of(found, expected)).items():
+                print(f"DIFFERED, and compared once more, alone: {name}")
+                shown(name, differences)
+                report |= compared(*given, f"^{re.escape(name)}$", 1)
     if options.report:
         options.report.write_text(json.dumps(report))
-    return verdict(report, read_expected(options.expected), topics if not options.only else set())
+    return verdict(report, expected, topics if not options.only else set())
+
+
+def few(differing: Report) -> Report:
+    """What is compared once more: scenarios say when a step comes, and a busy machine does not always keep that."""
+    return differing if len(differing) <= MOST_AGAIN else {}
 
 
 def can_enter_namespace() -> bool:
@@ -274,24 +287,37 @@ def step_of(difference: dict[str, Any]) -> str:
     return label.removeprefix("[")
 
 
-def verdict(report: Report, expected: dict[str, Exemption], topics: set[str]) -> int:
-    """Prints what is not as expected, and gives the exit status."""
-    unexpected = 0
+def unexpected_of(report: Report, expected: dict[str, Exemption]) -> Report:
+    """The differences that nobody knows of, by scenario."""
+    found = {}
     for name, rows in sorted(report.items()):
         known = expected[name].steps if name in expected else frozenset()
-        strange = [each for each in rows if step_of(each) not in known]
-        unexpected += bool(strange)
-        for each in strange[:6]:
-            want, got = (json.dumps(each[side])[:600] for side in ("want", "got"))
-            print(f"UNEXPECTED: {name} {each['path']}\n    want {want}\n    got  {got}")
-        if len(strange) > 6:
-            print(f"    ({len(strange) - 6} more differences in {name})")
+        if strange := [each for each in rows if step_of(each) not in known]:
+            found[name] = strange
+    return found
+
+
+def shown(name: str, differences: list[dict[str, Any]]) -> None:
+    """Prints differences of a scenario."""
+    for each in differences[:6]:
+        want, got = (json.dumps(each[side])[:600] for side in ("want", "got"))
+        print(f"{name} {each['path']}\n    want {want}\n    got  {got}")
+    if len(differences) > 6:
+        print(f"    ({len(differences) - 6} more differences in {name})")
+
+
+def verdict(report: Report, expected: dict[str, Exemption], topics: set[str]) -> int:
+    """Prints what is not as expected, and gives the exit status."""
+    unexpected = unexpected_of(report, expected)
+    for name, strange in unexpected.items():
+        print(f"UNEXPECTED: {name}")
+        shown(name, strange)
     for name, exemption in sorted(expected.items()):
         differing = {step_of(each) for each in report.get(name, [])}
         if name.partition("/")[0] in topics and (mended := exemption.steps - differing):
             print(f"{name} [{'; '.join(sorted(mended))}] is as recorded now: take it off the list")
     same = sum(not rows for rows in report.values())
-    print(f"conformance: {same} of {len(report)} scenarios as recorded, {unexpected} differ unexpectedly")
+    print(f"conformance: {same} of {len(report)} scenarios as recorded, {len(unexpected)} differ unexpectedly")
     return 1 if unexpected else 0
 
 
