@@ -34,6 +34,9 @@ from tests.benchmarks.objects import NAMESPACE, TOKEN, deployment, pod
 CONNECTIONS = 8
 WATCHERS, WRITES = 50, 40
 APPLIED = 40
+JSON = "application/json"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+METADATA = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 _COLLECTION = f"/api/v1/namespaces/{NAMESPACE}"
 _APPLIED = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/applied-%d?fieldManager=compare&force=true"
 
@@ -119,7 +122,8 @@ class Case:
 
     name: str
     requests: Callable[[int], Iterable[Sent]]
-    media_type: str = "application/json"
+    media_type: str = JSON
+    accept: str = JSON
     before: Callable[[int], Iterable[Sent]] | None = None
     watched: int = 0  # by so many
 
@@ -180,6 +184,8 @@ def cases(objects: int) -> list[Case]:
         Case("LIST limit=500", same(f"{pods}?limit=500", 40)),
         Case("LIST of all, rv=0", same(f"{pods}?resourceVersion=0", 8)),
         Case("LIST by label, rv=0", same(f"{pods}?resourceVersion=0&labelSelector=app%3Da3", 40)),
+        Case("LIST as Table, rv=0", same(f"{pods}?resourceVersion=0", 8), accept=TABLE),
+        Case("LIST of metadata in protobuf, rv=0", same(f"{pods}?resourceVersion=0", 8), accept=METADATA),
         Case("create ConfigMap", creates(maps, 100, lambda name, _: _config_map(name), "map")),
         Case("create pod", creates(f"{pods}", 60, lambda name, n: _body(pod(name, n)), "new")),
         *(
@@ -208,12 +214,12 @@ class Clients:
     server: Server
     free: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = field(default_factory=list)
 
-    async def send(self, requests: Iterable[Sent], media_type: str = "application/json") -> int:
+    async def send(self, requests: Iterable[Sent], media_type: str = JSON, accept: str = JSON) -> int:
         """Sends all over kept connections; how many there were."""
         while len(self.free) < CONNECTIONS:
             self.free.append(await load.connect(self.server.url))
         left = iter(list(requests))
-        return sum(await asyncio.gather(*(_worker(*each, left, media_type) for each in self.free)))
+        return sum(await asyncio.gather(*(_worker(*each, left, media_type, accept) for each in self.free)))
 
     async def watch(self, path: str) -> asyncio.Task[int]:
         """A watch that has begun; how many events it has seen when it is cancelled."""
@@ -223,18 +229,18 @@ class Clients:
         return asyncio.create_task(_watched(reader, writer))
 
 
-def _head(method: str, path: str, more: str = "") -> bytes:
-    said = f"{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nAccept: application/json\r\n"
+def _head(method: str, path: str, more: str = "", accept: str = JSON) -> bytes:
+    said = f"{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nAccept: {accept}\r\n"
     return f"{said}{more}\r\n".encode()
 
 
 async def _worker(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, left: Iterator[Sent], media_type: str
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, left: Iterator[Sent], media_type: str, accept: str
 ) -> int:
     count = 0
     for method, path, body in left:
         more = f"Content-Type: {media_type}\r\nContent-Length: {len(body)}\r\n" if body else ""
-        writer.write(_head(method, path, more) + body)
+        writer.write(_head(method, path, more, accept) + body)
         head = (await reader.readuntil(b"\r\n\r\n")).lower()
         if b"\r\ncontent-length: " in head:
             answer = await reader.readexactly(int(head.partition(b"\r\ncontent-length: ")[2].partition(b"\r\n")[0]))
@@ -268,7 +274,7 @@ async def one_slice(case: Case, clients: Clients, number: int) -> float:
         path = f"{_COLLECTION}/configmaps?watch=1&timeoutSeconds=60&labelSelector=slice%3Dseen-{number}"
         watches = [await clients.watch(path) for _ in range(case.watched)]
     begun = clients.server.cpu()
-    count = await clients.send(case.requests(number), case.media_type)
+    count = await clients.send(case.requests(number), case.media_type, case.accept)
     if watches:
         count = sum(await asyncio.gather(*watches))
     return (clients.server.cpu() - begun) / count / 1000
