@@ -46,6 +46,12 @@ _EXTENDED = {
     "microsoft sgc": "1.3.6.1.4.1.311.10.3.3",
     "netscape sgc": "2.16.840.1.113730.4.1",
 }
+_COMMON_NAME, _SERIAL_NUMBER = "2.5.4.3", "2.5.4.5"
+_SUBJECT = (  # country, organization, its unit, locality, province, street, postal code
+    *("2.5.4.6", "2.5.4.10", "2.5.4.11", "2.5.4.7", "2.5.4.8", "2.5.4.9", "2.5.4.17"),
+    *(_COMMON_NAME, _SERIAL_NUMBER),
+)
+_SINGLE = frozenset({_COMMON_NAME, _SERIAL_NUMBER})
 
 
 class SigningError(Exception):
@@ -74,7 +80,7 @@ class SigningAuthority:
         last = now + lifetime - (timedelta(0) if lifetime < SHORT else BACKDATE)
         builder = x509.CertificateBuilder(
             issuer_name=self.certificate.subject,
-            subject_name=request.subject,
+            subject_name=as_issued(request.subject),
             public_key=request.public_key(),
             serial_number=x509.random_serial_number(),
             not_valid_before=now - BACKDATE,
@@ -104,9 +110,29 @@ class SigningAuthority:
             found.append((x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(key), False))
         except x509.ExtensionNotFound:
             pass
-        if names := alternative_names(request):
-            found.append((x509.SubjectAlternativeName(names), not request.subject.rdns))
+        if names := issued_names(request):
+            found.append((x509.SubjectAlternativeName(names), not as_issued(request.subject).rdns))
         return found
+
+
+def as_issued(subject: x509.Name) -> x509.Name:
+    """A subject as kube-controller-manager's signers write it: the attributes that Go knows by name in its order, those
+    of one type together, of name and serial number the last; others are left out.
+    """
+    from cryptography import x509
+
+    found: list[x509.RelativeDistinguishedName] = []
+    for dotted in _SUBJECT:
+        values = [
+            each
+            for each in subject.get_attributes_for_oid(x509.ObjectIdentifier(dotted))
+            if isinstance(each.value, str)
+        ]
+        if dotted in _SINGLE:
+            values = values[-1:]
+        if values := [each for each in dict.fromkeys(values) if each.value]:
+            found.append(x509.RelativeDistinguishedName(values))
+    return x509.Name(found)
 
 
 def alternative_names(request: x509.CertificateSigningRequest) -> list[x509.GeneralName]:
@@ -117,6 +143,15 @@ def alternative_names(request: x509.CertificateSigningRequest) -> list[x509.Gene
         return list(request.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
     except x509.ExtensionNotFound:
         return []
+
+
+def issued_names(request: x509.CertificateSigningRequest) -> list[x509.GeneralName]:
+    """Those of them that signers take over, in the order in which Go writes them."""
+    from cryptography import x509
+
+    kinds = (x509.DNSName, x509.RFC822Name, x509.IPAddress, x509.UniformResourceIdentifier)
+    names = alternative_names(request)
+    return [name for kind in kinds for name in names if isinstance(name, kind)]
 
 
 def signing_files(settings: Settings) -> tuple[Path, Path] | None:

@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.x509.oid import NameOID
 
 from apiserver_gateway.testing import ApiServer, wait_for
 from apiserver_gateway.testing import ask as administer
@@ -119,7 +122,34 @@ def test_an_approved_request_is_signed(server: ApiServer, tmp_path: Path) -> Non
     found = x509.load_pem_x509_certificate(certificate)
     assert found.not_valid_after_utc.timestamp() - found.not_valid_before_utc.timestamp() == 3600 + 300
     user = who(server, tmp_path, certificate, key)
-    assert (user["username"], user["groups"]) == ("ada", ["people", "others", "system:authenticated"])
+    assert (user["username"], user["groups"]) == ("ada", ["others", "people", "system:authenticated"])  # a set, sorted
+
+
+def test_a_certificate_is_written_as_kube_controller_manager_writes_it(server: ApiServer) -> None:
+    found = certificate_for(server, "ordered", "C=DE,O=b,OU=unit,DC=example,CN=first,O=a,CN=ada")
+    parts = [sorted(each.rfc4514_string() for each in rdn) for rdn in found.subject.rdns]
+    assert parts == [["C=DE"], ["O=a", "O=b"], ["OU=unit"], ["CN=ada"]]  # in the order of Go's names
+    names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    assert [type(each) for each in names.value] == [x509.DNSName, x509.UniformResourceIdentifier]
+    assert not names.critical
+
+
+def test_a_certificate_of_nobody_has_critical_alternative_names(server: ApiServer) -> None:
+    found = certificate_for(server, "nobody", "DC=example")
+    assert not found.subject.rdns
+    assert found.extensions.get_extension_for_class(x509.SubjectAlternativeName).critical
+
+
+def certificate_for(server: ApiServer, name: str, subject: str) -> x509.Certificate:
+    """What is signed for a subject, in the order that it is given in, and alternative names of three kinds."""
+    asked = x509.CertificateSigningRequestBuilder(x509.Name(reversed(x509.Name.from_rfc4514_string(subject).rdns)))
+    others = [x509.RegisteredID(NameOID.USER_ID), x509.UniformResourceIdentifier("a:b"), x509.DNSName("host")]
+    asked = asked.add_extension(x509.SubjectAlternativeName(others), critical=False)
+    pem = asked.sign(ec.generate_private_key(ec.SECP256R1()), SHA256()).public_bytes(serialization.Encoding.PEM)
+    body, _ = request(name, CLIENT, "nobody", request=base64.b64encode(pem).decode())
+    administer(server, "POST", REQUESTS, body)
+    approve(server, name)
+    return x509.load_pem_x509_certificate(signed(server, name))
 
 
 def test_a_kubelet_s_request_is_approved_by_itself(server: ApiServer, tmp_path: Path) -> None:
