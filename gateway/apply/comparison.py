@@ -141,8 +141,8 @@ def _note(found: Comparison | None, element: str, changed: FieldSet, removed: Fi
 def _compare_free(old: Any, new: Any) -> Comparison | None:
     if isinstance(old, dict) and isinstance(new, dict):
         return _compare_free_objects(old, new)
-    if isinstance(old, dict) and old and new is not None:
-        return Comparison({".": LEAF}, children_of(_every_free(old)))
+    if isinstance(old, dict) and old:  # what is null now is there still
+        return Comparison({} if new is None else {".": LEAF}, children_of(_every_free(old)))
     if isinstance(new, dict) and new and old is None:  # what was null is there already
         return Comparison(children_of(_every_free(new)), {})
     if isinstance(new, dict) and new:

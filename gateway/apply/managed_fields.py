@@ -145,7 +145,8 @@ class Differences:
         new = _seen(self._new, version, "new")
         if new is None or (old is None and self._old is not None):
             return None
-        return self._filtered(_compared(old[0] if old else None, new[0], new[1]))
+        found = _compared(old[0] if old else None, new[0], new[1])
+        return found if new[1].structural else self._filtered(found)  # a CRD's kind resets in the written version alone
 
     def _filtered(self, found: Comparison) -> Comparison:
         if not self._reset:

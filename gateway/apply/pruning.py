@@ -12,6 +12,8 @@ from gateway.apply.walks import applied_paths
 from gateway.jsontypes import JsonObject
 from gateway.schema.types import Type
 
+_BACK, _DANGLING = "failed add back owned items: ", "failed add back dangling items: "
+
 
 def pruned(
     merged: JsonObject,
@@ -31,7 +33,7 @@ def pruned(
     version = previous["apiVersion"]
     if version == api_version and not difference(last, fields):
         return merged
-    versioned = _in_version(merged, version, type_, api_version, convert)
+    versioned = _in_version(merged, version, type_, api_version, convert, "merged object to last applied version")
     if versioned is None:
         return merged
     start, start_type = versioned
@@ -42,22 +44,35 @@ def pruned(
     for owner_version in [version, *(key for key in owned if key != version)]:
         if owner_version not in owned:
             continue
-        full = _in_version(start, owner_version, start_type, version, convert)
-        part = _in_version(result, owner_version, start_type, at, convert)
+        named = f"object at version {owner_version}"
+        full = _in_version(start, owner_version, start_type, version, convert, f"merged {named}", _BACK)
+        part = _in_version(result, owner_version, start_type, at, convert, f"pruned {named}", _BACK)
         if full is None or part is None:
             continue
         at = owner_version
         result = _restored(full[0], part[0], reduce(union, owned[owner_version], {}), full[1])
-    back = _in_version(result, version, start_type, at, convert)
+    back = _in_version(result, version, start_type, at, convert, "pruned object to last applied version", _DANGLING)
     result = _without_dangling(start, back[0] if back else result, last, start_type)
     final = _in_version(result, api_version, start_type, version, convert)
     return final[0] if final else result
 
 
 def _in_version(
-    value: JsonObject, version: str, type_: Type, current: str, convert: ToVersion | None
+    value: JsonObject,
+    version: str,
+    type_: Type,
+    current: str,
+    convert: ToVersion | None,
+    what: str = "",
+    step: str = "",
 ) -> tuple[JsonObject, Type] | None:
-    return (value, type_) if version == current or convert is None else convert(value, version)
+    """Raises ValueError, which says at which step what could not be converted."""
+    if version == current or convert is None:
+        return value, type_
+    try:
+        return convert(value, version)
+    except ValueError as error:
+        raise ValueError(f"{step}{f'failed to convert {what}: ' if what else ''}{error}") from None
 
 
 def _all(value: Any, type_: Type) -> FieldSet:

@@ -177,7 +177,10 @@ def _applied(seen: InVersions, config: JsonObject, request: _Apply) -> JsonObjec
     entries = {identity: _reconciled(entry, request) for identity, entry in entries.items()}
     if previous:
         before, others = _reconciled(previous, request), _by_version(entries.values())
-        result = pruned(result, before, named, others, request.type_, request.api_version, request.convert)
+        try:
+            result = pruned(result, before, named, others, request.type_, request.api_version, request.convert)
+        except ValueError as error:
+            raise Nonconforming(f"failed to prune fields: {error}") from None
     time = previous.get("time") if previous else None
     if not identical(result, live):
         _take_over(entries, seen, result, request)

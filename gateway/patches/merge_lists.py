@@ -105,6 +105,16 @@ def check_order(patch: list[Any], order: list[Any], merge_key: str) -> None:
         raise MergeError(f"The order in patch list:\n{quoted}\n")
 
 
+def require_maps(items: list[Any], order: list[Any], merge_key: str) -> None:
+    """Raises MergeError where one of `items` is not in `order` before what is no map there: so far it is looked for."""
+    end = next((i for i, place in enumerate(order) if not isinstance(place, dict)), None)
+    if not merge_key or end is None:
+        return
+    before = {_hashable(place[merge_key]) for place in order[:end] if merge_key in place}
+    if any(_hashable(_key(item, merge_key)) not in before for item in items):
+        raise MergeError(f"value for key {end} is not a map")
+
+
 def in_order(items: list[Any], order: list[Any], live: list[Any], merge_key: str) -> list[Any]:
     """`items` with those named in `order` in that order, the others interleaved as in the `live` list."""
     ranks, live_ranks = _ranks(order, merge_key), _ranks(live, merge_key)

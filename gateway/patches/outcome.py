@@ -18,9 +18,9 @@ from gateway.validation import field as errors
 def undecodable(shown: Any, message: str, type_: Type | None) -> StatusError:
     """For JSON and merge patches: what they gave, with its members in the order `shown`, was refused with `message`.
 
-    The `type_` that reads numbers as they are written, where one does, tells them so.
+    The `type_` that reads it, where one does, tells the first mistake in that order, and numbers as they are written.
     """
-    if type_ is not None and " number " in message:
+    if type_ is not None:
         try:
             decode(type_, shown, DecodeReport())
         except DecodeError as error:

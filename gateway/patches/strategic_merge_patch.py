@@ -174,5 +174,6 @@ def _merge_ordered(result: JsonObject, patch: JsonObject, directive: str, type_:
         items = merge_lists.merge(original, change, merge_key, element, _merge_map)
     else:
         items = change
+    merge_lists.require_maps(items, order, merge_key)
     result[key] = merge_lists.in_order(items, order, original or [], merge_key)
     patch.pop(key, None)

@@ -6,6 +6,7 @@ replicas (under the subresource's name).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 
@@ -23,7 +24,7 @@ from gateway.validation.objectmeta import validate_object_meta
 from gateway.writing.answering import body_of
 from gateway.writing.body import read_object
 from gateway.writing.options import write_options
-from gateway.writing.patching import APPLIES, maker_of, read_patch
+from gateway.writing.patching import APPLIES, CONFIGURATIONS, maker_of, read_patch
 from gateway.writing.tracking import track_fields
 from gateway.writing.updating import MakeObject, update_object
 from gateway.writing.write import Write, begin
@@ -60,11 +61,11 @@ async def patch(endpoint: Endpoint, request: Request) -> Response:
     write = begin(endpoint, request, options)
     make = maker_of(write, media_type, body)
     if media_type in APPLIES and parent.custom:
-        make = _unless_changed(make)
+        make = _unless_changed(make, lambda: CONFIGURATIONS[media_type](body)[0])
     return await _write(request, write, make)
 
 
-def _unless_changed(make: MakeObject) -> MakeObject:
+def _unless_changed(make: MakeObject, read: Callable[[], JsonObject]) -> MakeObject:
     """An apply to the Scale of a custom object, which fails in kube-apiserver unless it changes managers alone.
 
     What is merged, and what an object without managers is compared with, is no Scale there but something of the
@@ -73,24 +74,20 @@ def _unless_changed(make: MakeObject) -> MakeObject:
 
     def unchanged(old: JsonObject | None) -> JsonObject:
         assert old is not None
-        managed = bool(old["metadata"].get("managedFields"))
-        try:
-            new = make(old)
-        except StatusError as error:
-            if managed or error.code != 409:
-                raise
-            raise _unconvertible("failed to create manager for existing fields: failed to convert live") from None
-        if not managed:
-            raise _unconvertible("failed to create manager for existing fields: failed to convert live")
+        if not old["metadata"].get("managedFields"):
+            read()  # all else that may be wrong with it is found out later
+            raise _unconvertible("failed to create manager for existing fields: failed to convert live", {})
+        new = make(old)
         if _but_managers(new) != _but_managers(old):
-            raise _unconvertible("failed to convert new")
+            raise _unconvertible("failed to convert new", read()["metadata"])
         return new
 
     return unchanged
 
 
-def _unconvertible(what: str) -> StatusError:
-    scale = "object (/; autoscaling/v1, Kind=Scale) to proper version"
+def _unconvertible(what: str, named: JsonObject) -> StatusError:
+    place = f"{named.get('namespace') or ''}/{named.get('name') or ''}"
+    scale = f"object ({place}; autoscaling/v1, Kind=Scale) to proper version"
     return StatusError(500, "", f"{what} {scale}: request to convert CR to an invalid group/version: autoscaling/v1")
 
 

@@ -51,6 +51,14 @@ def named_version(result: Any, resource: Resource) -> Version | None:
     return resource.model.versions.get(GroupVersion.parse(version))
 
 
+def read_by_type(result: Any, resource: Resource) -> bool:
+    """Whether what is wrong with a result was told by the type of the resource, and not before or by another one."""
+    try:
+        return not resource.custom and named_version(result, resource) is None
+    except DecodeError:  # its kind or version is no text
+        return False
+
+
 def _is_as_asked(result: JsonObject, resource: Resource) -> bool:
     """Whether a result says that it is what the resource takes, as nearly all do, and nothing beside that could."""
     return (

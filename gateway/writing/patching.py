@@ -26,7 +26,7 @@ from gateway.validation.field import FieldError
 from gateway.writing.body import complete, warning_lines
 from gateway.writing.offload import BIG, YAML
 from gateway.writing.options import WriteOptions, write_options
-from gateway.writing.patched_type_meta import check_type_meta, named_version
+from gateway.writing.patched_type_meta import check_type_meta, named_version, read_by_type
 from gateway.writing.tracking import track_fields
 from gateway.writing.unchanged_members import kept
 from gateway.writing.updating import MakeObject
@@ -108,9 +108,9 @@ def _by_json(write: Write, body: bytes, module: Any) -> MakeObject:
         strict = strict + module.repeated(old, document, endpoint.type)
 
         def fail(message: str, strict: bool) -> status.StatusError:
-            by_another = strict or resource.custom or named_version(result, resource) is not None
             shown = module.shown(old, parse_exactly(body), endpoint.type)
-            return undecodable(shown, message, None if by_another else endpoint.type)
+            own = endpoint.type if not strict and read_by_type(result, resource) else None
+            return undecodable(shown, message, own)
 
         return _decoded(write, result, old, strict, fail)
 
@@ -394,3 +394,4 @@ _MAKERS: dict[bytes, Callable[[Write, bytes], MakeObject]] = {
     APPLY: lambda write, body: _by_apply(write, body, APPLY, _yaml_config),
     APPLY_CBOR: lambda write, body: _by_apply(write, body, APPLY_CBOR, _cbor_config),
 }
+CONFIGURATIONS = {APPLY: _yaml_config, APPLY_CBOR: _cbor_config}  # what a body applies, and the keys that come twice

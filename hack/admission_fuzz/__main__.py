@@ -181,7 +181,7 @@ def main() -> int:
             flags = (
                 "--disable-admission-plugins=ServiceAccount",
                 f"--token-auth-file={options.tokens}",
-                "--controllers=",
+                "--controllers=-*",
             )
             options.ours = stack.enter_context(api_server(*flags)).url
         fuzz = Fuzz(options, Side(options.peer, "tok"), Side(options.ours, "tok"))

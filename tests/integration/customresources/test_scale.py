@@ -82,18 +82,23 @@ def test_patches(server: ApiServer) -> None:
 def test_an_apply_may_change_managers_and_nothing_else(server: ApiServer) -> None:
     path = make(server, "applied", spec={"size": {"wanted": 3}})
     applied = f"{path}/scale?fieldManager=applier"
-    not_that = "object (/; autoscaling/v1, Kind=Scale) to proper version: "
+    not_that = "object (/{}; autoscaling/v1, Kind=Scale) to proper version: "
     invalid = "request to convert CR to an invalid group/version: autoscaling/v1"
     assert ask(server, "PATCH", applied, scale("applied", 7), headers=APPLY).status == 409
     forced = ask(server, "PATCH", f"{applied}&force=true", scale("applied", 7), headers=APPLY)
-    assert (forced.status, forced.json["message"]) == (500, f"failed to convert new {not_that}{invalid}")
+    assert (forced.status, forced.json["message"]) == (
+        500,
+        f"failed to convert new {not_that.format('applied')}{invalid}",
+    )
     assert ask(server, "PATCH", applied, scale("applied", 3), headers=APPLY).json["spec"] == {"replicas": 3}
     managers = {one["manager"] for one in ask(server, "GET", path).json["metadata"]["managedFields"]}
     assert managers == {"applier", "maker"}
     ask(server, "PATCH", path, {"metadata": {"managedFields": [{}]}}, headers=MERGE)
     nobodys = ask(server, "PATCH", f"{applied}&force=true", scale("applied", 3), headers=APPLY)
-    told = f"failed to create manager for existing fields: failed to convert live {not_that}{invalid}"
+    told = f"failed to create manager for existing fields: failed to convert live {not_that.format('')}{invalid}"
     assert (nobodys.status, nobodys.json["message"]) == (500, told)
+    wrong = ask(server, "PATCH", applied, scale("applied", 3, managedFields=[]), headers=APPLY)
+    assert (wrong.status, wrong.json["message"]) == (500, told)
 
 
 def test_an_object_without_replicas(server: ApiServer) -> None:

@@ -32,3 +32,9 @@ def test_integers_beyond_64_bits_are_the_same_as_the_floats_they_are_read_as(lar
     old, new = ({"spec": {"a": value, "b": {"c": value}}} for value in (large, large + (1 if large > 0 else -1)))
     assert compare(old, new, TYPE) == SAME
     assert compare(old, {"spec": {"a": large * 2}}, TYPE) != SAME
+
+
+def test_an_object_that_becomes_null_is_there_still() -> None:
+    old: dict[str, Any] = {"spec": {"a": {"b": 1, "c": {"d": 1}}, "e": [1]}}
+    found = compare(old, {"spec": {"a": None, "e": None}}, TYPE)
+    assert found == ({"f:spec": {"f:e": {}}}, {"f:spec": {"f:a": {"f:b": {}, "f:c": {".": {}, "f:d": {}}}}})

@@ -129,3 +129,11 @@ def test_a_merge_patch_sorts_what_it_brings(patch: dict[str, Any], data: str) ->
 def test_a_json_patch_sorts_what_it_looks_into(operations: list[dict[str, Any]], data: str) -> None:
     shown = json_patch.shown(OBJECT, operations, CONFIG_MAP)
     assert dumps(shown["data"]).decode() == data
+
+
+def test_the_first_mistake_in_the_order_of_what_is_quoted_is_told() -> None:
+    patch = {"metadata": {"name": []}, "data": {"a": True}}
+    shown = merge_patch.shown(DOCUMENT, patch, CONFIG_MAP)
+    assert list(shown) == ["apiVersion", "data", "kind", "metadata"]
+    error = outcome.undecodable(shown, "json: another", CONFIG_MAP)
+    assert error.message.endswith("json: cannot unmarshal bool into Go struct field ConfigMap.data of type string")

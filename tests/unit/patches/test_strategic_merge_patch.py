@@ -133,6 +133,22 @@ def test_set_element_order(patch: dict[str, Any], order: list[str]) -> None:
             400,
             "invalid patch format of retainKeys",
         ),
+        *(
+            (
+                {"spec": {"template": {"spec": {"$setElementOrder/containers": order, **change}}}},
+                500,
+                told,
+            )
+            for order, change, told in (
+                (["a"], {}, "value for key 0 is not a map"),
+                ([{"name": "a"}, None], {"containers": []}, "value for key 1 is not a map"),
+                (
+                    [{"name": "a"}, {"name": "b"}, "c"],
+                    {},
+                    "expected a map[string]interface {}, but received a string",
+                ),
+            )
+        ),
         ({"metadata": {"$setElementOrder/finalizers": "x"}}, 500, "expected a []interface {}, but received a string"),
         (
             {"metadata": {"finalizers": ["x", 1]}},

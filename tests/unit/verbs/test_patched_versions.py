@@ -68,3 +68,15 @@ async def test_of_names_that_differ_by_case_alone_the_last_one_in_order_counts(a
     patch = [{"op": "add", "path": path, "value": value} for path, value in added.items()]
     code, _ = await api.send("PATCH", f"{V2}/h", patch, JSON_PATCH)
     assert (code, api.warnings) == (200, ['unknown field "Apiversion"', 'unknown field "kinD"'])
+
+
+@pytest.mark.parametrize("key", ["kind", "apiVersion"])
+@pytest.mark.parametrize("value", [1, True, ["x"], {"a": 1}])
+async def test_a_kind_or_version_that_is_no_text_is_refused(api: Api, key: str, value: object) -> None:
+    await made(api)
+    for patch, media_type in (({key: value}, MERGE), ([{"op": "add", "path": f"/{key}", "value": value}], JSON_PATCH)):
+        with pytest.raises(
+            StatusError, match=rf"parse error: json: cannot unmarshal .*\.{key} of type string"
+        ) as caught:
+            await api.send("PATCH", f"{V2}/h", patch, media_type)
+        assert caught.value.code == 422
