@@ -26,7 +26,9 @@ def test_all_spellings_say_the_same(said: list[tuple[Flag, str, str]]) -> None:
     words = [word for flag, text, spelling in said for word in _words(flag, text, spelling)]
     expected: dict[str, str] = {}
     for flag, text, _ in said:
-        expected[flag.name] = f"{expected[flag.name]},{text}" if flag.is_list and flag.name in expected else text
+        expected[flag.name] = (
+            f"{expected[flag.name]}{flag.separator}{text}" if flag.is_list and flag.name in expected else text
+        )
     assert read_flags(words) == Given(expected)
 
 
