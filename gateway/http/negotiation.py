@@ -301,10 +301,13 @@ def unacceptable(produced: Iterable[str]) -> StatusError:
     return StatusError(406, "NotAcceptable", message, {})
 
 
+class NotHonoured(StatusError):
+    """406 when no clause's parameters can be honoured: the resource itself says so, with its warnings."""
+
+
 def not_acceptable(accepted: Iterable[str]) -> StatusError:
-    """406 when no clause's parameters can be honoured."""
-    message = f"only the following media types are accepted: {', '.join(accepted)}"
-    return StatusError(406, "NotAcceptable", message)
+    """NotHonoured, which names what could be."""
+    return NotHonoured(406, "NotAcceptable", f"only the following media types are accepted: {', '.join(accepted)}")
 
 
 def _well_formed(parameters: str) -> bool:

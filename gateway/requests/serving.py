@@ -8,10 +8,11 @@ from collections.abc import Callable, Generator
 
 from gateway.encodings.rendering_process import Apart
 from gateway.encodings.representation import is_status, represented
+from gateway.endpoints.endpoint import Endpoint
 from gateway.flowcontrol.watches import OpenWatches
 from gateway.http.deadline import timed_out
 from gateway.http.exchange import Request
-from gateway.http.negotiation import JSON, STANDARD
+from gateway.http.negotiation import JSON, STANDARD, NotHonoured
 from gateway.http.status import StatusError
 from gateway.http.time_slices import Beginnings
 from gateway.http.websocket import switched
@@ -44,12 +45,23 @@ def negotiate(context: RequestContext) -> Outcome:
     request.media, verb = route.media, route.info.verb
     if verb == "patch" and not request.media.passing:
         _check_patch_type(request, route.endpoint.resource)
-    request.representation = request.media.negotiate(request.headers.get(b"accept", b""), verb)
+    try:
+        request.representation = request.media.negotiate(request.headers.get(b"accept", b""), verb)
+    except NotHonoured:
+        _warn(request, route.endpoint)
+        raise
     if request.human:
         request.representation = request.representation.prettied()
     if request.representation.transform is not None:
         request.representation = transformed(request, route.endpoint.resource, verb)
     return None
+
+
+def _warn(request: Request, endpoint: Endpoint) -> None:
+    if endpoint.deprecation:
+        request.warnings.append(endpoint.deprecation)
+        if request.audit is not None:
+            request.audit.annotate("k8s.io/deprecated", "true")
 
 
 def _check_patch_type(request: Request, resource: Resource) -> None:
@@ -87,9 +99,7 @@ def verb(watches: OpenWatches, interposed: Interposed) -> Run:
         assert route is not None
         endpoint, under_way = route.endpoint, route.measures.in_flight
         if endpoint.deprecation:
-            request.warnings.append(endpoint.deprecation)
-            if request.audit is not None:
-                request.audit.annotate("k8s.io/deprecated", "true")
+            _warn(request, endpoint)
         if route.measures.long is not None:
             context.long = route.measures.long
             context.long.value += 1

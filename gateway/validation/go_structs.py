@@ -49,6 +49,8 @@ _ORDER: dict[str, Sequence[str]] = {
     }.items()
 }
 
+_EITHER = ("items", "additionalProperties", "additionalItems", "dependencies")  # members that hold one thing or another
+
 
 def go_form(type_: Type, value: Any) -> Any:
     """The value with Go's names in Go's order, absent fields filled in."""
@@ -67,7 +69,7 @@ def go_form(type_: Type, value: Any) -> Any:
         if meta:
             if key in value:
                 shown[key] = go_form(field.type, value[key])
-        elif type_.name == "v1.JSONSchemaProps" and key in ("items", "additionalProperties") and key in value:
+        elif type_.name == "v1.JSONSchemaProps" and key in _EITHER and key in value:
             shown[field.go_name] = _schemas(key, type_, value[key])
         elif field.go_name == "ObjectMeta":
             shown.update(go_form(field.type, value.get(key) or {}))
@@ -82,11 +84,18 @@ def _is_meta(type_: Type) -> bool:
 
 def _schemas(key: str, schema: Type, value: Any) -> Any:
     """Members of a JSON schema that hold one thing or another."""
-    if key == "additionalProperties":
+    if key == "dependencies":
+        return {name: _dependency(schema, value[name]) for name in sorted(value)}
+    if key != "items":
         return {"Allows": value is not False, "Schema": go_form(schema, value) if isinstance(value, dict) else None}
     several = isinstance(value, list)
     forms = [go_form(schema, one) for one in (value if several else [value])]
     return {"Schema": None if several else forms[0], "JSONSchemas": forms if several else None}
+
+
+def _dependency(schema: Type, value: Any) -> Any:
+    several = isinstance(value, list)
+    return {"Schema": None if several else go_form(schema, value), "Property": value if several else None}
 
 
 def _member(field: Field, value: Any) -> Any:

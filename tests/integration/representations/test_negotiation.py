@@ -182,3 +182,19 @@ def test_a_status_has_one_form(client: Client) -> None:
     assert client.ask("POST", client.configmaps, body).status == 201
     answer = client.ask("DELETE", f"{client.configmaps}/gone", None, f"application/json{PARTIAL_LIST}")
     assert (answer.status, json.loads(answer.body)["kind"]) == (200, "Status")
+
+
+@pytest.mark.parametrize(
+    ("accept", "warned"),
+    [
+        (f"{PROTOBUF}{TABLE}", True),  # the resource refuses it
+        (f"application/json{PARTIAL}", True),
+        ("text/html", False),  # it is not asked
+    ],
+)
+def test_a_resource_that_refuses_a_representation_says_that_it_is_deprecated(
+    client: Client, accept: str, warned: bool
+) -> None:
+    refused = client.ask("GET", f"/api/v1/namespaces/{client.namespace}/endpoints", accept=accept)
+    assert refused.status == 406
+    assert ("Endpoints is deprecated" in refused.headers.get("warning", "")) is warned
