@@ -27,6 +27,7 @@ from gateway.http.sending import Send, audit_id
 from gateway.http.status import StatusError
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.schema.encode import encode_answer
 from storage.errors import StorageError
 from storage.instruments.timing import Times
 
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 _DECISION, _REASON = "authorization.k8s.io/decision", "authorization.k8s.io/reason"
 _STATUS = b'{"kind":"Status",'
 _STATUS_FIELDS = ("status", "message", "reason", "details", "code")
-_AS_THEY_CAME = frozenset({"patch", "delete", "deletecollection"})
 _NAMED = ("namespace", "name", "uid", "resourceVersion")
 
 
@@ -147,11 +147,11 @@ class Record:
             self._annotations.setdefault(key, value)
 
     def requested(self, obj: JsonObject) -> None:
-        """The object that a create or an update sent, as it was read."""
+        """The object that a request sent, as it was read: what is created or updated, or options of a deletion."""
         meta = obj.get("metadata") or {}
         self._named = {key: value for key in _NAMED if isinstance(value := meta.get(key), str)}
         if self._rule.level >= Level.REQUEST:
-            self._sent = self._bounded(dumps(obj), "application/json")
+            self._sent = self._bounded(encode_answer(obj, obj["kind"], obj["apiVersion"]), "application/json")
 
     def answered(self, response: Response) -> None:
         """The answer; a streamed one is listened to while it is sent, but for a watch."""
@@ -235,9 +235,9 @@ class Record:
         return await self._audit.keep(made)
 
     def _take_body(self) -> None:
-        """The request's body as it came, where no verb has read an object from it: patches, options of deletes."""
+        """A patch as it came."""
         data, info = self._request.read_body, self._request.info
-        if data and self._sent is None and self._rule.level >= Level.REQUEST and info.verb in _AS_THEY_CAME:
+        if data and self._sent is None and self._rule.level >= Level.REQUEST and info.verb == "patch":
             self._sent = self._bounded(data, self._request.headers.get(b"content-type", b"").decode("latin-1"))
 
     def _bounded(self, data: bytes, media: str) -> Body | None:

@@ -7,10 +7,11 @@ event is written; a request waits for that only as long as the sink's mode says.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from ipaddress import IPv6Address, ip_address
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -20,9 +21,14 @@ from gateway.http.user import User
 from gateway.jsontypes import JsonObject, dumps
 from gateway.validation.field import go_quote
 
+if TYPE_CHECKING:
+    from gateway.schema.types import Type
+
 LARGEST_OBJECT = 4 << 20  # bytes; larger ones are left out
 TRUNCATED = "audit.k8s.io/truncated"
 _LONGEST_AGENT = 1024
+_PARTIAL = "PartialObjectMetadata"
+_DISCOVERY = "io.k8s.api.apidiscovery.v2."
 _SIZE = 2048  # bytes of an event without objects, about
 
 
@@ -127,19 +133,33 @@ def _value(body: Body) -> Any:
 
 
 def _of_protobuf(data: bytes) -> Any:
-    """Raises ValueError."""
-    from gateway.schema.catalog import type_for
-    from gateway.schema.protobuf import read_envelope, read_list, read_message
+    """What Go would write of a message, which has the zero values too that JSON leaves out. Raises ValueError."""
+    from gateway.schema.decode import DecodeReport, decode
+    from gateway.schema.order import in_go_order
+    from gateway.schema.protobuf import read_envelope, read_message
 
     envelope = read_envelope(data)
-    group, _, version = envelope.api_version.rpartition("/")
-    named = {"kind": envelope.kind, "apiVersion": envelope.api_version}
-    try:
-        type_ = type_for(group, version, envelope.kind.removesuffix("List"))
-    except KeyError:
+    type_ = _type_of(envelope.api_version, envelope.kind)
+    if type_ is None:
         return None
-    read = read_list if envelope.kind.endswith("List") else read_message
-    return named | read(type_, envelope.raw)
+    obj = decode(type_, read_message(type_, envelope.raw), DecodeReport())
+    version = {"apiVersion": envelope.api_version} if envelope.api_version else {}
+    items = obj.get("items")
+    if envelope.kind == f"{_PARTIAL}List":  # its items name themselves, but not in protobuf
+        obj["items"] = [{"kind": _PARTIAL, **version, **each} for each in items or ()] or None
+    elif "items" in type_.fields:
+        obj["items"] = items or []
+    return in_go_order(type_, {"kind": envelope.kind, **version, **obj})
+
+
+def _type_of(api_version: str, kind: str) -> Type | None:
+    """The type of a kind of answers; None for one that is not known."""
+    from gateway.schema.catalog import type_for, type_of
+
+    group, _, version = api_version.rpartition("/")
+    with suppress(KeyError):
+        return type_of(_DISCOVERY + kind) if group == "apidiscovery.k8s.io" else type_for(group, version, kind)
+    return None
 
 
 def _strip(obj: Any) -> None:

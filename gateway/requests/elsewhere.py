@@ -87,6 +87,8 @@ def discovery(documents: Discovery, apart: Apart) -> Run:
         found = await documents.respond(request, apart)
         if found is None:
             return None
+        if request.audit is not None:
+            request.audit.answered(found)
         if request.human:
             request.representation = request.representation.prettied()
         return await represented(request, found)

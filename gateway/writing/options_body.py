@@ -14,6 +14,7 @@ from gateway.writing.offload import YAML, offloaded
 from gateway.writing.options import DeleteOptions, delete_options_of_query, validated_delete_options
 
 _KIND, _VERSION = "DeleteOptions", "meta.k8s.io/v1"
+_INTERNAL = "meta.k8s.io/__internal"  # which kube-apiserver records of them, whatever their version is
 _TYPE = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 
 
@@ -24,7 +25,10 @@ async def read_delete_options(request: Request) -> DeleteOptions:
         return delete_options_of_query(request.query) if request.query_string else DeleteOptions()
     media_type = request.media.body_type(request.headers.get(b"content-type", b""))
     size = len(data) * YAML if media_type == "application/yaml" else len(data)
-    return validated_delete_options(await offloaded(size, _decoded, data, media_type))
+    given = await offloaded(size, _decoded, data, media_type)
+    if (audit := request.audit) is not None:
+        audit.requested({**given, "kind": _KIND, "apiVersion": _INTERNAL})
+    return validated_delete_options(given)
 
 
 def _decoded(data: bytes, media_type: str) -> JsonObject:

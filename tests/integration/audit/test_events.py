@@ -29,6 +29,7 @@ POLICY = {
         {"level": "Metadata"},
     ],
 }
+ALL = {"level": "RequestResponse"}
 MAPS = "/api/v1/namespaces/default/configmaps"
 LATENCY = "apiserver.latency.k8s.io/"
 
@@ -39,7 +40,7 @@ class World:
 
     server: ApiServer
     log: Path
-    strangers: Strangers
+    strangers: Strangers | None
 
     def ask(self, method: str, path: str, identity: str, body: Any = None, **more: Any) -> Answer:
         """A request with an Audit-ID."""
@@ -100,6 +101,7 @@ def test_a_write_is_recorded_with_both_objects(world: World) -> None:
     assert (complete["userAgent"], complete["responseStatus"]) == ("me/1.0", {"metadata": {}, "code": 201})
     reference = {"resource": "configmaps", "namespace": "default", "name": "one", "apiVersion": "v1"}
     assert complete["objectRef"] == reference
+    assert list(complete["requestObject"]) == ["kind", "apiVersion", "metadata", "data"]
     assert complete["requestObject"]["data"] == {"a": "b"} and "uid" not in complete["requestObject"]["metadata"]
     made = answer.json
     assert made["metadata"].pop("managedFields")
@@ -120,6 +122,75 @@ def test_an_answer_is_recorded_as_json_in_every_representation(world: World, acc
     assert item["data"] == {"a": "b"} and "managedFields" not in item["metadata"]
 
 
+@pytest.mark.parametrize("path", ["/zeros", "?labelSelector=none=such", "?labelSelector=zeros"])
+@pytest.mark.parametrize("shown", ["", ";as=PartialObjectMetadata{list};g=meta.k8s.io;v=v1"])
+def test_an_answer_in_protobuf_is_recorded_without_the_zero_values_that_it_has(
+    world: World, shown: str, path: str
+) -> None:
+    labels = {"zeros": ""}
+    sent = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "zeros", "labels": labels}, "data": {"a": ""}}
+    world.ask("POST", MAPS, "zeros", sent)
+    recorded = []
+    for media in ("json", "vnd.kubernetes.protobuf"):
+        accept = f"application/{media}{shown.format(list='List' if '?' in path else '')}"
+        identity = f"zeros-{path}-{accept}"
+        assert world.ask("GET", MAPS + path, identity, headers={"Accept": accept}).status == 200
+        recorded.append(world.events(identity)[-1]["responseObject"])
+    in_json, in_protobuf = recorded
+    assert in_protobuf == in_json and list(in_protobuf) == list(in_json)
+
+
+@pytest.mark.parametrize("media", ["json", "yaml", "vnd.kubernetes.protobuf"])
+@pytest.mark.parametrize("path", ["/api", "/apis", "/apis/apps", "/apis/apps/v1"])
+def test_discovery_documents_are_recorded(discovered: World, path: str, media: str) -> None:
+    document = ask(discovered.server, "GET", path).json
+    identity = f"discovery-{media}-{path}"
+    assert discovered.ask("GET", path, identity, headers={"Accept": f"application/{media}"}).status == 200
+    assert discovered.events(identity)[-1]["responseObject"] == document
+
+
+@pytest.mark.parametrize("media", ["json", "vnd.kubernetes.protobuf"])
+@pytest.mark.parametrize("path", ["/api", "/apis"])
+def test_aggregated_discovery_documents_are_recorded(discovered: World, path: str, media: str) -> None:
+    accept = {"Accept": f"application/{media};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
+    identity = f"aggregated-{media}-{path}"
+    assert discovered.ask("GET", path, identity, headers=accept).status == 200
+    found = discovered.events(identity)[-1]["responseObject"]
+    assert (found["kind"], found["apiVersion"]) == ("APIGroupDiscoveryList", "apidiscovery.k8s.io/v2")
+    accept = {"Accept": accept["Accept"].replace(media, "json")}
+    assert found == ask(discovered.server, "GET", path, headers=accept).json
+
+
+@pytest.fixture(scope="module")
+def discovered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A server that records discovery with its answers."""
+    directory = tmp_path_factory.mktemp("discovery")
+    policy, log = directory / "policy.json", directory / "audit.log"
+    policy.write_text(json.dumps({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [ALL]}))
+    with api_server(f"--audit-policy-file={policy}", f"--audit-log-path={log}") as server:
+        yield World(server, log, None)
+
+
+@pytest.mark.parametrize(
+    ("sent", "recorded"),
+    [
+        ({}, {}),
+        ({"kind": "DeleteOptions", "apiVersion": "foo/v9"}, {}),
+        ({"preconditions": {}, "nosuch": 1, "gracePeriodSeconds": 0}, {"gracePeriodSeconds": 0, "preconditions": {}}),
+        ({"dryRun": ["Nope"]}, {"dryRun": ["Nope"]}),
+        ({"kind": "Pod", "apiVersion": "v1"}, None),
+    ],
+)
+def test_options_of_a_deletion_are_recorded_as_they_were_read(
+    world: World, sent: dict[str, Any], recorded: dict[str, Any] | None
+) -> None:
+    identity = f"delete-{json.dumps(sent)}"
+    world.ask("DELETE", f"{MAPS}/nosuch", identity, sent)
+    found = world.events(identity)[-1].get("requestObject")
+    head = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/__internal"}
+    assert json.dumps(found) == json.dumps(None if recorded is None else head | recorded)
+
+
 def test_a_patch_is_recorded_as_it_came(world: World) -> None:
     obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "two"}, "data": {"x": "y"}}
     apply = {"Content-Type": "application/apply-patch+yaml"}
@@ -128,7 +199,8 @@ def test_a_patch_is_recorded_as_it_came(world: World) -> None:
     options = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
     assert world.ask("DELETE", f"{MAPS}/two", "delete-1", options).status == 200
     event = world.events("delete-1")[-1]
-    assert (event["requestObject"], event["responseObject"]["kind"]) == (options, "Status")
+    assert event["requestObject"] == options | {"apiVersion": "meta.k8s.io/__internal"}
+    assert event["responseObject"]["kind"] == "Status"
     assert event["responseStatus"]["status"] == "Success" and event["responseStatus"]["details"]["name"] == "two"
 
 
