@@ -36,6 +36,12 @@ class ListOptions:
     ends_initial_events: bool = False  # whether a bookmark follows the initial events, if bookmarks are allowed
     exact_field: tuple[str, str] | None = None  # a field and the one value that is selected
 
+    @property
+    def watch_seconds(self) -> float:
+        """How long a watch is to be, 0 where nothing is said; Go counts nanoseconds in 64 bits, whatever is asked."""
+        nanoseconds = (self.timeout_seconds or 0) * 10**9
+        return ((nanoseconds + 2**63) % 2**64 - 2**63) / 10**9
+
 
 def parse_resource_version(text: str, prefix: str = "", code: int = 500, reason: str = "") -> int:
     """A resourceVersion as a number, 0 when it is unset. Raises StatusError with the given code and message prefix."""

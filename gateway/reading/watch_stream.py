@@ -160,9 +160,8 @@ class WatchStream:
         return Page(entries, self.endpoint.store.cache.reached)
 
     def _start_clock(self) -> None:
-        asked = self.options.timeout_seconds
         least = self.endpoint.services.settings.min_request_timeout
-        timeout = float(asked) if asked and asked > 0 else least * (1 + random.random())
+        timeout = self.options.watch_seconds or least * (1 + random.random())
         now = time.monotonic()
         self.deadline = now + timeout
         self.next_bookmark = min(now + BOOKMARK_INTERVAL, max(now, self.deadline - BOOKMARK_BEFORE_END))

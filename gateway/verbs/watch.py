@@ -23,7 +23,7 @@ async def watch(endpoint: Endpoint, request: Request) -> Response:
     transform = request.representation.transform
     if transform is not None and transform.kind == PARTIAL_LIST:  # no event is a list: as upstream, none is sent
         return Response(200, nothing(), request.representation.content_type, encoded=True)
-    if options.timeout_seconds is not None and options.timeout_seconds < 0:  # its time was over before it began
+    if options.watch_seconds < 0:  # its time was over before it began
         return Response(200, nothing(), request.representation.content_type, encoded=True)
     encoder = endpoint.encoder(request.representation)
     stream = WatchStream(endpoint, encoder, _view(endpoint, encoder, request, options), options, initial)
