@@ -27,6 +27,8 @@ class Versions:
         self._model, self.version = model, version
         self.head = head_of(model.kind, version.api_version)
         self.converts = version != model.storage_version or (model.written_as_served and len(model.versions) > 1)
+        # selectors look at objects as they are served where a webhook may give them other fields and labels
+        self.selects = self.converts and model.convert_all is not None
         self._failure: ConversionFailed | None = None  # the last failure, for waiting watches
         self._pause, self._again = FIRST_PAUSE, 0.0  # and when one of them tries again
 

@@ -1,4 +1,7 @@
-"""Chooses the one exact value of a watcher's selection by which it is found when an object changes."""
+"""Chooses the one exact value of a watcher's selection by which it is found when an object changes.
+
+What is found so are fields and labels as stored. Where a webhook may serve others, only the key tells.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ def interest_of(endpoint: Endpoint, prefix: bytes, options: ListOptions) -> Inte
     narrowed = prefix != endpoint.cache.spec.prefix
     if options.name and (narrowed or not endpoint.resource.namespaced):
         return Interest(By.KEY, "", prefix + options.name.encode())
+    if endpoint.versions.selects:
+        return Interest(By.PREFIX, "", prefix) if narrowed else None
     if options.exact_field is not None:
         return Interest(By.FIELD, *options.exact_field)
     label = labels.exact_value(options.label_selector)

@@ -17,10 +17,11 @@ from gateway.endpoints.endpoint import Endpoint
 from gateway.http.status import bad_request, expired
 from gateway.reading.interests import interest_of
 from gateway.reading.list_options import EXACT, NOT_OLDER_THAN, ListOptions, parse_resource_version
+from gateway.reading.selecting import selected
 from gateway.reading.too_large import too_large
 from storage import continuation
 from storage.errors import Compacted, FutureRevision
-from storage.reads import Page, Reads, TooLargeRevision
+from storage.reads import PAGE, Match, Page, Reads, TooLargeRevision
 from storage.waking import By, Interest
 
 _TOO_OLD = "The resourceVersion for the provided list is too old."
@@ -33,7 +34,34 @@ _TOKEN_TOO_OLD = (
 
 
 async def read_page(reads: Reads, endpoint: Endpoint, prefix: bytes, options: ListOptions) -> Page:
-    """The part of the collection that the options ask for. Raises StatusError 400, 410 and 504."""
+    """The part of the collection that the options ask for. Raises StatusError 400, 410 and 504.
+
+    Raises ConversionFailed where it takes a webhook to know what is selected.
+    """
+    if options.match is not None and endpoint.versions.selects:
+        return await _selected_as_served(reads, endpoint, prefix, options, options.match)
+    return await _read(reads, endpoint, prefix, options)
+
+
+async def _selected_as_served(
+    reads: Reads, endpoint: Endpoint, prefix: bytes, options: ListOptions, match: Match
+) -> Page:
+    """The same of a collection whose objects have to be converted before they can be selected."""
+    limit = max(options.limit, 0)
+    asked = replace(options, match=None, limit=max(limit, PAGE) if limit else 0)
+    page = await _read(reads, endpoint, prefix, asked)
+    kept = await selected(endpoint, page.entries, match)
+    while page.next_key is not None and len(kept) < limit:
+        token = continuation.encode(page.next_key, prefix, page.revision)
+        page = await _continued(reads, endpoint, prefix, replace(asked, continuation=token, resource_version=""))
+        kept += await selected(endpoint, page.entries, match)
+    found = kept[:limit] if limit else kept
+    if limit and len(kept) >= limit and (page.next_key is not None or found[-1] is not page.entries[-1]):
+        return Page(found, page.revision, found[-1].key + b"\0")
+    return replace(page, entries=found, next_key=None)
+
+
+async def _read(reads: Reads, endpoint: Endpoint, prefix: bytes, options: ListOptions) -> Page:
     try:
         if options.continuation:
             return await _continued(reads, endpoint, prefix, options)

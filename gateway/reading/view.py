@@ -24,6 +24,7 @@ class View:
 
     __slots__ = (
         "__weakref__",
+        "_as_served",
         "_convert",
         "_encode",
         "_labels_and_fields_of",
@@ -45,12 +46,15 @@ class View:
         encode: Callable[[ChangeType, Entry], bytes],
         convert: Callable[[Entry], Entry] | None = None,
         interest: Interest | None = None,
+        as_served: bool = False,
     ) -> None:
         """`encode` gives the event of an object, as `convert` has made it where there are several versions.
 
-        Only changes that concern the interest are selected.
+        The selector looks at what is stored, or `as_served` at what was converted. Only changes that concern the
+        interest are selected.
         """
         self._convert, self.interest = convert, interest
+        self._as_served = convert if as_served else None
         self._resource, self.prefix, self._match, self._encode = resource, prefix, match, encode
         self._labels_and_fields_of = resource.spec.labels_and_fields_of
         self._memo: dict[tuple[int, int, int], tuple[bytes, int, int]] = {}
@@ -117,6 +121,11 @@ class View:
         self.count = len(out)
         return b"".join(out)
 
+    def selected(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """Those that the selector selects."""
+        match = self._match
+        return entries if match is None else [entry for entry in entries if self._matches(entry, match)]
+
     def initial(self, entries: Iterable[Entry]) -> bytes:
         """Synthetic ADDED events for what is there."""
         out: list[bytes] = []
@@ -134,14 +143,17 @@ class View:
 
     def _select(self, out: list[bytes], change: Change, match: Match) -> None:
         previous = change.previous
-        before = previous is not None and match(previous.labels_and_fields(self._labels_and_fields_of))
-        after = change.type is not ChangeType.DELETED and match(
-            change.entry.labels_and_fields(self._labels_and_fields_of)
-        )
+        before = previous is not None and self._matches(previous, match)
+        after = change.type is not ChangeType.DELETED and self._matches(change.entry, match)
         if after:
             self._append(out, ChangeType.MODIFIED if before else ChangeType.ADDED, change.entry)
         elif before and previous is not None:
             self._append(out, ChangeType.DELETED, previous, change.revision)
+
+    def _matches(self, entry: Entry, match: Match) -> bool:
+        if self._as_served is not None:
+            entry = self._as_served(entry)
+        return match(entry.labels_and_fields(self._labels_and_fields_of))
 
 
 def versions_in(changes: Iterable[Change]) -> list[Entry]:

@@ -82,7 +82,8 @@ class WatchStream:
             self.failure = too_large(error)
             return
         if not current:
-            self.page = await reads.page_direct(self.endpoint.cache, view.prefix, view.prefix, 0, self.options.match)
+            match = None if self.endpoint.versions.selects else self.options.match
+            self.page = await reads.page_direct(self.endpoint.cache, view.prefix, view.prefix, 0, match)
 
     def steer(self, steering: Steering | None) -> None:
         """Lets a function of a test decide from now on what is sent."""
@@ -172,12 +173,11 @@ class WatchStream:
         """Synthetic ADDED events for a state, and the annotated bookmark, which legacy watches get too."""
         page = self.page
         assert page is not None
-        match, labels_and_fields_of = self.options.match, self.endpoint.cache.spec.labels_and_fields_of
         for part in parts(page.entries, self.encoder.step):
             await next_turn()
-            if match is not None:
-                part = [entry for entry in part if match(entry.labels_and_fields(labels_and_fields_of))]
-            if part:
+            if self.endpoint.versions.selects:
+                await self._converted(part, page.revision)
+            if part := self.view.selected(part):
                 await self._converted(part, page.revision)
                 chunk = self.view.initial(part)
                 self._sent(len(part), len(chunk))

@@ -46,5 +46,7 @@ def _view(endpoint: Endpoint, encoder: Encoder, request: Request, options: ListO
     convert = endpoint.versions.of if endpoint.versions.converts else None
     if not isinstance(view, View):
         interest = interest_of(endpoint, prefix, options)
-        view = endpoint.views[key] = View(endpoint.cache, prefix, options.match, encoder.event, convert, interest)
+        selects = endpoint.versions.selects
+        view = View(endpoint.cache, prefix, options.match, encoder.event, convert, interest, selects)
+        endpoint.views[key] = view
     return view
