@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
+from storage.compacted import MARKER, marked
 from storage.errors import Compacted, StorageError
 from storage.etcd import DeleteResult, EtcdClient, PutResult, RangeResult
 from storage.etcd.operations import put, read, version_is
@@ -27,7 +28,7 @@ log = logging.getLogger(__name__)
 
 def marker_key(prefix: bytes) -> bytes:
     """The key below the prefix. No resource has it: a group of custom resources contains a dot."""
-    return prefix.rstrip(b"/") + b"/gateway/compaction"
+    return prefix.rstrip(b"/") + MARKER
 
 
 class Compactor:
@@ -46,8 +47,11 @@ class Compactor:
         interval: float = 300.0,
         retention: float = 300.0,
         clock: Callable[[], float] = time.monotonic,
+        told: Callable[[int], None] | None = None,
     ) -> None:
+        """`told` is given the revision after each step that knows one."""
         self.compacted = 0
+        self._told = told
         self._client, self._marker = client, marker_key(prefix)
         self._interval, self._retention, self._clock = interval, retention, clock
         self._round = 0
@@ -58,6 +62,8 @@ class Compactor:
         while self._interval > 0:
             try:
                 await self.step()
+                if self._told is not None:
+                    self._told(self.compacted)
             except StorageError as error:
                 log.warning("compaction failed and will be tried again", extra={"error": str(error)})
             await asyncio.sleep(self._interval)
@@ -73,7 +79,7 @@ class Compactor:
             return 0
         answer = await self._client.txn(
             [version_is(ROUND_KEY, self._round)],
-            [put(ROUND_KEY, b"%d" % target), put(self._marker, b'{"revision":%d}' % target)],
+            [put(ROUND_KEY, b"%d" % target), put(self._marker, marked(target))],
             [read(ROUND_KEY)],
         )
         if not answer.succeeded:

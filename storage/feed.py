@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 
 from storage.cache import ResourceCache
+from storage.compacted import told
 from storage.errors import Compacted, StorageError, Unavailable
 from storage.etcd import DELETE, EtcdClient, Event, Watch, WatchBatch
 from storage.keys import prefix_end
@@ -335,6 +336,7 @@ class Feed:
             return
         cache = self._cache
         touched: set[ResourceCache] = set()
+        compacted = 0
         for event in events:
             kv = event.kv
             resource = cache.of_key(kv.key)
@@ -343,6 +345,7 @@ class Feed:
                     cache.unowned.remove(kv.key)
                 else:
                     cache.unowned.put(kv.key, kv.value, kv.mod_revision)
+                    compacted = max(compacted, told(kv.key, kv.value))
                 continue
             touched.add(resource)
             if event.type == DELETE:
@@ -351,6 +354,7 @@ class Feed:
                 resource.put(kv.key, kv.value, kv.mod_revision)
         self._last = events[-1]
         cache.advance(events[-1].kv.mod_revision)
+        cache.forget(compacted)
         for resource in touched:
             resource.wake()
 

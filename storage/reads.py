@@ -140,10 +140,11 @@ class Reads:
     ) -> Page:
         """A page as the collection was at exactly `revision`.
 
-        Within the history the changes since then are undone; older ones are asked of etcd. Raises Compacted,
+        Within the history the changes since then are undone; older ones are asked of etcd, as are those from before a
+        compaction, which the history may still have: continue tokens and exact versions end with it. Raises Compacted,
         FutureRevision, Unavailable.
         """
-        if revision <= self._cache.reached:
+        if self._cache.compacted <= revision <= self._cache.reached:
             try:
                 past = resource.undoings.at(resource, revision).range(prefix, start)
             except Overrun:

@@ -22,6 +22,7 @@ class WatchCache:
         self.root = root  # "/registry/"
         self._start = len(root)
         self.reached = 0
+        self.compacted = 0  # the revision that etcd is known to be compacted to: no list is of an older one
         self.starts = 0  # how often everything was forgotten
         self._by_segment: dict[bytes, ResourceCache] = {}
         self.unfilled: dict[bytes, ResourceCache] = {}  # set aside until their objects are loaded (storage/filling.py)
@@ -115,10 +116,15 @@ class WatchCache:
     def start_over(self) -> None:
         """Forgets everything, as when etcd's past turns out not to be what was seen."""
         if self.reached:
-            self.reached = 0
+            self.reached = self.compacted = 0
             self.starts += 1
             for resource in self:
                 resource.start_over()
+
+    def forget(self, revision: int) -> None:
+        """etcd was compacted to a revision. Watches go on from what the histories have, as with kube-apiserver."""
+        if self.compacted < revision <= self.reached:
+            self.compacted = revision
 
     def advance(self, revision: int) -> None:
         """Everything up to a revision has been applied: lets those go on who wait for it."""

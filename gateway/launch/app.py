@@ -217,6 +217,7 @@ def _keep(settings: Settings, database: Database, background: Background) -> Non
         settings.etcd_prefix.encode(),
         interval=settings.etcd_compaction_interval,
         retention=settings.etcd_compaction_retention,
+        told=database.cache.forget,
     )
     background.keep_up("compaction", compactor.run)
     background.keep_up("consistency-check", partial(database.checker.run, settings.consistency_check_interval))

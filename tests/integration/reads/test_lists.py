@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
 from apiserver_gateway.testing import ApiServer
+from storage.embedded import EmbeddedEtcd
 from storage.etcd import EtcdClient
-from tests.integration.reads.api import Client, names, on_etcd, version
+from tests.forked import api_server
+from tests.integration.reads.api import PATIENCE, Client, names, on_etcd, version
 from tests.integration.reads.conftest import Replicas
+from tests.integration.server.client import Answer
 
 EXACT, NOT_OLDER = "resourceVersionMatch=Exact", "resourceVersionMatch=NotOlderThan"
 
@@ -117,6 +121,36 @@ def test_chunks_of_one_snapshot_on_changing_replicas(one: Client, other: Client,
     assert len(revisions) == 1
     assert counts == ([None] * 3 if selector else [5, 3, 1, None])
     assert len(names(other.list())) == 7, "which is what is there now"
+
+
+def test_a_compaction_ends_continue_tokens_on_every_replica() -> None:
+    """Also where the history of a replica still has the version."""
+    flags = "--etcd-compaction-retention=1s", "--controllers=-*"
+    with (
+        EmbeddedEtcd() as etcd,
+        api_server("--etcd-compaction-interval=0", *flags, etcd_servers=etcd.endpoint) as idle,
+    ):
+        client = Client(idle, "listed")
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": client.namespace}}
+        assert client.ask("POST", "/api/v1/namespaces", namespace).status == 201
+        old = [client.put(name) for name in "abc"][-1]
+        token = client.list("limit=1").json["metadata"]["continue"]
+        with api_server("--etcd-compaction-interval=1s", *flags, etcd_servers=etcd.endpoint) as compacting:
+            for each in (client.on(compacting), client):
+                again = gone(each, f"limit=1&continue={token}").json["metadata"]["continue"]
+                assert names(each.list(f"limit=1&continue={again}")) == ["b"]
+                assert each.list(f"resourceVersion={old}&{EXACT}").status == 410
+                assert names(each.list(f"resourceVersion={old}&{NOT_OLDER}")) == ["a", "b", "c"]
+                each.close()
+
+
+def gone(client: Client, query: str) -> Answer:
+    """The answer once a list is too old."""
+    end = time.monotonic() + PATIENCE
+    while (answer := client.list(query)).status != 410:
+        assert time.monotonic() < end, "it takes too long"
+        time.sleep(0.1)
+    return answer
 
 
 def restarted(server: ApiServer) -> None:

@@ -1,0 +1,25 @@
+"""The key by which those who read below the prefix are told of a compaction (`storage/compaction.py`)."""
+
+from __future__ import annotations
+
+import orjson
+
+from storage.sharing.located import Located
+
+MARKER = b"/gateway/compaction"  # after the prefix
+
+
+def marked(revision: int) -> bytes:
+    """The key's value once etcd is compacted to a revision."""
+    return b'{"revision":%d}' % revision
+
+
+def told(key: bytes, value: bytes | Located) -> int:
+    """The revision that a value of a key tells of, 0 where it tells of none."""
+    if not key.endswith(MARKER):
+        return 0
+    try:
+        revision = orjson.loads(value.raw() if isinstance(value, Located) else value).get("revision")
+    except (ValueError, AttributeError):
+        return 0
+    return revision if type(revision) is int else 0
