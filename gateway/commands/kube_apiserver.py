@@ -18,7 +18,8 @@ from gateway.settings.foreign_flags import ALIASES, FIXED, why_not
 
 _KNOWN = {flag.name: flag for flag in FLAGS}
 _SHORT = {"v": "v", "h": "help"}
-_BOOLEANS = frozenset({"true", "false", "t", "f", "1", "0"})
+_FALSE = frozenset({"false", "f", "0"})
+_BOOLEANS = _FALSE | {"true", "t", "1"}
 
 
 def translated(arguments: Sequence[str], environment: Collection[str] = ()) -> tuple[list[str], list[str]]:
@@ -50,7 +51,13 @@ def translated(arguments: Sequence[str], environment: Collection[str] = ()) -> t
 def _split(name: str, value: str) -> tuple[str, list[str]]:
     """What the gateway can do of a flag's value, and the rest, as it is to be named."""
     known: Collection[str]
-    if name == "authorization-mode":
+    if name == "runtime-config":
+        from gateway.kinds.enablement import is_elsewhere
+
+        values = _listed(value)
+        pairs = [each.partition("=") for each in values]
+        known = [key for key, _, on in pairs if on.strip().lower() in _FALSE or not is_elsewhere(key.strip())]
+    elif name == "authorization-mode":
         known, values = AUTHORIZATION_MODES, _listed(value)
     elif name == "feature-gates":
         known, values = FEATURE_GATES, [each.removeprefix("kube:") for each in _listed(value)]

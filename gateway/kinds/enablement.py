@@ -48,6 +48,12 @@ class UnknownApi(ValueError):
     """What is to be switched is none of kube-apiserver's, or cannot be switched on here; the message says which."""
 
 
+def is_elsewhere(key: str) -> bool:
+    """Whether a group/version, or a resource of one, is an alpha or beta version that only kube-apiserver has."""
+    group, _, rest = key.partition("/")
+    return rest.partition("/")[0] in _NOT_HERE.get(group, ())
+
+
 def switched_off(registry: Registry, overrides: Sequence[tuple[str, bool]]) -> frozenset[Key]:
     """The resources that are not served. Those of a resource go before those of its version, and these before those of
     a stage. Raises UnknownApi.

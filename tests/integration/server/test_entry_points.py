@@ -95,6 +95,15 @@ def test_flags_of_kube_apiserver() -> None:
     assert set(lacking) == {"--peer-ca-file", "--contention-profiling"}
 
 
+def test_versions_that_kube_apiserver_has_alone_are_named_and_switched_on_nowhere() -> None:
+    lacking = ["resource.k8s.io/v1beta2=true", "batch/v1beta1/cronjobs=true"]
+    served = ["apps/v1=false", "resource.k8s.io/v1beta1=false", "example.org/v1=true"]
+    flags, named = translated([f"--runtime-config={','.join([*lacking, *served])}"])
+    assert f"--runtime-config={','.join(served)}" in flags
+    assert named == [f"--runtime-config={each}" for each in lacking]
+    assert not any("runtime-config" in each for each in translated([f"--runtime-config={lacking[0]}"])[0])
+
+
 def _client(directory: Path, authority: Authority) -> Path:
     """A client certificate with its key, as envtest makes them for its users."""
     (ca := directory / "authority.crt").write_bytes(authority.certificate)
