@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
 from gateway.apply.comparison import compare
 from gateway.apply.field_set import FieldSet, difference
 from gateway.apply.nonconformity import nonconformity
 from gateway.apply.walks import applied_paths
-from gateway.jsontypes import GO_ESCAPES, JsonObject, loads
+from gateway.jsontypes import GO_ESCAPES, JsonObject, dumps_sorted, loads
 from gateway.schema.types import Type
 
 MANAGER = "kubectl"
@@ -61,5 +59,5 @@ def _as_annotation(config: JsonObject) -> str:
     metadata: JsonObject = dict(config.get("metadata") or {})
     if ANNOTATION in (metadata.get("annotations") or {}):
         metadata["annotations"] = {key: v for key, v in metadata["annotations"].items() if key != ANNOTATION}
-    encoded = orjson.dumps({**config, "metadata": metadata}, option=orjson.OPT_SORT_KEYS).decode()
+    encoded = dumps_sorted({**config, "metadata": metadata}).decode()
     return encoded.translate(GO_ESCAPES) + "\n"

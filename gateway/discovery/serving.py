@@ -73,9 +73,10 @@ class Discovery:
         self._stale = False
 
     def paths(self) -> list[str]:
-        """The documents' paths, for the list of paths at /."""
+        """The documents' paths, for the list of paths at /; with those of extension servers."""
         self._bring_up_to_date()
-        return list(self._legacy)
+        versions = [version for group in loads(self._legacy["/apis"])["groups"] for version in group["versions"]]
+        return [*self._legacy, *(f"/apis/{version['groupVersion']}" for version in versions)]
 
     async def respond(self, request: Request, apart: Apart) -> Response | None:
         """The answer to a request for a discovery path, None for any other; raises StatusError 404, 405 or 406.
@@ -91,7 +92,9 @@ class Discovery:
             return self._absent(path)
         resources = path.startswith("/api/") or path.count("/") == 3  # the documents of group versions
         strictly = resources or path in _STRICT  # /apis and /apis/GROUP are answered whatever the method
-        if strictly and request.method != "GET" and not (resources and self._is_custom(path)):
+        if resources and self._is_custom(path):
+            strictly = False
+        if strictly and request.method != "GET":
             raise method_not_allowed()
         accept = request.headers.get(b"accept", b"").decode("latin-1")
         request.media = self._media if resources else STANDARD

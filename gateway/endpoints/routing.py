@@ -23,12 +23,14 @@ _WATCH = {"GET": ("watch",)}
 _WITH_PATH = frozenset({"proxy"})  # subresources that take a path of their own
 _OWN_PATH = 3  # segments: resource, name, subresource
 _ACROSS_NAMESPACES = frozenset({"list", "watch"})
+_IN_NO_NAMESPACE = frozenset({"list", "watch", "deletecollection"})  # they look for objects in all namespaces
+MISSING = "name must be provided"
 _OF_ONE = frozenset({"get", "update", "patch", "delete"})
 _ANY_METHOD = frozenset({"OPTIONS", "HEAD"})
 
 
 def served_resource(resources: Mapping[ResourceKey, Resource], method: str, info: RequestInfo) -> Resource:
-    """The resource that serves a request; raises StatusError 400, 404 or 405."""
+    """The resource that serves a request; raises StatusError 404 or 405."""
     resource = resources.get((info.group, info.version, info.resource, info.subresource))
     if resource is not None and resource.defined:
         _check_custom(resource, info)
@@ -37,18 +39,25 @@ def served_resource(resources: Mapping[ResourceKey, Resource], method: str, info
         raise unknown_path()
     methods = _methods(resource, info)
     if method in methods and not resource.verbs.isdisjoint(methods[method]):
-        if info.subresource and not info.name:
-            raise bad_request("name must be provided")
-        if info.in_no_namespace and info.verb not in _ACROSS_NAMESPACES:
-            raise bad_request("Namespace parameter required.")
-        _check_name(info.name)
         return resource
     if all(resource.verbs.isdisjoint(verbs) for verbs in methods.values()):
         raise unknown_path()
     if info.subresource in _WITH_PATH and method in _ANY_METHOD:
-        _check_name(info.name)
         return resource
     raise method_not_allowed()
+
+
+def misnamed(resource: Resource, info: RequestInfo) -> StatusError | None:
+    """400 for a path under which the resource can have no object, None for any other."""
+    name = info.name
+    if not name and (info.verb in _OF_ONE or info.subresource):
+        return bad_request(MISSING)
+    if info.in_no_namespace and info.verb not in _IN_NO_NAMESPACE and not resource.defined:
+        return no_namespace()
+    if "%" in name or name in (".", ".."):
+        problem = "may not contain '%'" if "%" in name else f"may not be '{name}'"
+        return bad_request(f"Name parameter invalid: {go_quote(name)}: {problem}")
+    return None
 
 
 def is_in_scope(resource: Resource, info: RequestInfo) -> bool:
@@ -58,8 +67,13 @@ def is_in_scope(resource: Resource, info: RequestInfo) -> bool:
     return not info.namespace
 
 
+def no_namespace() -> StatusError:
+    """400 for what has to be in a namespace and names none."""
+    return bad_request("Namespace parameter required.")
+
+
 def _check_custom(resource: Resource, info: RequestInfo) -> None:
-    """Raises StatusError 400, 404 or 405 for what custom objects do not serve.
+    """Raises StatusError 404 or 405 for what custom objects do not serve.
 
     Their handler in kube-apiserver goes by scope and verb alone: neither the method, where the path has the verb, nor
     what comes after a subresource counts.
@@ -68,9 +82,6 @@ def _check_custom(resource: Resource, info: RequestInfo) -> None:
         raise unknown_path()
     if info.verb not in resource.verbs:
         raise _not_supported(resource, info.verb)
-    if not info.name and info.verb in _OF_ONE:
-        raise bad_request("name must be provided")
-    _check_name(info.name)
 
 
 def _methods(resource: Resource, info: RequestInfo) -> Mapping[str, tuple[str, ...]]:
@@ -80,7 +91,7 @@ def _methods(resource: Resource, info: RequestInfo) -> Mapping[str, tuple[str, .
         return {}
     segments = len(parts)
     named = bool(info.namespace) or info.in_no_namespace
-    in_namespace = named and not (parts[0] == "namespaces" and parts[1:2] == [info.namespace])
+    in_namespace = named and not _is_namespace(info)
     if in_namespace and not resource.namespaced:
         return {}
     if segments > _OWN_PATH and info.subresource not in _WITH_PATH:
@@ -93,6 +104,12 @@ def _methods(resource: Resource, info: RequestInfo) -> Mapping[str, tuple[str, .
     if segments == 1:
         return _COLLECTION
     return _ITEM if segments == 2 else _SUBRESOURCE
+
+
+def _is_namespace(info: RequestInfo) -> bool:
+    """Whether a path is of the namespace that it names, and of nothing in it."""
+    before = (2 if info.prefix == "api" else 3) + info.verb_in_path
+    return info.parts[0] == "namespaces" and len(info.path.strip("/").split("/")) == before + len(info.parts)
 
 
 class UnknownPath(StatusError):
@@ -115,10 +132,3 @@ def _not_supported(resource: Resource, verb: str) -> StatusError:
     details = {"group": resource.group, "kind": resource.resource}
     message = f'{verb} is not supported on resources of kind "{resource.resource}.{resource.group}"'
     return StatusError(405, "MethodNotAllowed", message, details)
-
-
-def _check_name(name: str) -> None:
-    """Raises StatusError 400 for a name that no path can hold."""
-    if "%" in name or name in (".", ".."):
-        problem = "may not contain '%'" if "%" in name else f"may not be '{name}'"
-        raise bad_request(f"Name parameter invalid: {go_quote(name)}: {problem}")

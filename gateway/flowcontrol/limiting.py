@@ -19,6 +19,7 @@ PATIENCE = 15.0  # seconds that a request without a deadline waits, a quarter of
 MOST_PATIENCE = 60.0
 _LONG_RUNNING_VERBS = frozenset({"proxy"})
 _LONG_RUNNING_SUBRESOURCES = frozenset({"attach", "exec", "proxy", "log", "portforward"})
+_PROFILES = "/debug/pprof/"
 _READING_VERBS = frozenset({"get", "list", "watch"})
 
 
@@ -148,9 +149,11 @@ class InFlight:
 
 def is_long_running(info: RequestInfo) -> bool:
     """Whether a request lasts for as long as its client likes. Watches do too, but they begin with work."""
-    return info.verb in _LONG_RUNNING_VERBS or (
-        bool(info.subresource) and info.subresource in _LONG_RUNNING_SUBRESOURCES
-    )
+    if not info.is_resource:
+        return info.path.startswith(_PROFILES)
+    if info.verb in _LONG_RUNNING_VERBS:
+        return True
+    return bool(info.subresource) and info.subresource in _LONG_RUNNING_SUBRESOURCES and info.verb != "watch"
 
 
 def too_many(refused: Refused) -> Response:

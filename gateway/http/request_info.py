@@ -58,7 +58,7 @@ def request_info(method: str, path: str, query: Query) -> RequestInfo:
     """
     parts = path.strip("/").split("/")
     prefix = parts[0]
-    if len(parts) < 3 or not (prefix == "api" or (prefix == "apis" and len(parts) > 3 and parts[1])):
+    if len(parts) < 3 or not (prefix == "api" or (prefix == "apis" and len(parts) > 3)):
         return RequestInfo(method.lower(), path)
     if prefix == "api":
         group, version, parts = "", parts[1], parts[2:]

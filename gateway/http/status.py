@@ -79,7 +79,8 @@ MODIFIED = "the object has been modified; please apply your changes to the lates
 
 def forbidden(group: str, resource: str, name: str, cause: str) -> StatusError:
     subject = _qualified(resource, group) + (f" {go_quote(shown(name))}" if name else "")
-    return StatusError(403, "Forbidden", f"{subject} is forbidden: {cause}", _details(name, group, resource))
+    prefix = f"{subject} is forbidden" if resource else "forbidden"
+    return StatusError(403, "Forbidden", f"{prefix}: {cause}", _details(name, group, resource))
 
 
 MOST_CAUSES = 10_000

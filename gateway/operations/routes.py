@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 from collections.abc import Callable
 
 import orjson
@@ -10,6 +11,7 @@ from starlette.exceptions import HTTPException
 
 from gateway.discovery import openid
 from gateway.endpoints.routing import method_not_allowed
+from gateway.http.compression import accepts_gzip
 from gateway.http.exchange import TEXT_TYPE
 from gateway.http.thread_pool import beside
 from gateway.observability import flowcontrol, health
@@ -86,9 +88,12 @@ class _Answers:
             found = [family for family in found if family.name in health.SLIS]
         wanted = request.headers.get("accept", "")
         open_metrics = "application/openmetrics-text" in wanted
-        text = await beside(lambda: exposition(found, open_metrics))
         media_type = (OPEN_METRICS if open_metrics else TEXT).decode()
-        return Response(text, headers={"content-type": media_type, "process-start-time-unix": f"{began():.0f}"})
+        headers = {"content-type": media_type, "process-start-time-unix": f"{began():.0f}"}
+        if not accepts_gzip(request.headers.get("accept-encoding", "").encode("latin-1")):
+            return Response(await beside(lambda: exposition(found, open_metrics)), headers=headers)
+        packed = await beside(lambda: gzip.compress(exposition(found, open_metrics), 1))
+        return Response(packed, headers=headers | {"content-encoding": "gzip"})
 
     async def check_consistency(self, request: Request) -> Response:
         if request.method != "GET":
@@ -98,7 +103,7 @@ class _Answers:
 
     async def show_flow_control(self, request: Request) -> Response:
         text = flowcontrol.dump(self._gateway.services.limiter, request.path_params["what"])
-        return page_not_found() if text is None else Response(text, media_type=_TEXT, headers=_NO_SNIFF)
+        return page_not_found() if text is None else Response(text, media_type=_TEXT)
 
     async def show_status(self, _request: Request) -> Response:
         said = statusz(("/healthz", "/livez", "/readyz", "/metrics", "/version", "/flagz"))

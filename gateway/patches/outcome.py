@@ -18,9 +18,10 @@ from gateway.validation import field as errors
 def undecodable(shown: Any, message: str, type_: Type | None) -> StatusError:
     """For JSON and merge patches: what they gave, with its members in the order `shown`, was refused with `message`.
 
-    The `type_` that reads it, where one does, tells the first mistake in that order, and numbers as they are written.
+    The `type_` that reads it, where one does, tells the first mistake in that order, and numbers as they are written;
+    kind and version are read before that.
     """
-    if type_ is not None:
+    if type_ is not None and not message.startswith("couldn't get version/kind"):
         try:
             decode(type_, shown, DecodeReport())
         except DecodeError as error:

@@ -64,12 +64,12 @@ def list_options(request: Request, selectable: Selectable, watch: bool) -> ListO
             if read is not None:
                 read(options, values[0])
     by_label, terms = _parsed(options)
-    # a deprecated watch path without the parameter is checked as a list would be
-    streams = watch and (not request.info.verb_in_path or watch_parameter(request.query))
+    # the parameter alone decides: of a deprecated watch path too, and of a deletion, whatever it then does
+    streams = bool(request.query_string) and watch_parameter(request.query)
     errors = _watch_errors(options) if streams else _list_errors(options)
     if errors:
         raise invalid("meta.k8s.io", "ListOptions", "", errors)
-    options.ends_initial_events = streams
+    options.ends_initial_events = watch and streams
     _select(options, by_label, _named(_resolved(terms, selectable), request.info))
     return options
 

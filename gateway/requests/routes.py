@@ -6,15 +6,17 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from gateway.endpoints.endpoint import Endpoint
-from gateway.endpoints.routing import UnknownPath, is_in_scope, served_resource, unknown_path
+from gateway.endpoints.routing import MISSING, UnknownPath, is_in_scope, misnamed, served_resource, unknown_path
 from gateway.flowcontrol.limiting import is_long_running
 from gateway.http.deadline import MAXIMUM, request_timeout
 from gateway.http.escapes import valid_escapes
 from gateway.http.exchange import TEXT_TYPE, Request, Response
 from gateway.http.negotiation import Negotiator, is_human, pretty_parameter
 from gateway.http.request_info import MalformedPath, RequestInfo, request_info
-from gateway.http.status import not_found
+from gateway.http.sending import audit_id
+from gateway.http.status import StatusError, not_found
 from gateway.kinds.registry import builtin_groups
+from gateway.kinds.resource import Resource
 from gateway.kinds.strategies import is_imported
 from gateway.requests.context import Outcome, RequestContext
 from gateway.requests.measures import Measures, measures_of
@@ -122,12 +124,14 @@ class Routes:
         if (resource.gvr.group_resource, resource.subresource) in PASSED_ON:
             media = self._media.of_others
         measures = measures_of(request, "" if endpoint.deprecation else None)
-        verb, unloaded = verb_for(info.verb, resource), _is_unloaded(endpoint)
+        problem = misnamed(resource, info)
+        verb = verb_for(info.verb, resource) if problem is None else _refusing(request, resource, problem)
+        unloaded = _is_unloaded(endpoint)
         if unloaded:
             from gateway.requests.unloaded import once_loaded
 
             verb = once_loaded(verb)
-        ready = not unloaded
+        ready = not unloaded and problem is None
         if request.method != "GET" and not is_imported(endpoint.resource.gvr.group_resource):
             from gateway.requests.unimported import once_imported
 
@@ -160,6 +164,16 @@ class Routes:
         return (info.group, info.version, info.resource, "") in self._registry.resources
 
 
+def _refusing(request: Request, resource: Resource, problem: StatusError) -> Verb:
+    """What refuses a request for its name. Raises StatusError 400 and 415 where that comes before negotiation."""
+    from gateway.requests.misnamed import check_at_once, refusing
+
+    missing = problem.message == MISSING
+    if missing and resource.defined:
+        check_at_once(request, resource, problem)
+    return refusing(problem, missing)
+
+
 def _is_memorable(request: Request) -> bool:
     """Whether it may well come again: a GET, or a POST to a collection, and not too long."""
     if request.method != "GET" and (request.method != "POST" or request.info.name):
@@ -169,12 +183,15 @@ def _is_memorable(request: Request) -> bool:
 
 def _read_info(request: Request, scope: Mapping[str, Any]) -> Response | None:
     if not valid_escapes(scope["raw_path"]):
-        return Response(400, b"400 Bad Request", TEXT_TYPE)
+        return Response(400, b"400 Bad Request", TEXT_TYPE, [(b"connection", b"close")], bare=True)
     try:
         request.info = request_info(request.method, request.path, request.query)
     except MalformedPath as error:
         uri = request_uri(scope)
-        return internal_error(uri, f"failed to create RequestInfo: {error}, {uri}")
+        refused = internal_error(uri, f"failed to create RequestInfo: {error}, {uri}")
+        refused.bare = True  # this comes before what adds a header for caches
+        refused.headers = [*refused.headers, (b"audit-id", audit_id(request.headers))]
+        return refused
     return None
 
 

@@ -56,6 +56,8 @@ class Envelope(NamedTuple):
 
 def read_envelope(data: bytes) -> Envelope:
     """Reads `runtime.Unknown` behind the magic number; raises ProtobufError."""
+    if not data:
+        raise ProtobufError("empty data")
     if not data.startswith(MAGIC):
         expected = " ".join(map(str, MAGIC))
         raise ProtobufError(f"provided data does not appear to be a protobuf message, expected prefix [{expected}]")

@@ -17,13 +17,14 @@ from gateway.http.exchange import Request, Response
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, dump_line, loads
 from gateway.kinds import metadata
+from gateway.kinds.scheme import SCHEME
 from gateway.reading.objects import read_entry
 from gateway.subresources.scale_views import View, view_of
 from gateway.validation.field import invalid
 from gateway.validation.objectmeta import validate_object_meta
 from gateway.writing.answering import body_of
 from gateway.writing.body import read_object
-from gateway.writing.options import write_options
+from gateway.writing.options import WriteOptions, write_options
 from gateway.writing.patching import APPLIES, CONFIGURATIONS, maker_of, read_patch
 from gateway.writing.tracking import track_fields
 from gateway.writing.updating import MakeObject, update_object
@@ -41,7 +42,7 @@ async def update(endpoint: Endpoint, request: Request) -> Response:
     """Sets the replicas by a whole Scale. Raises StatusError 400, 404, 409, 415, 422."""
     options = write_options(request.query, "UpdateOptions")
     write = begin(endpoint, request, options)
-    given = await read_object(request, endpoint, options.validation)
+    given = await _read(request, endpoint, options)
     meta = given["metadata"]
     metadata.match_namespace(meta, write.attributes.namespace)
     metadata.match_name(meta, write.attributes.name)
@@ -52,6 +53,16 @@ async def update(endpoint: Endpoint, request: Request) -> Response:
         return new
 
     return await _write(request, write, make, uid=meta.get("uid", ""))
+
+
+async def _read(request: Request, endpoint: Endpoint, options: WriteOptions) -> JsonObject:
+    """The Scale that is sent. Of a custom object's, kube-apiserver's scheme knows no kind to say what is wrong by."""
+    try:
+        return await read_object(request, endpoint, options.validation)
+    except StatusError as error:
+        if error.code != 400 or not endpoint.parent().resource.custom:
+            raise
+        raise status.bad_request(f"no kind is registered for the type v1.Scale {SCHEME}") from None
 
 
 async def patch(endpoint: Endpoint, request: Request) -> Response:

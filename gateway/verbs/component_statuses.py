@@ -56,7 +56,8 @@ async def get(endpoint: Endpoint, request: Request) -> Response:
 
 
 async def watch(endpoint: Endpoint, request: Request) -> Response:
-    """There is nothing to watch. Raises StatusError 405."""
+    """There is nothing to watch. Raises StatusError 400, 405 and 422."""
+    list_options(request, endpoint.selectable, watch=True)
     raise method_not_supported("", "componentstatuses", "watch")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gateway.endpoints.endpoint import Endpoint
+from gateway.endpoints.routing import no_namespace
 from gateway.http.exchange import Request, Response
 from gateway.http.status import StatusError
 from gateway.reading.list_options import EXACT, list_options
@@ -34,6 +35,8 @@ async def deletecollection(endpoint: Endpoint, request: Request) -> Response:
     page = await read_page(endpoint.store.reads, endpoint, prefix, selection)
     write = begin(endpoint, request, WriteOptions(dry_run=options.dry_run))
     warn_of_dependents(endpoint, request, options)
+    if request.info.in_no_namespace and page.entries:
+        raise no_namespace()  # each is looked for where the request is, and not where it has been found
     at_once = write.endpoint.services.settings.delete_collection_workers
     await delete_each(page.entries, lambda entry: _delete_one(write, entry, options), at_once)
     return await answer_page(endpoint, request, page, prefix, selection)

@@ -45,7 +45,10 @@ def named_version(result: Any, resource: Resource) -> Version | None:
     """
     if not isinstance(result, dict) or resource.custom or resource.foreign_kind or _is_as_asked(result, resource):
         return None
-    version, kind = _version_and_kind(result)
+    try:
+        version, kind = _version_and_kind(result)
+    except DecodeError:  # which `check_type_meta` raises as well
+        return None
     if version in ("", resource.api_version) or kind not in ("", resource.kind):
         return None
     return resource.model.versions.get(GroupVersion.parse(version))

@@ -49,8 +49,8 @@ def parse_yaml(data: bytes) -> tuple[Any, list[str]]:
     builder = _Builder()
     try:
         return builder.document(loader), builder.duplicates
-    except yaml.reader.ReaderError:
-        raise YamlError("yaml: control characters are not allowed") from None
+    except yaml.reader.ReaderError as error:  # libyaml's own words, which goyaml has too
+        raise YamlError(f"yaml: {error.reason}") from None
     except yaml.MarkedYAMLError as error:
         raise YamlError(_message(error)) from error
     except yaml.YAMLError as error:

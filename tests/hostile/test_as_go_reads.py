@@ -70,6 +70,8 @@ def test_paths_that_nobody_serves(server: ApiServer, path: str) -> None:
 
 def test_whoever_may_not_list_may_not_with_two_slashes(server: ApiServer) -> None:
     """Authorization is asked about what the parts of a path name, wherever it is served."""
+    assert 'cannot list resource "pods"' in ask(server, "GET", "/apis//v1/pods", token=None).json["message"]
+    assert ask(server, "GET", "/api/v1//pods", token=None).json["message"].startswith('forbidden: User "system:')
     answer = ask(server, "GET", "//api/v1/pods", token=None)
     assert answer.status == 403 and 'cannot list resource "pods" in API group ""' in answer.json["message"]
 

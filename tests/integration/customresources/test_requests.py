@@ -67,6 +67,7 @@ def test_an_object_says_what_it_is(server: ApiServer, left_out: str, told: str) 
 def test_an_update_needs_a_name(server: ApiServer) -> None:
     answer = ask(server, "PUT", PATH, body("a"))
     assert (answer.status, answer.json["message"]) == (400, "name must be provided")
+    assert ask(server, "PATCH", PATH, {}).status == 415  # what a patch is in comes first
 
 
 def test_all_namespaces_have_no_collection_to_delete(server: ApiServer) -> None:
@@ -204,3 +205,30 @@ def test_the_versions_of_a_group_are_told_whatever_the_method(server: ApiServer,
     assert answer.status == 200
     assert method == "HEAD" or answer.json["kind"] == "APIResourceList"
     assert ask(server, method, "/apis/apps/v1").status == 405
+
+
+def test_a_scale_that_cannot_be_read_is_of_a_kind_that_no_scheme_has(server: ApiServer) -> None:
+    assert ask(server, "POST", PATH, body("unscaled")).status == 201
+    problem = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
+    for scale in ([], {"apiVersion": "v1", "kind": "Scale"}, {"spec": 1}):
+        refused = ask(server, "PUT", f"{PATH}/unscaled/scale", scale)
+        assert (refused.status, refused.json["message"]) == (400, problem)
+
+
+def test_a_version_is_not_to_be_had_in_what_is_no_form_of_it(server: ApiServer) -> None:
+    refused = ask(server, "GET", f"/apis/{GROUP}/v1", headers={"Accept": "text/html"})
+    assert refused.status == 406 and refused.json["message"].startswith("only the following media types are accepted: ")
+
+
+def test_a_deep_configuration_is_applied_over_an_annotation_of_kubectl(server: ApiServer) -> None:
+    annotation = "kubectl.kubernetes.io/last-applied-configuration"
+    before = body("annotated") | {"metadata": {"name": "annotated", "annotations": {annotation: "{}"}}}
+    assert ask(server, "POST", PATH, before).status == 201
+    deep: dict[str, Any] = {}
+    for _ in range(300):
+        deep = {"a": deep}
+    applied = body("annotated") | {"spec": {"free": {"b": deep}}}
+    path = f"{PATH}/annotated?fieldManager=kubectl&force=true"
+    after = ask(server, "PATCH", path, applied, headers=APPLY)
+    assert after.status == 200
+    assert after.json["metadata"]["annotations"][annotation].count('"a":{') == 300

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import json
 import time
+from typing import Any
 
 import pytest
 
 from apiserver_gateway.testing import ApiServer
 from tests.hostile.wire import Wire
-from tests.integration.server.client import ask
+from tests.integration.server.client import ask, connect
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
@@ -55,6 +57,87 @@ def test_methods_that_nothing_serves_are_not_allowed(server: ApiServer, method: 
 def test_a_path_with_a_bad_escape_is_refused(server: ApiServer) -> None:
     answer = ask(server, "GET", "/api/v1/namespaces/%zz")
     assert (answer.status, answer.headers["content-type"]) == (400, "text/plain; charset=utf-8")
+    assert answer.headers["connection"] == "close" and "cache-control" not in answer.headers
+
+
+def test_a_path_that_names_no_resource_is_refused_before_caches_are_told(server: ApiServer) -> None:
+    answer = ask(server, "GET", "/api/v1/watch", headers={"Audit-ID": "mine"})
+    assert (answer.status, answer.headers["audit-id"]) == (500, "mine")
+    assert "cache-control" not in answer.headers
+
+
+@pytest.mark.parametrize(("method", "type_"), [("POST", ""), ("PUT", ""), ("PATCH", "application/merge-patch+json")])
+def test_names_that_nothing_has_are_refused_after_the_body_is_read(server: ApiServer, method: str, type_: str) -> None:
+    path = "/api/v1/namespaces//configmaps" + ("" if method == "POST" else "/c")
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+    refused = ask(server, method, path, config_map, headers={"Content-Type": type_ or "application/json"})
+    assert (refused.status, refused.json["message"]) == (400, "Namespace parameter required.")
+    assert ask(server, method, path, config_map, headers={"Content-Type": "text/plain"}).status == 415
+    if method != "PATCH":
+        assert "must be of type ConfigMap" in ask(server, method, path, [1]).json["message"]
+        assert ask(server, method, path, config_map, headers={"Accept": "text/html"}).status == 406
+
+
+def test_a_collection_in_no_namespace_is_deleted_if_there_is_nothing_in_it(server: ApiServer) -> None:
+    collection = "/api/v1/namespaces//podtemplates"
+    assert ask(server, "DELETE", collection).json["items"] == []
+    place = "/api/v1/namespaces/kube-public/podtemplates"
+    template = {"metadata": {"name": "t"}, "template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}}
+    assert ask(server, "POST", place, template).status == 201
+    refused = ask(server, "DELETE", collection)
+    assert (refused.status, refused.json["message"]) == (400, "Namespace parameter required.")
+    assert ask(server, "DELETE", f"{collection}?fieldSelector=metadata.name=other").status == 200
+    assert ask(server, "DELETE", f"{place}/t").status == 200
+
+
+def test_a_deletion_with_a_parameter_of_watches_has_their_rules(server: ApiServer) -> None:
+    path = "/api/v1/namespaces/default/podtemplates?dryRun=All&watch=1"
+    assert ask(server, "DELETE", f"{path}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan").status == 200
+    refused = ask(server, "DELETE", f"{path}&sendInitialEvents=true")
+    assert "sendInitialEvents requires setting resourceVersionMatch" in refused.json["message"]
+    refused = ask(server, "GET", "/api/v1/componentstatuses?watch=1&limit=x")
+    assert (refused.status, refused.json["message"]) == (400, 'strconv.ParseInt: parsing "x": invalid syntax')
+
+
+def test_a_patch_of_the_kind_to_what_is_no_name(server: ApiServer) -> None:
+    path = "/api/v1/namespaces/default/configmaps/kinds"
+    ask(server, "POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "kinds"}})
+    merge = {"Content-Type": "application/merge-patch+json"}
+    refused = ask(server, "PATCH", path, {"kind": 1}, headers=merge)
+    assert refused.status == 422
+    problem = "couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .kind"
+    assert problem in refused.json["message"]
+
+
+def test_a_deep_value_is_not_what_a_json_patch_expects(server: ApiServer) -> None:
+    path = "/api/v1/namespaces/default/configmaps/deep"
+    ask(server, "POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "deep"}})
+    deep: list[Any] = []
+    for _ in range(300):
+        deep = [deep]
+    test = [{"op": "test", "path": "/metadata/name", "value": deep}]
+    refused = ask(server, "PATCH", path, test, headers={"Content-Type": "application/json-patch+json"})
+    assert (refused.status, refused.json["reason"]) == (422, "Invalid")
+
+
+def test_bytes_in_yaml_that_are_no_utf8_are_named(server: ApiServer) -> None:
+    path, token = "/api/v1/namespaces/default/configmaps", {"Authorization": f"Bearer {server.token}"}
+    for body, kind, problem in (
+        (b"\xff", "yaml", "yaml: invalid leading UTF-8 octet"),
+        (b"a: \xc3", "yaml", "yaml: incomplete UTF-8 octet sequence"),
+        (b"", "vnd.kubernetes.protobuf", "empty data"),
+    ):
+        connection = connect(server)
+        connection.request("POST", path, body, token | {"Content-Type": f"application/{kind}"})
+        assert f"(must be of type ConfigMap): {problem} (" in json.loads(connection.getresponse().read())["message"]
+        connection.close()
+
+
+def test_metrics_are_compressed_for_who_takes_that(server: ApiServer) -> None:
+    answer = ask(server, "GET", "/metrics", headers={"Accept-Encoding": "gzip"})
+    assert answer.headers["content-encoding"] == "gzip"
+    assert b"\napiserver_request_total{" in gzip.decompress(answer.body)
+    assert "content-encoding" not in ask(server, "GET", "/metrics").headers
 
 
 @pytest.mark.parametrize("framing", ["Content-Length: 100000", "Transfer-Encoding: chunked"])
