@@ -12,6 +12,7 @@ from gateway.kinds.resource import Resource
 from gateway.kinds.scheme import unregistered
 from gateway.kinds.unserved import reads_unserved
 from gateway.schema.decode import DecodeError
+from gateway.schema.types import Type
 from gateway.writing.body import version_and_kind
 from gateway.writing.other_kinds import unfit
 
@@ -54,12 +55,16 @@ def named_version(result: Any, resource: Resource) -> Version | None:
     return resource.model.versions.get(GroupVersion.parse(version))
 
 
-def read_by_type(result: Any, resource: Resource) -> bool:
-    """Whether what is wrong with a result was told by the type of the resource, and not before or by another one."""
+def read_as(result: Any, resource: Resource) -> Type | None:
+    """The type that reads a result of a built-in kind; None where it is refused before that."""
+    if not isinstance(result, dict) or resource.custom:
+        return None
     try:
-        return not resource.custom and named_version(result, resource) is None
-    except DecodeError:  # its kind or version is no text
-        return False
+        check_type_meta(result, resource)
+    except DecodeError:
+        return None
+    other = named_version(result, resource)
+    return resource.type if other is None else other.type
 
 
 def _is_as_asked(result: JsonObject, resource: Resource) -> bool:

@@ -26,7 +26,7 @@ from gateway.validation.field import FieldError
 from gateway.writing.body import complete, warning_lines
 from gateway.writing.offload import BIG, YAML
 from gateway.writing.options import WriteOptions, write_options
-from gateway.writing.patched_type_meta import check_type_meta, named_version, read_by_type
+from gateway.writing.patched_type_meta import check_type_meta, named_version, read_as
 from gateway.writing.tracking import track_fields
 from gateway.writing.unchanged_members import kept
 from gateway.writing.updating import MakeObject
@@ -109,8 +109,7 @@ def _by_json(write: Write, body: bytes, module: Any) -> MakeObject:
 
         def fail(message: str, strict: bool) -> status.StatusError:
             shown = module.shown(old, parse_exactly(body), endpoint.type)
-            own = endpoint.type if not strict and read_by_type(result, resource) else None
-            return undecodable(shown, message, own)
+            return undecodable(shown, message, None if strict else read_as(result, resource))
 
         return _decoded(write, result, old, strict, fail)
 

@@ -80,3 +80,19 @@ async def test_a_kind_or_version_that_is_no_text_is_refused(api: Api, key: str, 
         ) as caught:
             await api.send("PATCH", f"{V2}/h", patch, media_type)
         assert caught.value.code == 422
+
+
+@pytest.mark.parametrize(
+    ("patch", "told"),
+    [
+        ({"kind": "Pod", "spec": {"maxReplicas": "x"}}, 'no kind "Pod" is registered for version "autoscaling/v2"'),
+        ({"apiVersion": "autoscaling/v9", "spec": {"maxReplicas": "x"}}, 'is registered for version "autoscaling/v9"'),
+        ({"apiVersion": "autoscaling/v1", "spec": {"minReplicas": [], "maxReplicas": {}}}, "cannot unmarshal object"),
+        ({"spec": {"maxReplicas": "x"}}, "json: cannot unmarshal string into Go struct field"),
+    ],
+)
+async def test_what_is_no_object_of_the_kind_is_told_before_wrong_values(api: Api, patch: Any, told: str) -> None:
+    await made(api)
+    with pytest.raises(StatusError) as caught:
+        await api.send("PATCH", f"{V2}/h", patch, MERGE, "fieldValidation=Ignore")
+    assert (caught.value.code, told in caught.value.message) == (422, True), caught.value.message
