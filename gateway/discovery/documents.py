@@ -150,11 +150,11 @@ def _names(resource: Resource) -> JsonObject:
 
 
 def _kind(resource: Resource) -> JsonObject:
-    """The kind answered, its group and version left empty where they are the resource's own."""
-    foreign = resource.foreign_kind
+    """The kind answered; its group and version are left empty where they are a built-in resource's own."""
+    named = resource.foreign_kind or resource.custom
     return {
-        "group": resource.kind_group if foreign else "",
-        "version": resource.kind_version if foreign else "",
+        "group": resource.kind_group if named else "",
+        "version": resource.kind_version if named else "",
         "kind": resource.kind,
     }
 

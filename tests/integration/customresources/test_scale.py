@@ -45,6 +45,17 @@ def test_discovery_tells_the_kind(server: ApiServer) -> None:
     assert (told["group"], told["version"], told["kind"]) == ("autoscaling", "v1", "Scale")
 
 
+def test_aggregated_discovery_names_group_and_version_of_custom_kinds(server: ApiServer) -> None:
+    accept = {"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
+    groups = {each["metadata"]["name"]: each for each in ask(server, "GET", "/apis", headers=accept).json["items"]}
+    [found] = groups[GROUP]["versions"][0]["resources"]
+    assert found["responseKind"] == {"group": GROUP, "version": "v1", "kind": "Widget"}
+    [told] = found["subresources"]
+    assert told["responseKind"] == {"group": "autoscaling", "version": "v1", "kind": "Scale"}
+    apps = groups["apps"]["versions"][0]["resources"]
+    assert {(each["responseKind"]["group"], each["responseKind"]["version"]) for each in apps} == {("", "")}
+
+
 def test_it_shows_what_is_at_the_paths(server: ApiServer) -> None:
     path = make(server, "shown", spec={"size": {"wanted": 3}}, status={"actual": 2, "selector": "app=a"})
     shown = ask(server, "GET", f"{path}/scale").json
