@@ -20,7 +20,6 @@ import time
 from collections.abc import Callable, Collection, Iterator
 
 from storage.cache import ResourceCache
-from storage.compacted import told
 from storage.errors import Compacted, StorageError, Unavailable
 from storage.etcd import DELETE, EtcdClient, Event, Watch, WatchBatch
 from storage.keys import prefix_end
@@ -344,6 +343,8 @@ class Feed:
                 if event.type == DELETE:
                     cache.unowned.remove(kv.key)
                 else:
+                    from storage.compacted import told  # few keys are nobody's
+
                     cache.unowned.put(kv.key, kv.value, kv.mod_revision)
                     compacted = max(compacted, told(kv.key, kv.value))
                 continue
