@@ -87,7 +87,7 @@ class Charges:
 
     async def tried(self, charged: Charged, attempt: Callable[[], Awaitable[T]]) -> T:
         """What `attempt` returns, once there is room if some has been freed. Raises what `charged.refuse` makes."""
-        fresh, deadline = False, 0.0
+        fresh, deadline, counted = False, 0.0, 0
         while True:
             try:
                 return await attempt()
@@ -99,17 +99,23 @@ class Charges:
                         continue
                 if time.monotonic() < deadline and await self._recounts.others(charged.namespace):
                     continue
-                if not await self._recounted(charged, error.revision):
-                    raise charged.refuse(error) from None
+                if time.monotonic() < deadline + OTHERS:
+                    counted = await self._recounted(charged, error.revision, counted)
+                    if counted:
+                        continue
+                raise charged.refuse(error) from None
             except (Forbidden, Uncovered) as error:
                 raise charged.refuse(error) from None
 
-    async def _recounted(self, charged: Charged, revision: int) -> bool:
-        """Whether some of what was freed is counted in time, after a refusal by a quota of a revision."""
+    async def _recounted(self, charged: Charged, revision: int, counted: int) -> int:
+        """Not 0 if some of what was freed is counted in time, after a refusal by a quota of a revision.
+
+        `counted` is what this said before.
+        """
         resource, where = self._root + charged.resource, self._of(charged.resource)
         if charged.apart:
             return await self._recounts.wait_apart(where.cache.of_key(resource + b"x"), charged.namespace)
-        return await self._recounts.wait(resource, charged.namespace, revision)
+        return await self._recounts.wait(resource, charged.namespace, revision, counted)
 
     def line(self, charged: Charged) -> Line:
         """The queue of the writes of a namespace that are to be charged; writes to another etcd have one of their own,

@@ -27,8 +27,9 @@ class Recounts:
         self._waited: dict[bytes, int] = {}  # by collection: the revision for whose recount there was no more patience
         self._apart: dict[bytes, tuple[int, float]] = {}  # by collection: the last deletion, and how long it is awaited
 
-    async def wait(self, resource: bytes, namespace: str, revision: int) -> bool:
-        """Whether some quota of a namespace has changed since a refusal by one of `revision`, or does so in time.
+    async def wait(self, resource: bytes, namespace: str, revision: int, counted: int = 0) -> int:
+        """The newest revision of a namespace's quotas, if one has changed since a refusal by one of `revision`, or does
+        so in time; else 0. `counted` is what this said before: of several quotas another one may be counted first.
 
         Only waits if an object of the resource (the prefix of its keys) has gone after that revision.
         """
@@ -36,16 +37,17 @@ class Recounts:
         quotas = self._cache.of_key(self._prefix + b"x")
         collection = resource + namespace.encode() + b"/"
         if objects is None or quotas is None:
-            return False
+            return 0
         freed = next((change.revision for change in _recent(objects, revision) if _frees(change, collection)), 0)
         if not freed or self._waited.get(collection) == freed:
-            return False
-        if await self._changed(quotas, self._prefix + namespace.encode() + b"/", freed):
-            return True
+            return 0
+        prefix = self._prefix + namespace.encode() + b"/"
+        if await self._changed(quotas, prefix, max(freed, counted)):
+            return _newest(quotas, prefix)
         if len(self._waited) > LOOKED_AT:
             self._waited.clear()
         self._waited[collection] = freed
-        return False
+        return 0
 
     async def wait_apart(self, objects: ResourceCache | None, namespace: str) -> bool:
         """As `wait` for objects of another etcd, whose revisions say nothing of when a quota was recounted: each
@@ -65,8 +67,7 @@ class Recounts:
             until = time.monotonic() + APART
             self._apart[collection] = freed, until
         prefix = self._prefix + namespace.encode() + b"/"
-        newest = max((entry.revision for entry in quotas.slice(*quotas.bounds(prefix))), default=0)
-        return await self._changed(quotas, prefix, newest, until - time.monotonic())
+        return await self._changed(quotas, prefix, _newest(quotas, prefix), until - time.monotonic())
 
     async def others(self, namespace: str) -> bool:
         """Whether a quota of a namespace changes soon that another server has charged for writes under way.
@@ -78,7 +79,7 @@ class Recounts:
             return False
         newest, quiet = 0, self._quiet.get(prefix, 0)
         for change in _recent(quotas, quiet if quiet <= self._cache.reached else 0):  # etcd may have been set back
-            if change.key.startswith(prefix) and not change.corrupt:
+            if change.key.startswith(prefix):
                 newest = newest or change.revision
                 if is_of_another(mark_of(change.entry)):
                     break
@@ -94,7 +95,7 @@ class Recounts:
     async def _changed(self, quotas: ResourceCache, prefix: bytes, freed: int, patience: float = PATIENCE) -> bool:
         deadline = time.monotonic() + patience
         while (left := deadline - time.monotonic()) > 0:
-            if any(entry.revision > freed for entry in quotas.slice(*quotas.bounds(prefix))):
+            if _newest(quotas, prefix) > freed:
                 return True
             waiter = quotas.changes()
             try:
@@ -102,6 +103,10 @@ class Recounts:
             finally:
                 quotas.forget(waiter)
         return False
+
+
+def _newest(quotas: ResourceCache, prefix: bytes) -> int:
+    return max((entry.revision for entry in quotas.slice(*quotas.bounds(prefix))), default=0)
 
 
 def _recent(objects: ResourceCache, revision: int) -> Iterator[Change]:

@@ -1,0 +1,32 @@
+"""Refusals where several quotas of a namespace are counted one after the other."""
+
+from __future__ import annotations
+
+from apiserver_gateway.testing import ApiServer
+from tests.forked import api_server
+from tests.integration.quotas.test_model import MERGE
+from tests.integration.server.client import ask
+
+QUOTAS = "/api/v1/namespaces/default/resourcequotas"
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+def test_a_write_is_refused_in_time_where_another_quota_was_counted_first() -> None:
+    """Nobody counts here but the test, so that the quota which refuses stays as it is."""
+    flags = ("--controllers=namespace-controller", "--disable-admission-plugins=ServiceAccount")
+    with api_server(*flags) as server:
+        for name in ("a", "b"):
+            made = {"metadata": {"name": name}, "spec": {"hard": {"configmaps": "1" if name == "a" else "9"}}}
+            assert ask(server, "POST", QUOTAS, made).status == 201
+            _count(server, name, {"hard": made["spec"]["hard"], "used": {"configmaps": "0"}})
+        assert ask(server, "POST", MAPS, {"metadata": {"name": "first"}}).status == 201
+        assert ask(server, "DELETE", f"{MAPS}/first").status == 200
+        _count(server, "b", {"used": {"configmaps": "0"}})
+        refused = ask(server, "POST", MAPS, {"metadata": {"name": "second"}})
+        assert (refused.status, "exceeded quota: a" in refused.json["message"]) == (403, True)
+        _count(server, "a", {"used": {"configmaps": "0"}})
+        assert ask(server, "POST", MAPS, {"metadata": {"name": "second"}}).status == 201
+
+
+def _count(server: ApiServer, name: str, status: dict[str, object]) -> None:
+    assert ask(server, "PATCH", f"{QUOTAS}/{name}/status", {"status": status}, headers=MERGE).status == 200
