@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 
@@ -11,9 +10,9 @@ from apiserver_gateway.testing import ApiServer
 from storage.embedded import EmbeddedEtcd
 from storage.etcd import EtcdClient
 from tests.forked import api_server
-from tests.integration.reads.api import PATIENCE, Client, names, on_etcd, version
+from tests.integration.lifecycle.api import until
+from tests.integration.reads.api import Client, names, on_etcd, version
 from tests.integration.reads.conftest import Replicas
-from tests.integration.server.client import Answer
 
 EXACT, NOT_OLDER = "resourceVersionMatch=Exact", "resourceVersionMatch=NotOlderThan"
 
@@ -137,20 +136,12 @@ def test_a_compaction_ends_continue_tokens_on_every_replica() -> None:
         token = client.list("limit=1").json["metadata"]["continue"]
         with api_server("--etcd-compaction-interval=1s", *flags, etcd_servers=etcd.endpoint) as compacting:
             for each in (client.on(compacting), client):
-                again = gone(each, f"limit=1&continue={token}").json["metadata"]["continue"]
+                until(lambda each=each: each.list(f"limit=1&continue={token}").status == 410)
+                again = each.list(f"limit=1&continue={token}").json["metadata"]["continue"]
                 assert names(each.list(f"limit=1&continue={again}")) == ["b"]
                 assert each.list(f"resourceVersion={old}&{EXACT}").status == 410
                 assert names(each.list(f"resourceVersion={old}&{NOT_OLDER}")) == ["a", "b", "c"]
                 each.close()
-
-
-def gone(client: Client, query: str) -> Answer:
-    """The answer once a list is too old."""
-    end = time.monotonic() + PATIENCE
-    while (answer := client.list(query)).status != 410:
-        assert time.monotonic() < end, "it takes too long"
-        time.sleep(0.1)
-    return answer
 
 
 def restarted(server: ApiServer) -> None:
