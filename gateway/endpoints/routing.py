@@ -24,7 +24,6 @@ _WITH_PATH = frozenset({"proxy"})  # subresources that take a path of their own
 _OWN_PATH = 3  # segments: resource, name, subresource
 _ACROSS_NAMESPACES = frozenset({"list", "watch"})
 _IN_NO_NAMESPACE = frozenset({"list", "watch", "deletecollection"})  # they look for objects in all namespaces
-MISSING = "name must be provided"
 _OF_ONE = frozenset({"get", "update", "patch", "delete"})
 _ANY_METHOD = frozenset({"OPTIONS", "HEAD"})
 
@@ -51,7 +50,7 @@ def misnamed(resource: Resource, info: RequestInfo) -> StatusError | None:
     """400 for a path under which the resource can have no object, None for any other."""
     name = info.name
     if not name and (info.verb in _OF_ONE or info.subresource):
-        return bad_request(MISSING)
+        return NameMissing(400, "BadRequest", "name must be provided")
     if info.in_no_namespace and info.verb not in _IN_NO_NAMESPACE and not resource.defined:
         return no_namespace()
     if "%" in name or name in (".", ".."):
@@ -110,6 +109,10 @@ def _is_namespace(info: RequestInfo) -> bool:
     """Whether a path is of the namespace that it names, and of nothing in it."""
     before = (2 if info.prefix == "api" else 3) + info.verb_in_path
     return info.parts[0] == "namespaces" and len(info.path.strip("/").split("/")) == before + len(info.parts)
+
+
+class NameMissing(StatusError):
+    """400 for a path without the name of the object that its verb is about."""
 
 
 class UnknownPath(StatusError):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from gateway.endpoints.endpoint import Endpoint
-from gateway.endpoints.routing import MISSING, UnknownPath, is_in_scope, misnamed, served_resource, unknown_path
+from gateway.endpoints.routing import NameMissing, UnknownPath, is_in_scope, misnamed, served_resource, unknown_path
 from gateway.flowcontrol.limiting import is_long_running
 from gateway.http.deadline import MAXIMUM, request_timeout
 from gateway.http.escapes import valid_escapes
@@ -168,7 +168,7 @@ def _refusing(request: Request, resource: Resource, problem: StatusError) -> Ver
     """What refuses a request for its name. Raises StatusError 400 and 415 where that comes before negotiation."""
     from gateway.requests.misnamed import check_at_once, refusing
 
-    missing = problem.message == MISSING
+    missing = isinstance(problem, NameMissing)
     if missing and resource.defined:
         check_at_once(request, resource, problem)
     return refusing(problem, missing)
