@@ -91,9 +91,8 @@ class Discovery:
         if document is None:
             return self._absent(path)
         resources = path.startswith("/api/") or path.count("/") == 3  # the documents of group versions
-        strictly = resources or path in _STRICT  # /apis and /apis/GROUP are answered whatever the method
-        if resources and self._is_custom(path):
-            strictly = False
+        # /apis and /apis/GROUP are answered whatever the method, and so are versions of custom groups
+        strictly = not self._is_custom(path) if resources else path in _STRICT
         if strictly and request.method != "GET":
             raise method_not_allowed()
         accept = request.headers.get(b"accept", b"").decode("latin-1")
