@@ -27,6 +27,9 @@ TOKEN = "ADMIN_TOKEN"  # the variable with a given token: flags are seen by othe
 @click.option("--metrics-token/--no-metrics-token", default=False, help="a token that may read /metrics alone")
 @click.option("--etcd", default="", metavar="NAME", help="certificates for an etcd whose members are NAME-0 and so on")
 @click.option("--etcd-domain", default="", metavar="DOMAIN", help="the domain of the members")
+@click.option(
+    "--etcd-members", type=click.IntRange(1), metavar="N", help="how many members; what was first given stays"
+)
 @click.option("--days", type=click.IntRange(1, 36500), default=3650, metavar="N", help="how long certificates are good")
 @click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="a label of the Secrets")
 @click.option("--namespace", default="", metavar="NAME", help="where; the pod's own, or default")
@@ -46,6 +49,7 @@ def command(
     metrics_token: bool,
     etcd: str,
     etcd_domain: str,
+    etcd_members: int | None,
     days: int,
     labels: tuple[str, ...],
     namespace: str,
@@ -64,7 +68,17 @@ def command(
         raise CommandFailed("--etcd wants --etcd-domain")
     token, validity = os.environ.get(TOKEN, ""), timedelta(days=days)
     wanted = Wanted(
-        name, server, token, ca, signing_key, trusted_secret, etcd, etcd_domain, validity, metrics=metrics_token
+        name,
+        server,
+        token,
+        ca,
+        signing_key,
+        trusted_secret,
+        etcd,
+        etcd_domain,
+        validity,
+        metrics=metrics_token,
+        etcd_members=etcd_members,
     )
     place, own = _place(in_cluster, kubeconfig, of)
     labelled = dict(each.split("=", 1) for each in labels)

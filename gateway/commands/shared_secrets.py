@@ -23,6 +23,7 @@ from gateway.transfer.cluster import ApiError, Cluster
 
 CA, CA_KEY = "ca.crt", "ca.key"
 CERTIFICATE, KEY = "tls.crt", "tls.key"
+MEMBERS = "members"  # beside the members' certificate: how many there were when the cluster was made
 ATTEMPTS = 5  # at a Secret that others write as well
 KEPT = {"helm.sh/resource-policy": "keep"}  # helm leaves one alone that was of a release once, and no more
 _CONFLICT, _NOT_FOUND = 409, 404
@@ -47,6 +48,7 @@ class Wanted:
     etcd_domain: str = ""
     validity: timedelta = VALIDITY
     metrics: bool = False  # a token that may read metrics and nothing else
+    etcd_members: int | None = None  # how many they are; those of a cluster that is there stay as many
 
 
 class Namespace:
@@ -141,13 +143,14 @@ def _authority(validity: timedelta) -> Data:
 async def _make_etcd(wanted: Wanted, namespace: Namespace) -> None:
     """A CA of etcd's own, the certificate that all members show each other and clients, and the gateways' one.
 
-    Certificates that are there without that CA are of others, who renew them.
+    Certificates that are there without that CA are of others, who renew them. Raises ValueError where the number of
+    members is another one than it was: members more do not join by themselves, but begin an empty etcd.
     """
     names = [f"{wanted.etcd}-{which}" for which in ("ca", "member", "client")]
     ca, member_there, client_there = [await namespace.read(name) is not None for name in names]
     if member_there and client_there and not ca:
-        for name in names[1:]:
-            await namespace.keep(name, _TLS, lambda held: held)
+        await namespace.keep(names[1], _TLS, lambda held: _counted(wanted, held))
+        await namespace.keep(names[2], _TLS, lambda held: held)
         return
     kept = await namespace.keep(
         f"{wanted.etcd}-ca", "Opaque", lambda held: held if held.get(CA_KEY) else _authority(wanted.validity)
@@ -157,8 +160,21 @@ async def _make_etcd(wanted: Wanted, namespace: Namespace) -> None:
     issuer = _Issuer(load_authority(kept[CA], kept[CA_KEY]), kept[CA], wanted.validity)
     member = partial(issuer.kept, subject=wanted.etcd, hosts=hosts, usages=_PEER)
     client = partial(issuer.kept, subject=f"{wanted.etcd}-client", hosts=(), usages=_CLIENT)
-    await namespace.keep(f"{wanted.etcd}-member", _TLS, member)
+    await namespace.keep(f"{wanted.etcd}-member", _TLS, lambda held: _counted(wanted, member(held)))
     await namespace.keep(f"{wanted.etcd}-client", _TLS, client)
+
+
+def _counted(wanted: Wanted, held: Data) -> Data:
+    """With the number of members that etcd was made with. Raises ValueError when another one is wanted now."""
+    if wanted.etcd_members is None:
+        return held
+    made = held.get(MEMBERS, b"").decode() or str(wanted.etcd_members)
+    if made != str(wanted.etcd_members):
+        raise ValueError(
+            f"{wanted.etcd} was made with {made} members, and is to have {wanted.etcd_members}: their number cannot be "
+            "changed; set it back, or move the data into a new release by `apiserver-gateway backup` and `restore`"
+        )
+    return {**held, MEMBERS: made.encode()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +192,7 @@ class _Issuer:
             signed = self.authority.sign(request, usages, self.validity, now())
         except SigningError as error:
             raise ValueError(str(error)) from None
-        return {CA: self.certificate, CERTIFICATE: signed, KEY: key}
+        return {**held, CA: self.certificate, CERTIFICATE: signed, KEY: key}
 
 
 def _is_young(held: Data) -> bool:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 from base64 import b64decode, b64encode
 from pathlib import Path
 
+import pytest
 import yaml
 
 from apiserver_gateway.testing import ApiServer
@@ -146,6 +149,48 @@ def test_who_scrapes_may_read_metrics_and_nothing_else(
         assert ask(gateway, "GET", "/api/v1/secrets", token=token).status == 403
     refused = helm.run("template", "api", CHART, "-f", "-", given={**values, "flags": {"token-auth-file": "/x"}})
     assert "monitoring.serviceMonitor.tokenSecretName: name a Secret" in refused.stderr
+
+
+def test_a_bundled_etcd_keeps_the_number_of_members_that_it_was_made_with(
+    server: ApiServer, helm: Helm, kubectl: Kubectl, tmp_path: Path
+) -> None:
+    """Members more would form a quorum of their own, without data: no way to install the chart begins them."""
+    one, three = ("--set", "etcd.replicaCount=1"), ("--set", "etcd.replicaCount=3")
+    refusal = "was made with 1 members, and their number cannot be changed; set it to 1"
+    with running_jobs(server, tmp_path):
+        helm("install", "api", CHART, *one)
+        assert refusal in helm.run("upgrade", "api", CHART, *three).stderr, "of what the StatefulSet says"
+        _await_jobs(kubectl)
+        kubectl("scale", "statefulset", f"{NAME}-etcd", "--replicas=0")
+        assert refusal in helm.run("upgrade", "api", CHART, *three).stderr
+        helm("upgrade", "api", CHART, *one)
+        _await_jobs(kubectl)
+        helm("uninstall", "api")
+        assert refusal in helm.run("install", "api", CHART, *three).stderr, "of what the Secret says, which stays"
+    applied = [each for each in yaml.safe_load_all(helm("template", "api", CHART, *three)) if each]
+    with running_jobs(server, tmp_path):
+        kinds = ("ServiceAccount", "Role", "RoleBinding", "Job")
+        kubectl("create", "-f", "-", given=listed([each for each in applied if each["kind"] in kinds]))
+        _await_jobs(kubectl, "failed")
+    assert "was made with 1 members, and is to have 3" in json.dumps(kubectl.get("jobs"))
+    (count,) = one_of(applied, "StatefulSet")["spec"]["template"]["spec"]["initContainers"]
+    (tmp_path / "members").write_bytes(_secrets(kubectl)[f"{NAME}-etcd-member"]["members"])
+    script = [word.replace("/etc/etcd/tls", str(tmp_path)) for word in count["command"]]
+    (wanted,) = count["env"]
+    for number, status in ((wanted["value"], 1), ("1", 0)):
+        done = subprocess.run(script, env={**os.environ, "WANTED": number}, capture_output=True, text=True)
+        assert done.returncode == status and ("set it back to 1" in done.stderr) == bool(status)
+
+
+@pytest.mark.parametrize("length", [1, 20, 21, 25, 26, 53])
+def test_names_are_as_short_as_kubernetes_wants(helm: Helm, length: int) -> None:
+    """Those of CronJobs end with what their Jobs add: they are of at most 52 characters."""
+    longest = {"CronJob": 52, "StatefulSet": 52}
+    words = ("template", "r" * length, CHART, "--set", "etcd.snapshots.enabled=true")
+    objects = [each for each in yaml.safe_load_all(helm(*words)) if each]
+    names = [(each["kind"], each["metadata"]["name"]) for each in objects]
+    assert [each for each in names if len(each[1]) > longest.get(each[0], 63)] == []
+    assert len(set(names)) == len(names), "and none is another's"
 
 
 def test_what_is_applied_again_with_another_image_is_another_job(helm: Helm, kubectl: Kubectl) -> None:

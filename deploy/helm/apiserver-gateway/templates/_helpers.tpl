@@ -194,3 +194,29 @@ true
 {{- printf "%s-encryption" (include "gateway.fullname" .) -}}
 {{- end -}}
 {{- end -}}
+
+{{/*
+Fails where the bundled etcd was made with another number of members. Its members' Secret says the number, and before that
+was so, the StatefulSet. Neither is known to `helm template`: an init container of the members asks again.
+*/}}
+{{- define "gateway.sameMembers" -}}
+{{- $name := include "gateway.etcdName" . -}}
+{{- $made := "" -}}
+{{- with (lookup "apps/v1" "StatefulSet" .Release.Namespace $name) -}}
+{{- range (first .spec.template.spec.containers).command -}}
+{{- if hasPrefix "--initial-cluster=" . -}}{{- $made = splitList "," . | len | toString -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- with (lookup "v1" "Secret" .Release.Namespace (printf "%s-member" $name)) -}}
+{{- with (get (default dict .data) "members") -}}{{- $made = b64dec . -}}{{- end -}}
+{{- end -}}
+{{- if and $made (ne $made (int .Values.etcd.replicaCount | toString)) -}}
+{{- fail (printf "etcd.replicaCount: %s was made with %s members, and their number cannot be changed; set it to %s. docs/chart.md says how to move the data into a new release" $name $made $made) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The name of a CronJob, of at most 52 characters: (list $ "snapshot") */}}
+{{- define "gateway.cronJob" -}}
+{{- $what := index . 1 -}}
+{{- include "gateway.etcdName" (index . 0) | trunc (int (sub 51 (len $what))) | trimSuffix "-" }}-{{ $what -}}
+{{- end -}}

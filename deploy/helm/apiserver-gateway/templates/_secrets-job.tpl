@@ -44,6 +44,7 @@ template:
           {{- if $bundled }}
           - --etcd={{ $etcd }}
           - --etcd-domain={{ $etcd }}.{{ .Release.Namespace }}.svc
+          - --etcd-members={{ int .Values.etcd.replicaCount }}
           {{- end }}
           - --label=app.kubernetes.io/name={{ include "gateway.name" . }}
           - --label=app.kubernetes.io/instance={{ .Release.Name }}
