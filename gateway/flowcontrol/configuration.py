@@ -6,7 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from operator import attrgetter
 
-from gateway.flowcontrol.level import Level, Queuing
+from gateway.flowcontrol.fair_queuing import Queuing
+from gateway.flowcontrol.level import Level
 from gateway.flowcontrol.matching import Matches, compile_rules
 from gateway.flowcontrol.objects import CATCH_ALL, EXEMPT, LEVELS, default_levels, default_schemas
 from gateway.flowcontrol.sharing import Limits, nominal_limits

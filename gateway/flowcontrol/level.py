@@ -1,8 +1,6 @@
 """A priority level at work: its seats, and the queues in which requests wait for them (KEP-1040, "Fair Queuing").
 
-Each queue has a virtual time at which its next request would start if all busy queues were served at the same time and
-rate; the queue with the least time goes first. A request is charged an estimate when it starts, which is corrected to
-its real duration when it ends.
+`fair_queuing.py` says whose turn it is.
 """
 
 from __future__ import annotations
@@ -11,15 +9,13 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 
 from gateway.flowcontrol.demand import Demand
+from gateway.flowcontrol.fair_queuing import GUESS, Dealing, Queue, Queuing, VirtualTime, Waiting, work_of
 from gateway.flowcontrol.measures import FlowMeasures
 from gateway.flowcontrol.retrying import Retrying
 from gateway.flowcontrol.sharing import Limits
-
-GUESS = 0.003  # seconds that a request is taken to last when it starts
 
 
 class Cause(Enum):
@@ -39,48 +35,16 @@ class Refused(Exception):
         self.cause, self.retry_after = cause, retry_after
 
 
-@dataclass(frozen=True, slots=True)
-class Queuing:
-    """How a level lets requests wait; without queues it refuses them."""
-
-    queues: int = 0
-    hand_size: int = 0
-    length: int = 0
-
-
-@dataclass(slots=True, eq=False)
-class Waiting:
-    """A request that waits for its seats."""
-
-    seats: int
-    turn: asyncio.Future[None]
-
-
-@dataclass(slots=True, eq=False)
-class Queue:
-    """Requests of some flows, those that wait and those that have their seats."""
-
-    index: int
-    waiting: list[Waiting] = field(default_factory=list)  # few at most, mostly none: an empty deque takes 600 bytes
-    executing: int = 0
-    seats: int = 0  # of both
-    in_use: int = 0
-    start: float = 0.0
-
-    @property
-    def busy(self) -> bool:
-        return bool(self.executing or self.waiting)
-
-
 class Seats:
     """The seats that a request has until it gives them back, and keeps for `kept` seconds after that."""
 
-    __slots__ = ("_level", "_measures", "_queue", "_since", "kept", "number")
+    __slots__ = ("_kept", "_level", "_measures", "_queue", "_since", "number")
 
-    def __init__(self, level: Level, queue: Queue, number: int, since: float, measures: FlowMeasures) -> None:
-        self._level, self._queue, self.number, self._since = level, queue, number, since
+    def __init__(
+        self, level: Level, queue: Queue, number: int, kept: float, since: float, measures: FlowMeasures
+    ) -> None:
+        self._level, self._queue, self.number, self._kept, self._since = level, queue, number, kept, since
         self._measures = measures
-        self.kept = 0.0
         measures.begin(number)
 
     def give_back(self) -> None:
@@ -88,14 +52,15 @@ class Seats:
         if not self.number:
             return
         number, self.number = self.number, 0
-        self._measures.end(number, self._level.now() - self._since)
-        if not self.kept:
-            self._level.given_back(self._queue, number, self._since)
-            return
-        # until now it needed one seat: the others count for as long as they are kept
-        now = self._level.now()
-        since = now - (now - self._since) / number
-        asyncio.get_running_loop().call_later(self.kept, self._level.given_back, self._queue, number, since)
+        level, kept = self._level, self._kept
+        now = level.advance()
+        self._measures.end(number, now - self._since)
+        running = 1 if kept else number
+        level.ended(self._queue, running, -GUESS * running, now)
+        if kept:
+            asyncio.get_running_loop().call_later(kept, level.given_back_late, self._queue, number)
+        else:
+            level.given_back(self._queue, number, now)
 
 
 class Level:
@@ -119,8 +84,7 @@ class Level:
         self.target = 0.0  # seats that it was to have when they were lent the last time
         self._wanted = 0  # seats in use and waited for
         self._queues = [Queue(0)]
-        self._busy: dict[Queue, None] = {}
-        self._virtual, self._advanced = 0.0, clock()
+        self._dealing, self._virtual = Dealing(), VirtualTime(clock())
 
     def now(self) -> float:
         """The time by the level's clock."""
@@ -147,38 +111,44 @@ class Level:
         nominal = self.limits.nominal
         return max(1, min(-(-nominal * 15 // 100), nominal // self.queuing.hand_size))
 
-    async def take(self, schema: str, seats: int, hand: Sequence[int], patience: float) -> Seats:
+    async def take(self, schema: str, seats: int, hand: Sequence[int], patience: float, kept: float = 0.0) -> Seats:
         """Seats for a request, when it is its turn. Raises Refused, after `patience` seconds at the latest."""
-        return self.take_at_once(schema, seats, hand) or await self.wait(schema, seats, hand, patience)
+        return self.take_at_once(schema, seats, hand, kept) or await self.wait(schema, seats, hand, patience, kept)
 
-    def take_at_once(self, schema: str, seats: int, hand: Sequence[int]) -> Seats | None:
-        """Seats for a request where nobody waits and there are as many; None says that it has to `wait`."""
-        now = self._advance()
+    def take_at_once(self, schema: str, seats: int, hand: Sequence[int], kept: float = 0.0) -> Seats | None:
+        """Seats for a request where nobody waits and there are as many; None says that it has to `wait`. It keeps them
+        for `kept` seconds after its end.
+        """
         if self.waiting or not self._fits(seats):
             return None
-        queue = self._choose(hand)
-        self._add(queue, seats, now)
+        now = self.advance()
+        queue = self._dealing.choose(hand, self._queues)
+        queue.join(self._virtual.now, now)
+        self._want(seats, now)
+        self._begin(queue, seats, kept, now)
         self._measures_of(schema).waited.counts[0] += 1
-        return self._start(schema, queue, seats, now)
+        return self._start(schema, queue, seats, kept, now)
 
-    async def wait(self, schema: str, seats: int, hand: Sequence[int], patience: float) -> Seats:
+    async def wait(self, schema: str, seats: int, hand: Sequence[int], patience: float, kept: float = 0.0) -> Seats:
         """Seats for a request that can't have them at once. Raises Refused, after `patience` seconds at the latest."""
-        queue = self._choose(hand)
-        now = self._advance()
+        queue = self._dealing.choose(hand, self._queues)
+        now = self.advance()
         if not self.queuing.queues:
             raise self._refusal(schema, Cause.CONCURRENCY_LIMIT)
-        if len(queue.waiting) >= self.queuing.length:
+        if len(queue.waiting) >= self.queuing.length and self.in_use >= self.limit:
             raise self._refusal(schema, Cause.QUEUE_FULL)
-        waiting = Waiting(seats, asyncio.get_running_loop().create_future())
-        self._add(queue, seats, now)
-        queue.waiting.append(waiting)
+        turn = asyncio.get_running_loop().create_future()
+        waiting = Waiting(seats, kept, work_of(seats, kept), self._virtual.now, turn)
+        queue.add(waiting, now)
+        self._virtual.busy.setdefault(queue)
         self.waiting += 1
+        self._want(seats, now)
         measures = self._measures_of(schema)
         measures.waiting.inc()
         self.dispatch()
         try:
             async with asyncio.timeout(patience):
-                await waiting.turn
+                await turn
         except (TimeoutError, asyncio.CancelledError) as error:
             self._leave(queue, waiting)
             measures.refused.observe(self._clock() - now)
@@ -190,59 +160,32 @@ class Level:
             measures.waiting.dec()
         began = self._clock()
         measures.waited.observe(began - now)
-        return self._start(schema, queue, seats, began, charged=True)
-
-    def _choose(self, hand: Sequence[int]) -> Queue:
-        """The queue of a hand with the least to do; of one dealt from more queues than there are now, any."""
-        queues = self._queues
-        best = queues[hand[0]] if hand[0] < len(queues) else queues[0]
-        for index in hand:
-            if not best.seats:
-                return best
-            if index < len(queues) and queues[index].seats < best.seats:
-                best = queues[index]
-        return best
+        return self._start(schema, queue, seats, kept, began)
 
     def _fits(self, seats: int) -> bool:
         if seats > self.limit:
             return bool(self.limit) and not self.in_use  # as much as there will ever be
         return self.in_use + seats <= self.limit
 
-    def _advance(self) -> float:
+    def advance(self) -> float:
         """Brings the virtual time up to date; the time."""
         now = self._clock()
-        if self._busy:
-            self._virtual += (now - self._advanced) * min(self._wanted, max(self.limit, 1)) / len(self._busy)
-        self._advanced = now
+        self._virtual.advance(now, min(self._wanted, max(self.limit, 1)))
         return now
 
-    def _add(self, queue: Queue, seats: int, now: float) -> None:
-        if not queue.busy:
-            queue.start = self._virtual
-            self._busy[queue] = None
-        queue.seats += seats
+    def _want(self, seats: int, now: float) -> None:
         self._wanted += seats
         self.demand.note(self._wanted, now)
 
-    def _drop(self, queue: Queue, seats: int) -> None:
-        queue.seats -= seats
-        self._wanted -= seats
-        self.demand.note(self._wanted, self._clock())
-        if not queue.busy:
-            self._busy.pop(queue, None)
-
-    def _occupy(self, queue: Queue, seats: int) -> None:
-        queue.executing += 1
+    def _begin(self, queue: Queue, seats: int, kept: float, now: float) -> None:
+        self._virtual.served(queue, now)
         self.executing += 1
         self.in_use += seats
-        queue.in_use += seats
-        queue.start += GUESS * seats
+        queue.begin(seats, 1 if kept else seats, work_of(seats, kept), now)
 
-    def _start(self, schema: str, queue: Queue, seats: int, now: float, charged: bool = False) -> Seats:
-        if not charged:
-            self._occupy(queue, seats)
+    def _start(self, schema: str, queue: Queue, seats: int, kept: float, now: float) -> Seats:
         self.dispatched[schema] += 1
-        return Seats(self, queue, seats, now, self._measures_of(schema))
+        return Seats(self, queue, seats, kept, now, self._measures_of(schema))
 
     def _measures_of(self, schema: str) -> FlowMeasures:
         found = self._measures.get(schema)
@@ -252,39 +195,46 @@ class Level:
 
     def _leave(self, queue: Queue, waiting: Waiting) -> None:
         """Undoes what was done for a request that does not wait any more."""
-        self._advance()
+        now = self.advance()
         if waiting in queue.waiting:
-            queue.waiting.remove(waiting)
+            queue.remove(waiting, now)
             self.waiting -= 1
-            self._drop(queue, waiting.seats)
+            self._virtual.leaves(queue)
+            self._want(-waiting.seats, now)
+            self.dispatch()
         else:  # its turn came in the same moment
-            self._vacate(queue, waiting.seats)
-        self.dispatch()
+            self.ended(queue, 1 if waiting.kept else waiting.seats, -waiting.work, now)
+            self.given_back(queue, waiting.seats, now)
 
-    def _vacate(self, queue: Queue, seats: int) -> None:
-        queue.executing -= 1
+    def ended(self, queue: Queue, running: int, correction: float, now: float) -> None:
+        """A request is over, of which so many seats were charged while it ran. Its charge is corrected."""
         self.executing -= 1
+        queue.end(running, correction, now)
+        self._virtual.leaves(queue)
+
+    def given_back_late(self, queue: Queue, seats: int) -> None:
+        """Seats that were kept for a while are given back."""
+        self.given_back(queue, seats, self.advance())
+
+    def given_back(self, queue: Queue, seats: int, now: float) -> None:
+        """Seats of a request that is over go to those who wait."""
         self.in_use -= seats
         queue.in_use -= seats
-        self._drop(queue, seats)
-
-    def given_back(self, queue: Queue, seats: int, since: float) -> None:
-        """A request is over: its seats go to those who wait."""
-        now = self._advance()
-        queue.start -= (GUESS - (now - since)) * seats
-        self._vacate(queue, seats)
+        self._want(-seats, now)
         if self.waiting:
             self.dispatch()
 
     def dispatch(self) -> None:
         """Gives free seats to those whose turn it is."""
+        now = self._clock()
         while self.waiting:
-            queue = min((each for each in self._busy if each.waiting), key=lambda each: each.start)
-            if not self._fits(queue.waiting[0].seats):
+            queue = self._virtual.next(now)
+            waiting = queue.waiting[0]
+            if not self._fits(waiting.seats):
                 return
-            waiting = queue.waiting.pop(0)
+            self._begin(queue, waiting.seats, waiting.kept, now)
+            queue.remove(waiting, now)
             self.waiting -= 1
-            self._occupy(queue, waiting.seats)
             if not waiting.turn.done():
                 waiting.turn.set_result(None)
 
@@ -294,4 +244,4 @@ class Level:
 
     def queues(self) -> list[Queue]:
         """The queues, those that are being given up included while there is somebody in them."""
-        return [*self._queues, *(queue for queue in self._busy if queue not in self._queues)]
+        return [*self._queues, *(queue for queue in self._virtual.busy if queue not in self._queues)]

@@ -73,10 +73,10 @@ class FlowControl:
                 seats = seats_of(request, self._sizes, level.widest())
             else:
                 seats, kept = after_write(info, self._interested(info), level.widest())
-        held = level.take_at_once(flow.schema, seats, flow.hand)
+        held = level.take_at_once(flow.schema, seats, flow.hand, kept)
         if held is None:
-            return _wait(level.wait(flow.schema, seats, flow.hand, patience), kept, context)
-        held.kept, context.seats = kept, held
+            return _wait(level.wait(flow.schema, seats, flow.hand, patience, kept), context)
+        context.seats = held
         return None
 
     async def run(self) -> None:
@@ -102,9 +102,8 @@ class FlowControl:
             level.dispatch()
 
 
-async def _wait(turn: Awaitable[Seats], kept: float, context: Entering) -> None:
-    held = await turn
-    held.kept, context.seats = kept, held
+async def _wait(turn: Awaitable[Seats], context: Entering) -> None:
+    context.seats = await turn
 
 
 class _Place:

@@ -118,8 +118,8 @@ def _queue_rows(name: str, level: Level) -> Iterator[list[object]]:
     for queue in level.queues() if level.queuing.queues else ():
         sums = sum(each.seats for each in queue.waiting)
         yield [
-            name, queue.index, len(queue.waiting), queue.executing, queue.in_use, f"{queue.start:.8f}ss", sums, sums,
-            f"{sums * 0.003:.8f}ss",
+            name, queue.index, len(queue.waiting), queue.executing, queue.in_use,
+            f"{queue.start(level.now()):.8f}ss", sums, sums, f"{queue.work:.8f}ss",
         ]  # fmt: skip
 
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.flowcontrol.level import Cause, Level, Queuing, Refused, Seats
+from gateway.flowcontrol.fair_queuing import Queuing
+from gateway.flowcontrol.level import Cause, Level, Refused, Seats
 from gateway.flowcontrol.sharing import Limits
 
 
@@ -148,6 +149,6 @@ def test_seats_are_never_given_twice_nor_lost(steps: list[tuple[int, int, bool]]
                 task.result().give_back()
                 tasks.remove(task)
         assert (made.in_use, made.waiting, made.executing) == (0, 0, 0)
-        assert not any(queue.busy or queue.seats for queue in made.queues())
+        assert not any(queue.busy or queue.in_use or queue.work for queue in made.queues())
 
     asyncio.run(play())

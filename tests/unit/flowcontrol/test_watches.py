@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.flowcontrol.level import Level, Queuing
+from gateway.flowcontrol.fair_queuing import Queuing
+from gateway.flowcontrol.level import Level
 from gateway.flowcontrol.sharing import Limits
 from gateway.flowcontrol.watches import OpenWatches
 from gateway.flowcontrol.work import after_write
@@ -72,8 +73,7 @@ async def test_seats_are_kept_for_a_while() -> None:
     level = Level("l")
     level.limits, level.limit = Limits(9, 9, 9), 9
     level.queue_up(Queuing(1, 1, 5))
-    held = await level.take("s", 4, (0,), 1)
-    held.kept = 0.01
+    held = await level.take("s", 4, (0,), 1, kept=0.01)
     held.give_back()
     held.give_back()
     assert level.in_use == 4

@@ -1,0 +1,179 @@
+"""The queues of a priority level, and the virtual time by which they are served (KEP-1040, "Fair Queuing").
+
+Virtual time is in seat-seconds: it is what each busy queue would have been given if all of them were served at the same
+rate. A queue's start is the virtual time at which its next request would start. It grows by an estimate when a request
+starts, and by what the request really takes while it runs. kube-apiserver adds that when the request ends, and so gives
+all seats for a while to flows whose requests have not ended yet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+GUESS = 0.003  # seconds that a request is taken to last when it starts
+LEAD = 0.1  # seat-seconds that a queue may be ahead of the virtual time when it is served
+
+
+@dataclass(frozen=True, slots=True)
+class Queuing:
+    """How a level lets requests wait; without queues it refuses them."""
+
+    queues: int = 0
+    hand_size: int = 0
+    length: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Waiting:
+    """A request that waits for its seats."""
+
+    seats: int
+    kept: float  # for so many seconds after its end
+    work: float
+    arrival: float  # in virtual time
+    turn: asyncio.Future[None]
+
+
+@dataclass(slots=True, eq=False)
+class Queue:
+    """Requests of some flows, those that wait and those that run."""
+
+    index: int
+    waiting: list[Waiting] = field(default_factory=list)  # few at most, mostly none: an empty deque takes 600 bytes
+    executing: int = 0
+    in_use: int = 0  # seats
+    work: float = 0.0  # of those that wait
+    _running: int = 0  # seats that are charged as time goes on
+    _start: float = 0.0
+    _charged: float = 0.0  # when that was
+
+    @property
+    def busy(self) -> bool:
+        return bool(self.executing or self.waiting)
+
+    def start(self, now: float) -> float:
+        """The virtual time at which the next request would start."""
+        return self._start + self._running * (now - self._charged)
+
+    def join(self, virtual: float, now: float) -> None:
+        """A request has come at a virtual time, to a queue in which none waits. It can't start before it has come.
+
+        Without this bound a queue that never gets empty, and uses less than its share, would save up what it does not
+        use, and take all seats later.
+        """
+        if not self.executing:
+            self._start, self._charged = virtual, now
+        elif self.charge(now) < virtual:
+            self._start = virtual
+
+    def add(self, waiting: Waiting, now: float) -> None:
+        """Has a request wait."""
+        if not self.waiting:
+            self.join(waiting.arrival, now)
+        self.waiting.append(waiting)
+        self.work += waiting.work
+
+    def remove(self, waiting: Waiting, now: float) -> None:
+        """Takes out a request that waits."""
+        self.waiting.remove(waiting)
+        self.work = self.work - waiting.work if self.waiting else 0.0
+        self.charge(now)
+        self._bound()
+
+    def begin(self, seats: int, running: int, work: float, now: float) -> None:
+        """A request starts; of its seats so many are charged while it runs."""
+        self.charge(now)
+        self.executing += 1
+        self.in_use += seats
+        self._running += running
+        self._start += work
+
+    def end(self, running: int, correction: float, now: float) -> None:
+        """A request is over, and its charge corrected. Its seats may be in use for longer."""
+        self.charge(now)
+        self.executing -= 1
+        self._running -= running
+        self._start += correction
+        self._bound()
+
+    def charge(self, now: float) -> float:
+        """Charges what has been running until now; the start."""
+        if now != self._charged:
+            self._start += self._running * (now - self._charged)
+            self._charged = now
+        return self._start
+
+    def _bound(self) -> None:
+        if self.waiting and self._start < self.waiting[0].arrival:
+            self._start = self.waiting[0].arrival
+
+
+def work_of(seats: int, kept: float) -> float:
+    """The estimated seat-seconds of a request. One that keeps seats for a while after its end needs one until then."""
+    return GUESS + seats * kept if kept else GUESS * seats
+
+
+class VirtualTime:
+    """The virtual time of a level, and its busy queues in the order in which they were served last."""
+
+    def __init__(self, now: float) -> None:
+        self.now, self._advanced = 0.0, now
+        self.busy: dict[Queue, None] = {}
+
+    def advance(self, now: float, seats: int) -> None:
+        """So many seats were wanted and could be given until now."""
+        if self.busy:
+            self.now += (now - self._advanced) * seats / len(self.busy)
+        self._advanced = now
+
+    def next(self, now: float) -> Queue:
+        """The queue whose oldest waiting request would end first; of several, the one that was served least recently.
+
+        There must be a request that waits.
+        """
+        queues = (each for each in self.busy if each.waiting)
+        return min(queues, key=lambda each: each.start(now) + each.waiting[0].work)
+
+    def served(self, queue: Queue, now: float) -> None:
+        """A request of this queue starts. Virtual time catches up with a queue that was given what others left to it:
+        it owes them nothing for that.
+        """
+        ahead = queue.charge(now) - LEAD
+        if ahead > self.now:
+            self.now = ahead
+        self.busy.pop(queue, None)
+        self.busy[queue] = None
+
+    def leaves(self, queue: Queue) -> None:
+        """A request has left a queue, which may be idle now."""
+        if not queue.busy:
+            self.busy.pop(queue, None)
+
+
+class Dealing:
+    """Chooses among the queues of hands."""
+
+    __slots__ = ("_chosen",)
+
+    def __init__(self) -> None:
+        self._chosen = 0
+
+    def choose(self, hand: Sequence[int], queues: Sequence[Queue]) -> Queue:
+        """The queue of a hand in which the least work waits; of several, each in its turn. Of a hand that was dealt
+        from more queues than there are now, any of those.
+        """
+        size = len(hand)
+        self._chosen = first = (self._chosen + 1) % size
+        best: Queue | None = None
+        for position in range(first, first + size):
+            index = hand[position % size]
+            if index >= len(queues):
+                continue
+            queue = queues[index]
+            if not queue.waiting:
+                return queue
+            if best is None or queue.work < best.work:
+                best = queue
+        return best or queues[0]
