@@ -26,6 +26,7 @@ class CborEncoder:
     step = _STEP
     memorable = True
     streamable = True
+    apart = None
 
     def __init__(self, shape: Shape) -> None:
         self._shape = shape

@@ -47,6 +47,19 @@ class Shape:
         return self.head + entry.tail
 
 
+class AsJson(Protocol):
+    """The JSON of what an encoder makes, for another process that brings it into the encoder's format."""
+
+    def json_document(self, value: bytes) -> bytes:
+        """What `Encoder.document` is made of."""
+
+    def json_entry(self, entry: Entry) -> bytes:
+        """What `Encoder.entry` is made of."""
+
+    def json_items(self, entries: Sequence[Entry]) -> bytes:
+        """What `Encoder.items` is made of, as an array."""
+
+
 class Encoder(Protocol):
     """The bytes of one endpoint's objects in one representation. Everything is synchronous and raises nothing."""
 
@@ -54,6 +67,10 @@ class Encoder(Protocol):
     step: int  # bytes of JSON that `items` works on at once, before others get their turn
     memorable: bool  # whether what `items` made stays right until the resource changes, or as long as `lasting` says
     streamable: bool  # whether a list's frame can be made before its items are
+
+    @property
+    def apart(self) -> AsJson | None:
+        """The JSON that another process brings into this format; None where no other process does."""
 
     def document(self, value: bytes) -> bytes:
         """An object of the endpoint's kind and version, given as JSON."""

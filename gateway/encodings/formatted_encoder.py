@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gateway.encodings.encoder import Shape
+from gateway.encodings.encoder import AsJson, Shape
 from gateway.encodings.format import Format
 from gateway.encodings.json import JsonEncoder, list_head
 from gateway.encodings.list_meta import ListMeta
@@ -21,7 +21,12 @@ class RenderedEncoder(JsonEncoder):
         """`step` is how much JSON is rendered in a few milliseconds."""
         super().__init__(shape)
         self._format, self.step = format_, step
-        self.content_type, self.apart = format_.content_type, format_.apart
+        self.content_type = format_.content_type
+        self._in_process = not format_.apart
+
+    @property
+    def apart(self) -> AsJson | None:
+        return None if self._in_process else self
 
     def document(self, value: bytes) -> bytes:
         return self._format.whole(value)
@@ -30,15 +35,15 @@ class RenderedEncoder(JsonEncoder):
         return self._format.whole(self.shape.json(entry))
 
     def json_document(self, value: bytes) -> bytes:
-        """What `document` renders."""
+        """What `document` is made of."""
         return value
 
     def json_entry(self, entry: Entry) -> bytes:
-        """What `entry` renders."""
+        """What `entry` is made of."""
         return self.shape.json(entry)
 
     def json_items(self, entries: Sequence[Entry]) -> bytes:
-        """What `items` renders, as an array."""
+        """What `items` is made of, as an array."""
         return b"[{" + b",{".join([entry.tail for entry in entries]) + b"]"
 
     def items(self, entries: Sequence[Entry], first: bool) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gateway.encodings.encoder import Shape
+from gateway.encodings.encoder import AsJson, Shape
 from gateway.encodings.list_meta import ListMeta
 from gateway.jsontypes import dumps
 from storage.entry import METADATA, ChangeType, Entry
@@ -25,6 +25,10 @@ class JsonEncoder:
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
         self._events = {type_: start + shape.head for type_, start in EVENTS.items()}
+
+    @property
+    def apart(self) -> AsJson | None:
+        return None
 
     def document(self, value: bytes) -> bytes:
         return value

@@ -25,6 +25,7 @@ class PartialEncoder:
     step = min(_STEP, CHUNK)
     memorable = True
     streamable = True
+    apart = None
 
     def __init__(self, shape: Shape, version: str) -> None:
         self._shape, self._version, self._fields = shape, version, shape.annotated_fields()
@@ -71,6 +72,7 @@ class PartialProtobufEncoder:
     step = 256 * 1024
     memorable = True
     streamable = False  # it starts with its length
+    apart = None
 
     def __init__(self, shape: Shape, version: str) -> None:
         self._json, self._api_version = PartialEncoder(shape, version), f"meta.k8s.io/{version}"

@@ -22,6 +22,7 @@ class ProtobufEncoder:
     step = _STEP
     memorable = True
     streamable = False  # it starts with its length
+    apart = None
 
     def __init__(self, shape: Shape) -> None:
         self._shape = shape

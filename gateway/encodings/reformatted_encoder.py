@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gateway.encodings.encoder import Encoder
+from gateway.encodings.encoder import AsJson, Encoder
 from gateway.encodings.format import Format
 from gateway.encodings.list_meta import ListMeta
 from gateway.jsontypes import loads
@@ -21,7 +21,12 @@ class WholeEncoder:
         """`step` is how much JSON is rendered in a few milliseconds, `name` the field that a list's items are in."""
         self._made, self._format, self._name = made, format_, name
         self.step = min(made.step, step)
-        self.content_type, self.apart = format_.content_type, format_.apart
+        self.content_type = format_.content_type
+        self._in_process = not format_.apart
+
+    @property
+    def apart(self) -> AsJson | None:
+        return None if self._in_process else self
 
     def document(self, value: bytes) -> bytes:
         return self._format.whole(self._made.document(value))
@@ -30,15 +35,15 @@ class WholeEncoder:
         return self._format.whole(self._made.entry(entry))
 
     def json_document(self, value: bytes) -> bytes:
-        """What `document` renders."""
+        """What `document` is made of."""
         return self._made.document(value)
 
     def json_entry(self, entry: Entry) -> bytes:
-        """What `entry` renders."""
+        """What `entry` is made of."""
         return self._made.entry(entry)
 
     def json_items(self, entries: Sequence[Entry]) -> bytes:
-        """What `items` renders, as an array."""
+        """What `items` is made of, as an array."""
         return b"[%b]" % self._made.items(entries, True)
 
     def items(self, entries: Sequence[Entry], first: bool) -> bytes:

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gateway.encodings.encoder import Converting, Encoder
-from gateway.encodings.formatted_encoder import RenderedEncoder
-from gateway.encodings.reformatted_encoder import WholeEncoder
 from gateway.encodings.registry import encode_plain
 from gateway.encodings.rendering_process import Apart
 from gateway.http.exchange import JSON_TYPE, Request, Response
@@ -30,8 +28,8 @@ def is_status(response: Response) -> bool:
 
 async def represented_entry(encoder: Encoder, entry: Entry, apart: Apart) -> bytes:
     """An object of the cache, as GET answers it."""
-    if entry.size > _OFFLOAD_ENTRY and isinstance(encoder, RenderedEncoder | WholeEncoder) and encoder.apart:
-        return await apart.yaml(encoder.json_entry(entry))
+    if entry.size > _OFFLOAD_ENTRY and encoder.apart is not None:
+        return await apart.yaml(encoder.apart.json_entry(entry))
     if entry.size > _OFFLOAD and isinstance(encoder, Converting):
         return await beside(lambda: encoder.fresh(entry))
     if entry.size > _OFFLOAD:
@@ -71,10 +69,9 @@ async def _plain(representation: Representation, body: bytes, apart: Apart | Non
 
 
 async def _document(encoder: Encoder, body: bytes, apart: Apart | None) -> bytes:
-    slow = isinstance(encoder, RenderedEncoder | WholeEncoder) and encoder.apart
-    if len(body) <= (_OFFLOAD_ENTRY if slow else _OFFLOAD):
+    as_json = encoder.apart
+    if len(body) <= (_OFFLOAD if as_json is None else _OFFLOAD_ENTRY):
         return encoder.document(body)
-    if slow and apart is not None:
-        assert isinstance(encoder, RenderedEncoder | WholeEncoder)
-        return await apart.yaml(encoder.json_document(body))
+    if as_json is not None and apart is not None:
+        return await apart.yaml(as_json.json_document(body))
     return await beside(lambda: encoder.document(body))

@@ -27,6 +27,7 @@ class TableEncoder:
     step = _STEP
     memorable = True
     streamable = True
+    apart = None
 
     def __init__(self, shape: Shape, version: str, include: Include) -> None:
         self._shape = shape

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 
-from gateway.http.cycle import WHOLE
 from gateway.http.exchange import Header
+from gateway.http.messages import WHOLE
 from gateway.http.sending import Send
 
 Application = Callable[[MutableMapping[str, Any], Callable[[], Awaitable[Any]], Send], Awaitable[None]]

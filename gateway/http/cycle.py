@@ -17,26 +17,8 @@ from gateway.http.event import Event
 from gateway.http.exchange import Header
 from gateway.http.flow import FlowControl
 from gateway.http.framing import LAST, Framing, lines_of, status_line
+from gateway.http.messages import ABORT, POUR, RESET, REST, TUNNEL, WHOLE, PlainHeaders
 from gateway.http.tunnel import ClientEnd
-
-WHOLE = "http.response.whole"
-"""An ASGI extension: a message of this type is an answer's status, headers (with the length) and all of its body.
-Headers that come again in other answers may be in `recurring`, a tuple, instead; `own`: the others are two that nobody
-else has a part in."""
-POUR = "http.response.pour"
-"""Another: in a message of this type, `take` is a function that is called with a sink for the body's chunks.
-`rests` says whether the answer may rest."""
-REST = "http.response.rest"
-"""Another: nothing is left to do but by the sink; `go_on` is called as the application once that is woken."""
-TUNNEL = "http.response.tunnel"
-"""Another, of requests that may be upgraded: after a head with status 101, a message of this type comes back with the
-client's end of the connection in `client`. The last message of a body ends the tunnel."""
-ABORT = "http.response.abort"
-"""A message of this type ends the connection where the answer is not complete."""
-RESET = "http.response.reset"
-"""A message of this type resets the connection, whatever of the answer was sent."""
-EXTENSIONS: dict[str, dict[str, object]] = {WHOLE: {}, POUR: {}}
-UPGRADABLE: dict[str, dict[str, object]] = {**EXTENSIONS, TUNNEL: {}}
 
 SWITCHING = 101
 _BODILESS = frozenset({204, 304, SWITCHING})
@@ -279,7 +261,7 @@ class Cycle(RequestResponseCycle):
         headers, body = message["headers"], message["body"]
         try:
             said = self.framing.first_lines(message["status"], self.default_headers, message.get("recurring", ()))
-            if message.get("own"):
+            if type(headers) is PlainHeaders:
                 (one, text), (other, more) = headers
                 said += b"%b: %b\r\n%b: %b\r\n" % (one, text, other, more)
             elif any(name == b"connection" for name, _ in headers):

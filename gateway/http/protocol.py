@@ -1,9 +1,8 @@
 """uvicorn's HTTP/1.1 protocol, for clients that cannot be trusted.
 
-Requests with methods that its parser does not know are answered; a request for an upgrade is handled like others until
-its answer makes the connection a tunnel; heads and bodies have to arrive in time, and heads have a limit; an invalid
-request is refused after the answers of earlier ones; a client that does not read, or does not close, does not delay the
-server's stop.
+Requests with methods that its parser does not know are answered; an upgrade makes the connection a tunnel only with its
+answer; heads and bodies have to arrive in time, and heads have a limit; an invalid request is refused after the answers
+of earlier ones; a client that does not read, or does not close, does not delay the server's stop.
 """
 
 from __future__ import annotations
@@ -15,12 +14,13 @@ from typing import Any
 
 import httptools
 
-from gateway.http.cycle import UPGRADABLE, Cycle
+from gateway.http.cycle import Cycle
 from gateway.http.engine import Config, HttpToolsProtocol, ServerState, get_local_addr, get_remote_addr
 from gateway.http.flow import FlowControl
 from gateway.http.framing import Framing
 from gateway.http.idling import Idling
 from gateway.http.limits import Farewell, Heads, Limits
+from gateway.http.messages import UPGRADABLE
 from gateway.http.parting import FAREWELL, end_soon
 from gateway.http.pipelining import end_of_messages
 from gateway.http.scope import scope_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.http.cycle import EXTENSIONS
 from gateway.http.escapes import unescaped, valid_escapes
+from gateway.http.messages import EXTENSIONS
 from gateway.http.wire import path_of
 
 _ASGI = {"version": "3.0", "spec_version": "2.3"}

@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from contextlib import suppress
 from typing import Any
 
-from gateway.http.cycle import ABORT, AT_ONCE, POUR, RESET, SWITCHING, TUNNEL, WHOLE
+from gateway.http.cycle import AT_ONCE, SWITCHING
 from gateway.http.exchange import Aborted, Header, Request, Reset, Response
+from gateway.http.messages import ABORT, POUR, RESET, TUNNEL, WHOLE, PlainHeaders
 from gateway.http.pouring import Pourable
 from gateway.http.time_slices import next_turn
 from gateway.http.tunnel import ClientEnd, Tunnel
@@ -61,10 +62,8 @@ async def send_response(
         if status not in _BODILESS:
             headers.append((b"content-length", b"%d" % len(body)))
         if whole:
-            own = len(headers) == 2 and not response.bare and b"audit-id" not in request.headers
-            await send(
-                {"type": WHOLE, "status": status, "recurring": recurring, "headers": headers, "own": own, "body": body}
-            )
+            own = PlainHeaders(*headers) if _is_plain(request, response) else headers
+            await send({"type": WHOLE, "status": status, "recurring": recurring, "headers": own, "body": body})
             return False
         await send({"type": "http.response.start", "status": status, "headers": [*recurring, *headers]})
         await send({"type": "http.response.body", "body": body})
@@ -81,6 +80,13 @@ async def send_response(
             await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
     return False
+
+
+def _is_plain(request: Request, response: Response) -> bool:
+    """Whether an answer of bytes has its Audit-ID and length alone beside recurring headers, both made here."""
+    if response.headers or request.warnings or response.bare or response.status in _BODILESS:
+        return False
+    return b"audit-id" not in request.headers
 
 
 async def go_on(request: Request, body: Pourable, send: Send) -> bool:

@@ -10,9 +10,7 @@ import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 
 from gateway.encodings.encoder import Ageing, Encoder
-from gateway.encodings.formatted_encoder import RenderedEncoder
 from gateway.encodings.list_meta import ListMeta
-from gateway.encodings.reformatted_encoder import WholeEncoder
 from gateway.encodings.rendering_budget import Joined, Place, Renderings
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request, Response
@@ -165,12 +163,11 @@ async def _groups(
     renderings: Renderings, encoder: Encoder, entries: Sequence[Entry], most: int
 ) -> AsyncIterator[bytes]:
     """Encodes the items step by step, at most about `most` bytes at once; others get their turn after each."""
-    apart = isinstance(encoder, RenderedEncoder | WholeEncoder) and encoder.apart
-    for start, end in _steps(entries, _APART_STEP if apart else min(most, encoder.step)):
+    as_json = encoder.apart
+    for start, end in _steps(entries, min(most, encoder.step) if as_json is None else _APART_STEP):
         part = entries[start:end] if start or end < len(entries) else entries
-        if apart and sum([entry.size for entry in part]) > APART:
-            assert isinstance(encoder, RenderedEncoder | WholeEncoder)
-            yield await renderings.apart.yaml(encoder.json_items(part))
+        if as_json is not None and sum([entry.size for entry in part]) > APART:
+            yield await renderings.apart.yaml(as_json.json_items(part))
         else:
             await next_turn()
             yield encoder.items(part, first=not start)

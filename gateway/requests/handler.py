@@ -15,8 +15,8 @@ from gateway.encodings.failures import failure
 from gateway.flowcontrol.level import Refused
 from gateway.flowcontrol.limiting import too_many
 from gateway.http.compression import compressed
-from gateway.http.cycle import RESET, REST, WHOLE
 from gateway.http.exchange import ClientDisconnected, Request, Response
+from gateway.http.messages import RESET, REST, WHOLE
 from gateway.http.pouring import Pourable
 from gateway.http.sending import Send, audit_id, go_on, send_response
 from gateway.requests import measures
@@ -38,7 +38,8 @@ class Handler:
     """Answers a gateway's requests; those that are not the API's go to `operations` once they are allowed."""
 
     def __init__(self, gateway: Gateway, operations: Operations) -> None:
-        way, interposed = stages_of(gateway, Routes(gateway), operations), gateway.interposed
+        routes, interposed = Routes(gateway), gateway.interposed
+        way, self._recall = stages_of(gateway, routes, operations), routes.recall
         interposed.on_change(lambda: self._lay(interposed.among(way)))
         self._lay(interposed.among(way))
         self._audit = gateway.services.audit
@@ -47,7 +48,8 @@ class Handler:
 
     def _lay(self, way: Iterable[Stage]) -> None:
         """Sets the stages of requests to come; requests under way keep theirs."""
-        self._first, *rest = way
+        first, *rest = way
+        self._read_info = first.run
         self._known = [(stage.name, stage.run) for stage in rest if not stage.by_path]
         self._gets = [(stage.name, stage.run) for stage in rest if not (stage.by_path or stage.of_writes)]
         self._found = [(stage.name, stage.run) for stage in rest if not stage.of_others]
@@ -102,13 +104,13 @@ class Handler:
         """The answer, whatever happens. Raises ClientDisconnected where nobody is there to get one."""
         request = context.request
         try:
-            outcome = self._first.run(context)
+            if self._recall(context):
+                outcome, stages = None, self._gets if request.method == "GET" else self._known
+            else:
+                outcome = self._read_info(context)
+                stages = self._found if outcome is None and request.info.is_resource else self._all
             if outcome is None:
                 # the outcome of a stage says whether the request goes on; how long it waited there is noted
-                if context.route is not None:
-                    stages = self._gets if request.method == "GET" else self._known
-                else:
-                    stages = self._found if request.info.is_resource else self._all
                 for name, run in stages:
                     outcome = run(context)
                     if outcome is None:
@@ -122,7 +124,7 @@ class Handler:
                         context.waits.append((name, began, monotonic()))
                     if outcome is not None:
                         break
-            assert type(outcome) is Response  # the last stage gives one
+            assert type(outcome) is Response  # request-info refuses at once, the last stage answers
             if outcome is not ANSWERED and b"accept-encoding" in request.headers:
                 return await compressed(request, outcome)
             return outcome

@@ -1,38 +1,54 @@
-"""Requests whose path has a name or namespace that nothing is kept under: refused, though not before all else."""
+"""The stage name: refuses requests whose path has a name or namespace under which the resource can have no object."""
 
 from __future__ import annotations
 
-from functools import partial
-
-from gateway.endpoints.endpoint import Endpoint
-from gateway.http.exchange import Request, Response
+from gateway.endpoints.routing import NameMissing
+from gateway.http.exchange import Request
 from gateway.http.status import StatusError
-from gateway.kinds.resource import Resource
-from gateway.verbs import Verb
-from gateway.writing.body import read_object
-from gateway.writing.options import write_options
-from gateway.writing.patching import patch_type, read_patch
+from gateway.requests.context import Outcome, RequestContext
+from gateway.requests.deprecation import warn_of_deprecation
+from gateway.requests.in_time import in_time
+from gateway.requests.routes import Route
 
 _OPTIONS = {"create": "CreateOptions", "update": "UpdateOptions"}
 
 
-def check_at_once(request: Request, resource: Resource, missing: StatusError) -> None:
-    """Raises `missing`, of a custom object whose name is: only the type of a patch is looked at before."""
-    if request.info.verb == "patch":
-        patch_type(request, resource)
-    raise missing
+def check_patch_type(context: RequestContext) -> Outcome:
+    """Raises the problem of a custom object's path without a name, before its representation is negotiated.
+
+    Only the type of a patch is looked at before: StatusError 415.
+    """
+    route = context.route
+    assert route is not None
+    if not isinstance(route.problem, NameMissing) or not route.endpoint.resource.defined:
+        return None
+    if route.info.verb == "patch":
+        from gateway.writing.patching import patch_type
+
+        patch_type(context.request, route.endpoint.resource)
+    raise route.problem
 
 
-def refusing(problem: StatusError, missing: bool) -> Verb:
-    """A verb that is refused for its name: before the body is read where that is `missing`, else after it."""
-    return partial(_refuse, problem, missing)
+def refuse_misnamed(context: RequestContext) -> Outcome:
+    """Raises the problem of the route's path: before the body is read where the name is missing, else after it."""
+    route = context.route
+    assert route is not None
+    if route.problem is None:
+        return None
+    warn_of_deprecation(context.request, route.endpoint)
+    return in_time(context, _refuse(context.request, route, route.problem))
 
 
-async def _refuse(problem: StatusError, missing: bool, endpoint: Endpoint, request: Request) -> Response:
-    verb = request.info.verb
-    if not missing and not request.media.passing:
+async def _refuse(request: Request, route: Route, problem: StatusError) -> None:
+    verb, endpoint = route.info.verb, route.endpoint
+    if not isinstance(problem, NameMissing) and not request.media.passing:
         if verb == "patch":
+            from gateway.writing.patching import read_patch
+
             await read_patch(request, endpoint.resource)
         elif verb in _OPTIONS:
+            from gateway.writing.body import read_object
+            from gateway.writing.options import write_options
+
             await read_object(request, endpoint, write_options(request.query, _OPTIONS[verb]).validation)
     raise problem

@@ -1,4 +1,4 @@
-"""The stages request info and routing, and the memory of routes."""
+"""The stages request-info and routing, and the memory of what they came to."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from gateway.endpoints.endpoint import Endpoint
-from gateway.endpoints.routing import NameMissing, UnknownPath, is_in_scope, misnamed, served_resource, unknown_path
+from gateway.endpoints.routing import UnknownPath, is_in_scope, misnamed, served_resource, unknown_path
 from gateway.flowcontrol.limiting import is_long_running
 from gateway.http.deadline import MAXIMUM, request_timeout
 from gateway.http.escapes import valid_escapes
@@ -16,12 +16,12 @@ from gateway.http.request_info import MalformedPath, RequestInfo, request_info
 from gateway.http.sending import audit_id
 from gateway.http.status import StatusError, not_found
 from gateway.kinds.registry import builtin_groups
-from gateway.kinds.resource import Resource
 from gateway.kinds.strategies import is_imported
 from gateway.requests.context import Outcome, RequestContext
 from gateway.requests.measures import Measures, measures_of
 from gateway.requests.parts import Gateway
 from gateway.requests.plain_answers import PAGE_NOT_FOUND, internal_error, request_uri
+from gateway.requests.unloaded import is_unloaded
 from gateway.subresources import PASSED_ON
 from gateway.verbs import Verb, verb_for
 
@@ -40,6 +40,7 @@ class Route(NamedTuple):
     query: dict[str, list[str]]
     timeout: float | None
     measures: Measures
+    problem: StatusError | None = None  # why the resource can have no object under this path
 
 
 Delegated = tuple[RequestInfo, float | None, dict[str, list[str]]]
@@ -60,31 +61,39 @@ class Routes:
         gateway.endpoints.on_change(self.gets.clear)
         gateway.endpoints.on_change(self.creates.clear)
 
-    def read_info(self, context: RequestContext) -> Outcome:
-        """Sets the request's info and timeout, and the route where it is remembered.
+    def recall(self, context: RequestContext) -> bool:
+        """Sets the request's info, timeout and route where they are remembered of an earlier request.
 
-        The answer for a path that cannot be read. Raises StatusError 400 for a timeout that is none.
+        True where they are: the stages that find them have nothing to do then (`Stage.by_path`).
         """
         request = context.request
         method = request.method
         known = self.gets if method == "GET" else self.creates if method == "POST" else None
         route = None if known is None else known.get((request.path, request.query_string))
-        request.human = is_human(request.headers.get(b"user-agent", b""))
         if route is None:
-            delegated = self._delegated.get((request.path, request.query_string)) if method == "GET" else None
-            if delegated is None:
-                refused = _read_info(request, context.scope)
-                if refused is not None:
-                    return refused
-                context.timeout = self._timeout(request)
-            else:
-                request.info, context.timeout, query = delegated
-                request.adopt_query(query)
+            return False
+        context.route, context.timeout, request.info = route, route.timeout, route.info
+        request.adopt_query(route.query)
+        _read_human(request)
+        return True
+
+    def read_info(self, context: RequestContext) -> Outcome:
+        """Sets the request's info and timeout. The answer for a path that cannot be read.
+
+        Raises StatusError 400 for a wrong timeout.
+        """
+        request = context.request
+        request.human = is_human(request.headers.get(b"user-agent", b""))  # a refusal is shown to a person, too
+        delegated = self._delegated.get((request.path, request.query_string)) if request.method == "GET" else None
+        if delegated is None:
+            refused = _read_info(request, context.scope)
+            if refused is not None:
+                return refused
+            context.timeout = self._timeout(request)
         else:
-            context.route, context.timeout, request.info = route, route.timeout, route.info
-            request.adopt_query(route.query)
-        if request.query_string:
-            request.human = pretty_parameter(request.query, request.human)
+            request.info, context.timeout, query = delegated
+            request.adopt_query(query)
+        _read_human(request)
         return None
 
     def delegated(self, context: RequestContext) -> None:
@@ -96,9 +105,7 @@ class Routes:
             self._delegated[request.path, request.query_string] = request.info, context.timeout, request.query
 
     def find(self, context: RequestContext) -> Outcome:
-        """Sets the route; the answer for a path that is nobody's. Raises StatusError 404 or 405."""
-        if context.route is not None:
-            return None
+        """Sets the route; the answer for a path that no kind is served under. Raises StatusError 404 or 405."""
         info = context.request.info
         if not self._serves(info) or info.path.startswith("//") or (info.prefix == "apis" and not info.group):
             return PAGE_NOT_FOUND
@@ -125,19 +132,9 @@ class Routes:
             media = self._media.of_others
         measures = measures_of(request, "" if endpoint.deprecation else None)
         problem = misnamed(resource, info)
-        verb = verb_for(info.verb, resource) if problem is None else _refusing(request, resource, problem)
-        unloaded = _is_unloaded(endpoint)
-        if unloaded:
-            from gateway.requests.unloaded import once_loaded
-
-            verb = once_loaded(verb)
-        ready = not unloaded and problem is None
-        if request.method != "GET" and not is_imported(endpoint.resource.gvr.group_resource):
-            from gateway.requests.unimported import once_imported
-
-            verb, ready = once_imported(verb), False
-        route = Route(info, endpoint, verb, media, request.query, timeout, measures)
-        if ready and _is_memorable(request):
+        verb = verb_for(info.verb, resource)
+        route = Route(info, endpoint, verb, media, request.query, timeout, measures, problem)
+        if _is_ready(route, request.method) and _is_memorable(request):
             known = self.gets if request.method == "GET" else self.creates
             if len(known) >= _ROUTES_LIMIT:
                 known.clear()
@@ -164,14 +161,19 @@ class Routes:
         return (info.group, info.version, info.resource, "") in self._registry.resources
 
 
-def _refusing(request: Request, resource: Resource, problem: StatusError) -> Verb:
-    """What refuses a request for its name. Raises StatusError 400 and 415 where that comes before negotiation."""
-    from gateway.requests.misnamed import check_at_once, refusing
+def _is_ready(route: Route, method: str) -> bool:
+    """Whether none of the stages between routing and the verb has anything to do for a route."""
+    endpoint = route.endpoint
+    if route.problem is not None or is_unloaded(endpoint):
+        return False
+    return method == "GET" or is_imported(endpoint.resource.gvr.group_resource)
 
-    missing = isinstance(problem, NameMissing)
-    if missing and resource.defined:
-        check_at_once(request, resource, problem)
-    return refusing(problem, missing)
+
+def _read_human(request: Request) -> None:
+    """Says whether a request's JSON is to be indented, which its query may say."""
+    request.human = is_human(request.headers.get(b"user-agent", b""))
+    if request.query_string:
+        request.human = pretty_parameter(request.query, request.human)
 
 
 def _is_memorable(request: Request) -> bool:
@@ -193,9 +195,3 @@ def _read_info(request: Request, scope: Mapping[str, Any]) -> Response | None:
         refused.headers = [*refused.headers, (b"audit-id", audit_id(request.headers))]
         return refused
     return None
-
-
-def _is_unloaded(endpoint: Endpoint) -> bool:
-    """Whether the cache of an endpoint has never been filled: only of etcds for which a start does not wait."""
-    database = endpoint.database
-    return database is not endpoint.services.database and not database.cache.reached

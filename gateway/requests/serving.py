@@ -8,9 +8,7 @@ from collections.abc import Callable, Generator
 
 from gateway.encodings.rendering_process import Apart
 from gateway.encodings.representation import is_status, represented
-from gateway.endpoints.endpoint import Endpoint
 from gateway.flowcontrol.watches import OpenWatches
-from gateway.http.deadline import timed_out
 from gateway.http.exchange import Request
 from gateway.http.negotiation import JSON, STANDARD, NotHonoured
 from gateway.http.status import StatusError
@@ -18,6 +16,8 @@ from gateway.http.time_slices import Beginnings
 from gateway.http.websocket import switched
 from gateway.kinds.resource import Resource
 from gateway.requests.context import Outcome, RequestContext, Run
+from gateway.requests.deprecation import warn_of_deprecation
+from gateway.requests.in_time import in_time
 from gateway.requests.interposed import Interposed
 from gateway.requests.routes import Route
 from gateway.requests.transforms import check_answer, transformed
@@ -48,20 +48,13 @@ def negotiate(context: RequestContext) -> Outcome:
     try:
         request.representation = request.media.negotiate(request.headers.get(b"accept", b""), verb)
     except NotHonoured:
-        _warn(request, route.endpoint)
+        warn_of_deprecation(request, route.endpoint)
         raise
     if request.human:
         request.representation = request.representation.prettied()
     if request.representation.transform is not None:
         request.representation = transformed(request, route.endpoint.resource, verb)
     return None
-
-
-def _warn(request: Request, endpoint: Endpoint) -> None:
-    if endpoint.deprecation:
-        request.warnings.append(endpoint.deprecation)
-        if request.audit is not None:
-            request.audit.annotate("k8s.io/deprecated", "true")
 
 
 def _check_patch_type(request: Request, resource: Resource) -> None:
@@ -99,7 +92,7 @@ def verb(watches: OpenWatches, interposed: Interposed) -> Run:
         assert route is not None
         endpoint, under_way = route.endpoint, route.measures.in_flight
         if endpoint.deprecation:
-            _warn(request, endpoint)
+            warn_of_deprecation(request, endpoint)
         if route.measures.long is not None:
             context.long = route.measures.long
             context.long.value += 1
@@ -110,18 +103,9 @@ def verb(watches: OpenWatches, interposed: Interposed) -> Run:
             elif context.timeout is None:
                 context.response = await route.verb(endpoint, request)
             else:
-                await carry_out_in_time(context, route)
+                context.response = await in_time(context, route.verb(endpoint, request))
         finally:
             under_way.value -= 1
-
-    async def carry_out_in_time(context: RequestContext, route: Route) -> None:
-        assert context.timeout is not None
-        context.request.body_seconds = context.timeout
-        try:
-            async with asyncio.timeout(context.timeout):
-                context.response = await route.verb(route.endpoint, context.request)
-        except TimeoutError:
-            raise timed_out() from None
 
     async def begin_watch(context: RequestContext, route: Route) -> None:
         context.watch = watches.open(context.request)

@@ -4,17 +4,19 @@ A stage is a function of the RequestContext. It returns None if the request goes
 either; an exception becomes a Status. The handler notes how long each stage waited, under its name: metrics, traces,
 the log of slow requests and audit annotations take their times from that.
 
-A request leaves out the stages that have nothing to do for it, as each says: those that find its route where that is
-remembered, as for most GETs; those of writes for a GET; for a resource those of other paths.
+A request leaves out the stages that have nothing to do for it, as each says: those that find its info and route where
+these are remembered, as for most GETs; those of writes for a GET; for a resource those of other paths.
 """
 
 from __future__ import annotations
 
-from gateway.requests import access, elsewhere, identity, serving
+from gateway.requests import access, elsewhere, identity, misnamed, serving
 from gateway.requests.context import Outcome, RequestContext, Stage
 from gateway.requests.elsewhere import Operations
 from gateway.requests.parts import Gateway
 from gateway.requests.routes import Routes
+from gateway.requests.unimported import import_rules_first
+from gateway.requests.unloaded import wait_until_loaded
 
 STARTING = "starting"  # whose stages these are
 
@@ -40,16 +42,16 @@ def while_starting(gateway: Gateway, operations: Operations) -> list[tuple[str, 
 
         return starting.probe(operations, context)
 
-    def read_elsewhere(context: RequestContext) -> Outcome:
+    def read_without_cache(context: RequestContext) -> Outcome:
         from gateway.requests import starting
 
-        return starting.read_elsewhere(context)
+        return starting.read_without_cache(context)
 
     return [
         ("request-info", Stage(STARTING, hold)),
         ("impersonation", Stage("starting-nodes", hold_nodes)),
         ("priority-and-fairness", Stage("probes", probe)),
-        ("routing", Stage("unfilled", read_elsewhere)),
+        ("turn", Stage("unfilled", read_without_cache)),
     ]
 
 
@@ -61,7 +63,7 @@ def stages_of(gateway: Gateway, routes: Routes, operations: Operations) -> list[
     recorded = [] if audit is None else [Stage("audit", access.auditing(audit))]
     way = [
         # what it is about
-        Stage("request-info", routes.read_info),
+        Stage("request-info", routes.read_info, by_path=True),
         *going,
         # the user and its rights
         Stage("authentication", identity.authentication(services.authenticator)),
@@ -75,9 +77,13 @@ def stages_of(gateway: Gateway, routes: Routes, operations: Operations) -> list[
         Stage("discovery", elsewhere.discovery(gateway.discovery, apart), by_path=True, of_others=True),
         Stage("operations", elsewhere.operations(operations), by_path=True, of_others=True),
         Stage("routing", routes.find, by_path=True),
+        Stage("name-of-custom", misnamed.check_patch_type, by_path=True),
         # the answer
         Stage("negotiation", serving.negotiate),
         Stage("turn", serving.turns(), of_writes=True),
+        Stage("rules", import_rules_first, by_path=True, of_writes=True),
+        Stage("loading", wait_until_loaded, by_path=True),
+        Stage("name", misnamed.refuse_misnamed, by_path=True),
         Stage("verb", serving.verb(services.watches, gateway.interposed)),
         Stage(
             "visibility",

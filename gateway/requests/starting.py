@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from copy import copy
-from functools import partial
 
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request, Response
@@ -19,8 +18,8 @@ from gateway.http.sending import with_standard_headers
 from gateway.http.status import StatusError, service_unavailable
 from gateway.requests.context import ANSWERED, Outcome, RequestContext
 from gateway.requests.elsewhere import Operations
+from gateway.requests.in_time import in_time
 from gateway.requests.parts import Gateway
-from gateway.verbs import Verb
 from storage.errors import NotLoaded, Unavailable
 
 PATIENCE = 3.0  # seconds until a request is refused; most starts are over by then
@@ -62,12 +61,21 @@ def probe(operations: Operations, context: RequestContext) -> Outcome:
     return _answered(operations, context) if context.request.path in PROBES else None
 
 
-def read_elsewhere(context: RequestContext) -> Outcome:
-    """Has a verb not read a cache that is not filled yet."""
-    route = context.route
-    assert route is not None  # it was found
-    if _is_unfilled(route.endpoint):
-        context.route = route._replace(verb=partial(_without_cache, route.verb))
+def read_without_cache(context: RequestContext) -> Outcome:
+    """Reads from etcd what can be read there at once, where the cache is not filled yet.
+
+    Other requests for such a resource wait until it is filled. Raises NotLoaded.
+    """
+    route, request = context.route, context.request
+    assert route is not None
+    if not _is_unfilled(route.endpoint):
+        return None
+    verb = route.info.verb
+    if verb != "get" and not (verb == "list" and _is_page(request)):
+        return in_time(context, _filled(route.endpoint))
+    if request.parameter("resourceVersion") == "0":  # any state will do
+        request.adopt_query({name: each for name, each in request.query.items() if name != "resourceVersion"})
+    context.route = route._replace(endpoint=_direct(route.endpoint))
     return None
 
 
@@ -129,20 +137,13 @@ def _refusal(gateway: Gateway, request: Request) -> Unavailable | StatusError:
 # reading without a cache
 
 
-async def _without_cache(verb: Verb, endpoint: Endpoint, request: Request) -> Response:
-    """Reads from etcd what can be read there at once; else waits until the cache is filled. Raises NotLoaded."""
-    if not _is_unfilled(endpoint):  # any more
-        return await verb(endpoint, request)
-    if request.info.verb == "get" or (request.info.verb == "list" and _is_page(request)):
-        from storage.filling import Direct
+def _direct(endpoint: Endpoint) -> Endpoint:
+    """The endpoint with a store that asks etcd for all that is read."""
+    from storage.filling import Direct
 
-        if request.parameter("resourceVersion") == "0":  # any state will do
-            request.adopt_query({name: each for name, each in request.query.items() if name != "resourceVersion"})
-        direct = copy(endpoint)
-        direct.store = endpoint.store.reading(Direct(endpoint.store.reads))
-        return await verb(direct, request)
-    await _filled(endpoint)
-    return await verb(endpoint, request)
+    direct = copy(endpoint)
+    direct.store = endpoint.store.reading(Direct(endpoint.store.reads))
+    return direct
 
 
 def _is_unfilled(endpoint: Endpoint) -> bool:

@@ -1,21 +1,19 @@
-"""Writes of a kind whose rules are not imported yet: they are imported in a thread, where others have their turns."""
+"""The stage rules: the rules of a kind that is written for the first time are imported in a thread, not on the loop."""
 
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 
-from gateway.endpoints.endpoint import Endpoint
-from gateway.http.exchange import Request, Response
-from gateway.kinds.strategies import import_rules
-from gateway.verbs import Verb
+from gateway.kinds.strategies import import_rules, is_imported
+from gateway.requests.context import Outcome, RequestContext
+from gateway.requests.in_time import in_time
 
 
-def once_imported(verb: Verb) -> Verb:
-    """A verb that begins when the rules of its resource are imported."""
-    return partial(_import_and_serve, verb)
-
-
-async def _import_and_serve(verb: Verb, endpoint: Endpoint, request: Request) -> Response:
-    await asyncio.to_thread(import_rules, endpoint.resource.gvr.group_resource)
-    return await verb(endpoint, request)
+def import_rules_first(context: RequestContext) -> Outcome:
+    """Has a write wait until the rules of its kind are imported."""
+    route = context.route
+    assert route is not None
+    own = route.endpoint.resource.gvr.group_resource
+    if context.request.method == "GET" or is_imported(own):
+        return None
+    return in_time(context, asyncio.to_thread(import_rules, own))

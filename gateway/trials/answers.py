@@ -12,9 +12,9 @@ from typing import Any
 from gateway.access.authorization import forbidden as not_allowed
 from gateway.flowcontrol.level import Cause, Refused
 from gateway.http import status as statuses
-from gateway.http.cycle import RESET
 from gateway.http.deadline import timed_out as deadline_exceeded
 from gateway.http.exchange import ClientDisconnected, Response
+from gateway.http.messages import RESET
 from gateway.http.status import MODIFIED, StatusError
 from gateway.requests.context import Outcome, RequestContext
 from gateway.trials.naming import name_in

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ CHANGES = re.compile(rb'"metadata":\{"resourceVersion":"\d+"\}|"(\d+m)?\d+s"')
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
+CONNECTED = frozenset({"attach", "exec", "log", "portforward", "proxy"})  # a kubelet or a service answers these
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 
 
@@ -48,6 +50,37 @@ def test_the_second_request_of_a_path_is_answered_as_the_first(
     forget(server)
     first, second, third = (ask(server, "GET", path, headers=headers) for _ in range(3))
     assert seen(first) == seen(second) == seen(third)
+
+
+def readable(server: ApiServer) -> Iterator[str]:
+    """The path of each served list, and of one object of each resource and subresource that has a GET."""
+    groups = [f"/apis/{each['name']}" for each in ask(server, "GET", "/apis").json["groups"]]
+    for version in ["/api/v1", *(path for group in groups for path in versions(server, group))]:
+        for resource in ask(server, "GET", version).json["resources"]:
+            name, _, subresource = resource["name"].partition("/")
+            place = f"{version}/namespaces/default/{name}" if resource["namespaced"] else f"{version}/{name}"
+            if "list" in resource["verbs"]:
+                yield place
+                yield f"{version}/{name}?limit=2"
+            if "get" in resource["verbs"] and subresource not in CONNECTED:
+                yield f"{place}/way" + (f"/{subresource}" if subresource else "")
+
+
+def versions(server: ApiServer, group: str) -> list[str]:
+    """The paths of a group's served versions."""
+    return [f"/apis/{each['groupVersion']}" for each in ask(server, "GET", group).json["versions"]]
+
+
+def test_each_route_answers_alike_before_and_after_it_is_remembered(server: ApiServer) -> None:
+    forget(server)
+    differing, count = [], 0
+    for path in readable(server):
+        first, second = ask(server, "GET", path), ask(server, "GET", path)
+        count += 1
+        if seen(first) != seen(second):
+            differing.append(path)
+    assert count > 150
+    assert differing == []
 
 
 def seen(answer: Any) -> tuple[int, dict[str, str], bytes]:

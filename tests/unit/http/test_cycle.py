@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.http.cycle import POUR, TUNNEL, WHOLE, Cycle
+from gateway.http.cycle import Cycle
 from gateway.http.flow import FlowControl
 from gateway.http.framing import Framing
+from gateway.http.messages import POUR, TUNNEL, WHOLE
 from gateway.http.upgrading import Upgrading
 
 _LOG = logging.getLogger(__name__)

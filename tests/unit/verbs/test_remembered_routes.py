@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from inspect import isawaitable
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +16,9 @@ from gateway.http.request_info import request_info
 from gateway.kinds import strategies
 from gateway.kinds.identity import GroupResource
 from gateway.kinds.strategies import import_rules
+from gateway.requests.context import RequestContext
 from gateway.requests.routes import Routes
+from gateway.requests.unimported import import_rules_first
 from tests.unit.verbs.conftest import Api
 
 PODS = "/api/v1/namespaces/n/pods"
@@ -87,11 +90,15 @@ def test_rules_that_are_not_imported_yet_are_imported_in_a_thread(monkeypatch: p
     write = of.route(request("POST", PODS), None)
     assert not of.creates and (PODS, b"") in of.gets
 
-    async def serve() -> None:
-        with pytest.raises(AttributeError):  # there is nothing that it could write to
-            await write.verb(write.endpoint, request("POST", PODS))
+    async def rules() -> None:
+        context = RequestContext(request("POST", PODS), {}, nothing, nothing)
+        context.route = write
+        waited = import_rules_first(context)
+        assert isawaitable(waited)
+        assert await waited is None
+        assert import_rules_first(context) is None
 
-    asyncio.run(serve())
+    asyncio.run(rules())
     assert threads and threading.current_thread() not in threads
     of.route(request("POST", PODS), None)
     assert (PODS, b"") in of.creates
