@@ -27,4 +27,5 @@ setup(
         PLACES["gateway"]: ["**/*.json", "trials/*.html", "py.typed"],
         PLACES["storage"]: ["py.typed"],
     },
+    exclude_package_data={"": ["README.md"]},  # the pages of the rooms are for readers of the repository
 )
