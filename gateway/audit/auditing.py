@@ -7,17 +7,20 @@ impersonation. A request's last event goes to the sinks before its answer is com
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Callable, MutableMapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gateway.access.authorization import Decision, Undecided, Verdict
 from gateway.audit import event as events
 from gateway.audit.batching import Batching
 from gateway.audit.counts import Counts
-from gateway.audit.event import LARGEST_OBJECT, TRUNCATED, Body, Event
+from gateway.audit.event import TRUNCATED, Event
 from gateway.audit.fitting import Bounds
 from gateway.audit.latency import latencies
+from gateway.audit.objects import JSON, LARGEST_OBJECT, Body, LeftOut, in_json, written, written_object
 from gateway.audit.policy import Level, Policy, Rule, Stage
 from gateway.audit.sink import LogSink, Mode, Sink
 from gateway.flowcontrol.limiting import is_long_running
@@ -27,7 +30,7 @@ from gateway.http.sending import Send, audit_id
 from gateway.http.status import StatusError
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject, dumps, loads
-from gateway.schema.encode import encode_answer
+from gateway.time_limits import in_thread
 from storage.errors import StorageError
 from storage.instruments.timing import Times
 
@@ -110,7 +113,8 @@ class Record:
         self._constraint = ""
         self._annotations: dict[str, str] = {}
         self._named: dict[str, str] = {}
-        self._sent: Body | None = None
+        self._sent: bytes | None = None
+        self._patch: Callable[[], Any] | None = None
         self._answer: Body | None = None
         self._status: JsonObject | None = None
         self._panic = self._over = False
@@ -151,7 +155,24 @@ class Record:
         meta = obj.get("metadata") or {}
         self._named = {key: value for key in _NAMED if isinstance(value := meta.get(key), str)}
         if self._rule.level >= Level.REQUEST:
-            self._sent = self._bounded(encode_answer(obj, obj["kind"], obj["apiVersion"]), "application/json")
+            self._keep(partial(written_object, obj, self._rule.without_managed_fields))
+
+    def patching(self, read: Callable[[], Any]) -> None:
+        """The request sent a patch; `read` parses it as the request does, if it comes to that."""
+        if self._rule.level >= Level.REQUEST:
+            self._patch = read
+
+    def patched(self, value: Any) -> None:
+        """What the request's parser made of the patch, before anything is done to it."""
+        if self._patch is not None:
+            self._patch = None
+            self._keep(partial(written, value))
+
+    def _keep(self, write: Callable[[], bytes]) -> None:
+        try:
+            self._sent = write()
+        except LeftOut:
+            self.annotate(TRUNCATED, "true")
 
     def answered(self, response: Response) -> None:
         """The answer; a streamed one is listened to while it is sent, but for a watch."""
@@ -162,7 +183,8 @@ class Record:
                 response.body = self._listen(body, media)
         elif isinstance(body, bytes):
             if body.startswith(_STATUS):
-                self._set_status(loads(body))
+                with suppress(ValueError):  # another server's answer, that only begins like one
+                    self._set_status(loads(body))
             if whole and body:
                 self._answer = self._bounded(body, media)
         elif whole:
@@ -178,7 +200,7 @@ class Record:
             found.pop("details", None)
         self._set_status(found)
         if self._rule.level is Level.REQUEST_RESPONSE and not self._panic:
-            self._answer = self._bounded(dumps(found), "application/json")
+            self._answer = self._bounded(dumps(found), JSON)
 
     async def passes(self, message: MutableMapping[str, Any]) -> None:
         """A part of the answer is about to be sent: its head, some of its body, or the end of it."""
@@ -200,7 +222,7 @@ class Record:
             self._status = {"metadata": {}, "status": "Success", "message": "Connection closed early", "code": 200}
             if self._long:
                 await self._emit(Stage.RESPONSE_STARTED)
-        self._take_body()
+        await self._take_objects()
         if self._panic:
             await self._emit(Stage.PANIC)
             return
@@ -234,11 +256,13 @@ class Record:
         made.staged = request.received if stage is Stage.REQUEST_RECEIVED else events.now()
         return await self._audit.keep(made)
 
-    def _take_body(self) -> None:
-        """A patch as it came."""
-        data, info = self._request.read_body, self._request.info
-        if data and self._sent is None and self._rule.level >= Level.REQUEST and info.verb == "patch":
-            self._sent = self._bounded(data, self._request.headers.get(b"content-type", b"").decode("latin-1"))
+    async def _take_objects(self) -> None:
+        """A patch that nobody had to read, as where its object is missing; and the answer in JSON."""
+        if (read := self._patch) is not None:
+            with suppress(Exception):  # what is no patch: what is wrong with it is the answer
+                self.patched(await in_thread(read))
+        if (answer := self._answer) is not None and answer.media != JSON:
+            self._answer = await in_thread(partial(in_json, answer))
 
     def _bounded(self, data: bytes, media: str) -> Body | None:
         if len(data) > LARGEST_OBJECT:

@@ -1,51 +1,37 @@
 """Makes an event of audit.k8s.io/v1, one JSON line, of a request at one of its stages.
 
-Fields and their order are those of apiserver's `pkg/apis/audit/v1`. Bodies are kept as bytes and are parsed when the
-event is written; a request waits for that only as long as the sink's mode says.
+Fields and their order are those of apiserver's `pkg/apis/audit/v1`. Objects are JSON already: that of a request was
+written of what its own parser made of the body, and stands in the event as it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from ipaddress import IPv6Address, ip_address
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
+from gateway.audit.objects import Body, embedded
 from gateway.audit.policy import API_VERSION, Level, Stage
 from gateway.http.request_info import RequestInfo
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject, dumps
 from gateway.validation.field import go_quote
 
-if TYPE_CHECKING:
-    from gateway.schema.types import Type
-
-LARGEST_OBJECT = 4 << 20  # bytes; larger ones are left out
 TRUNCATED = "audit.k8s.io/truncated"
 _LONGEST_AGENT = 1024
-_PARTIAL = "PartialObjectMetadata"
-_DISCOVERY = "io.k8s.api.apidiscovery.v2."
 _SIZE = 2048  # bytes of an event without objects, about
 
 
 @dataclass(slots=True)
-class Body:
-    """An object as it was on the wire. `kind` is the media type's: json, yaml, cbor or protobuf."""
-
-    data: bytes
-    media: str = "application/json"
-
-
-@dataclass(slots=True)
 class Event:
-    """One event; `meta` is all of it but the objects, in order of the fields."""
+    """One event; `meta` is all of it but the objects, in order of the fields. `request` is JSON of one line."""
 
     meta: JsonObject
-    request: Body | None = None
+    request: bytes | None = None
     response: Body | None = None
     without_managed_fields: bool = False
     annotations: dict[str, str] = field(default_factory=dict)
@@ -55,16 +41,17 @@ class Event:
     @property
     def size(self) -> int:
         """Bytes that it keeps, about."""
-        return _SIZE + sum(len(each.data) for each in (self.request, self.response) if each is not None)
+        return _SIZE + len(self.request or b"") + (0 if self.response is None else len(self.response.data))
 
     def object(self) -> JsonObject:
-        """The event as JSON; objects that cannot be read are left out."""
+        """The event, for `dumps`; an answer that is no JSON is left out."""
         out = {"kind": "Event", "apiVersion": API_VERSION, **self.meta}
-        for name, body in (("requestObject", self.request), ("responseObject", self.response)):
-            if body is not None:
-                found = readable(body, self.without_managed_fields)
-                if found is not None:
-                    out[name] = found
+        if self.request is not None:
+            out["requestObject"] = orjson.Fragment(self.request)
+        if self.response is not None:
+            found = embedded(self.response, self.without_managed_fields)
+            if found is not None:
+                out["responseObject"] = found
         out["requestReceivedTimestamp"], out["stageTimestamp"] = self.received, self.staged
         if self.annotations:
             out["annotations"] = dict(sorted(self.annotations.items()))
@@ -100,72 +87,6 @@ class Event:
         }
         pairs = " ".join(f"{name}={go_quote(value)}" for name, value in shown.items())
         return f"{self.received} AUDIT: {pairs}\n".encode("utf-8", "replace")
-
-
-def readable(body: Body, without_managed_fields: bool) -> Any:
-    """The object of a body, as `dumps` takes it; None for one that nobody can read."""
-    try:
-        found = _value(body)
-    except (ValueError, RecursionError):
-        return None
-    if without_managed_fields and isinstance(found, dict):
-        _strip(found)
-        for each in found.get("items") or found.get("rows") or ():
-            if isinstance(each, dict):
-                _strip(each)
-                _strip(each.get("object"))
-    return found
-
-
-def _value(body: Body) -> Any:
-    """Raises ValueError."""
-    if body.media.endswith("yaml"):
-        from gateway.settings.configuration_file import load_yaml
-
-        return load_yaml(body.data)
-    if body.media.endswith("cbor"):
-        from gateway.encodings.cbor import decode
-
-        return decode(body.data)
-    if body.media.endswith("protobuf"):
-        return _of_protobuf(body.data)
-    return orjson.loads(body.data)
-
-
-def _of_protobuf(data: bytes) -> Any:
-    """What Go would write of a message, which has the zero values too that JSON leaves out. Raises ValueError."""
-    from gateway.schema.decode import DecodeReport, decode
-    from gateway.schema.order import in_go_order
-    from gateway.schema.protobuf import read_envelope, read_message
-
-    envelope = read_envelope(data)
-    type_ = _type_of(envelope.api_version, envelope.kind)
-    if type_ is None:
-        return None
-    obj = decode(type_, read_message(type_, envelope.raw), DecodeReport())
-    version = {"apiVersion": envelope.api_version} if envelope.api_version else {}
-    items = obj.get("items")
-    if envelope.kind == f"{_PARTIAL}List":  # its items name themselves, but not in protobuf
-        obj["items"] = [{"kind": _PARTIAL, **version, **each} for each in items or ()] or None
-    elif "items" in type_.fields:
-        obj["items"] = items or []
-    return in_go_order(type_, {"kind": envelope.kind, **version, **obj})
-
-
-def _type_of(api_version: str, kind: str) -> Type | None:
-    """The type of a kind of answers; None for one that is not known."""
-    from gateway.schema.catalog import type_for, type_of
-
-    group, _, version = api_version.rpartition("/")
-    with suppress(KeyError):
-        return type_of(_DISCOVERY + kind) if group == "apidiscovery.k8s.io" else type_for(group, version, kind)
-    return None
-
-
-def _strip(obj: Any) -> None:
-    meta = obj.get("metadata") if isinstance(obj, dict) else None
-    if isinstance(meta, dict):
-        meta.pop("managedFields", None)
 
 
 def now() -> str:

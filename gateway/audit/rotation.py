@@ -10,6 +10,7 @@ import gzip
 import os
 import re
 import shutil
+import stat
 import threading
 import time
 from contextlib import suppress
@@ -44,7 +45,7 @@ class RotatedFile:
         """Opens the file, making it and its directory if need be. Raises OSError."""
         self.close()
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._descriptor = os.open(self._path, os.O_CREAT | os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        self._descriptor = os.open(self._path, os.O_CREAT | os.O_APPEND | self._access() | os.O_CLOEXEC, 0o600)
 
     def write(self, data: bytes) -> None:
         """Appends lines; the file is put aside before that if they have no room in it. Raises OSError."""
@@ -55,9 +56,19 @@ class RotatedFile:
             size = os.fstat(self._descriptor).st_size
             if size and size + len(data) > limit:
                 self._put_aside(limit - len(data))
-        view = memoryview(data)
+        view = memoryview(data if self._begins_a_line() else b"\n" + data)
         while view:
             view = view[os.write(self._descriptor, view) :]
+
+    def _access(self) -> int:
+        """A file is read too: its last byte tells how it ends. A pipe is only written to."""
+        return os.O_RDWR if self._path.is_file() or not self._path.exists() else os.O_WRONLY
+
+    def _begins_a_line(self) -> bool:
+        """Whether what is written now begins a line: who wrote last may have got no room for the end of its own."""
+        if not stat.S_ISREG((found := os.fstat(self._descriptor)).st_mode) or not found.st_size:
+            return True
+        return os.pread(self._descriptor, 1, found.st_size - 1) == b"\n"
 
     def close(self) -> None:
         if self._descriptor >= 0:

@@ -8,11 +8,12 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from gateway import pieces
 from gateway.audit.batching import Batching, Throttle
 from gateway.audit.counts import Counts
 from gateway.audit.event import Event
@@ -25,6 +26,11 @@ MOST_WAITING = 64 << 20  # bytes of events that wait to be written
 _PATIENCE = 10.0  # seconds between complaints
 _AT_ONCE = 400  # events that are written together
 _ENDING = 5.0  # seconds that the last events have
+
+
+Waiting = tuple[Event, "asyncio.Future[bool] | None"]
+"""An event, and what is told of it where a request waits for that."""
+Batch = list[Waiting]
 
 
 class Mode(StrEnum):
@@ -81,7 +87,7 @@ class LogSink:
         self._throttle = Throttle(batching.rate if mode is Mode.BATCH else 0.0, batching.burst, time.monotonic())
         self._encode: Callable[[Event], bytes] = Event.legacy if legacy else Event.line
         self._file = None if path == "-" else RotatedFile(Path(path), keeping)
-        self._waiting: deque[tuple[Event, asyncio.Future[bool] | None]] = deque()
+        self._waiting: deque[Waiting] = deque()
         self._size = 0
         self._changed = threading.Condition()
         self._ending = False
@@ -113,39 +119,56 @@ class LogSink:
         await asyncio.to_thread(self._thread.join, _ENDING)
 
     def _run(self) -> None:
-        while batch := self._next():
-            with self._changed:
-                self._changed.wait_for(lambda: self._ending, self._throttle.delay(time.monotonic()))
-            try:
-                self._write(b"".join(self._lines(batch)))
-                written = True
-            except (OSError, ValueError) as error:
-                written = False
-                self._complaints.lost(len(batch), "log", getattr(error, "strerror", None) or type(error).__name__)
-            with self._changed:
-                self._size -= sum(event.size for event, _ in batch)
-            told = [future for _, future in batch if future is not None]
-            if told:
-                self._tell(told, written)
+        pieces.each(self._next, self._work, self._failed)
         if self._file is not None:
             self._file.close()
 
-    def _next(self) -> list[tuple[Event, asyncio.Future[bool] | None]]:
-        """The events to be written together; none at the end."""
+    def _work(self, batch: Batch) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._ending, self._throttle.delay(time.monotonic()))
+        fit, lines = Batch(), list[bytes]()
+        for one in batch:
+            line = pieces.survive(self._line, one, self._unwritable, None)
+            if line is not None:
+                fit.append(one)
+                lines.append(line)
+        self._done(fit, pieces.survive(self._write, b"".join(lines), lambda _, error: self._lost(fit, error), False))
+
+    def _failed(self, batch: Batch, error: Exception) -> None:
+        self._lost(batch, error)
+        self._done(batch, False)
+
+    def _lost(self, batch: Batch, error: Exception) -> None:
+        self._complaints.lost(len(batch), "log", getattr(error, "strerror", None) or type(error).__name__)
+
+    def _done(self, batch: Batch, written: bool) -> None:
+        """These events wait no more."""
+        with self._changed:
+            self._size -= sum(event.size for event, _ in batch)
+        told = [future for _, future in batch if future is not None]
+        if told:
+            self._tell(told, written)
+
+    def _next(self) -> Batch | None:
+        """The events to be written together; None at the end."""
         batching, batched = self._batching, self._mode is Mode.BATCH
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._ending)
             if batched and batching.size > 1 and batching.wait:
                 self._changed.wait_for(lambda: len(self._waiting) >= batching.size or self._ending, batching.wait)
             most = batching.size if batched and (batching.rate or batching.size > 1) else _AT_ONCE
-            return [self._waiting.popleft() for _ in range(min(len(self._waiting), most))]
+            return [self._waiting.popleft() for _ in range(min(len(self._waiting), most))] or None
 
-    def _lines(self, batch: Iterable[tuple[Event, object]]) -> Iterator[bytes]:
-        for event, _ in batch:
-            try:
-                yield fitting(event, self._encode, self._bounds)
-            except TooLarge as error:
-                self._complaints.lost(1, "truncate", error)
+    def _line(self, waiting: Waiting) -> bytes:
+        """An event as it is written; nothing of one that is too large, which fails no request."""
+        try:
+            return fitting(waiting[0], self._encode, self._bounds)
+        except TooLarge as error:
+            self._complaints.lost(1, "truncate", error)
+            return b""
+
+    def _unwritable(self, waiting: Waiting, error: Exception) -> None:
+        self._failed([waiting], error)
 
     def _tell(self, futures: list[asyncio.Future[bool]], written: bool) -> None:
         def tell() -> None:
@@ -158,9 +181,11 @@ class LogSink:
         except RuntimeError:
             return  # the loop is closed: no request waits any more
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, data: bytes) -> bool:
+        """Writes lines; True. Raises OSError."""
         if self._file is None:
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
         else:
             self._file.write(data)
+        return True

@@ -11,6 +11,7 @@ import time
 from collections import deque
 from contextlib import suppress
 
+from gateway import pieces
 from gateway.access.remote import Place
 from gateway.audit.batching import Batching, Throttle
 from gateway.audit.counts import Counts
@@ -106,12 +107,15 @@ class WebhookSink:
                 await asyncio.wait_for(self._ending.wait(), seconds)
 
     async def _send(self, events: list[Event]) -> bool:
-        """Whether the service took them."""
+        """Whether the service took them. Raises nothing."""
         items = await asyncio.to_thread(self._encoded, events)
         taken = True
         for batch in batches(items, self._bounds):
-            taken = await self._post(batch) and taken
+            taken = await pieces.survive_async(self._post, batch, self._failed, False) and taken
         return taken
+
+    def _failed(self, items: list[bytes], error: Exception) -> None:
+        self._complaints.lost(len(items), "webhook", type(error).__name__)
 
     async def _post(self, items: list[bytes]) -> bool:
         body = b'{"kind":"EventList","apiVersion":"%b","metadata":{},"items":[%b]}' % (_VERSION, b",".join(items))
@@ -133,15 +137,17 @@ class WebhookSink:
         return False
 
     def _encoded(self, events: list[Event]) -> list[bytes]:
-        found = []
-        for event in events:
-            try:
-                found.append(fitting(event, _item, self._bounds))
-            except TooLarge as error:
-                self._complaints.lost(1, "truncate", error)
-            except ValueError as error:
-                self._complaints.lost(1, "webhook", type(error).__name__)
-        return found
+        found = (pieces.survive(self._item, event, self._unwritable, b"") for event in events)
+        return [item for item in found if item]
+
+    def _item(self, event: Event) -> bytes:
+        return fitting(event, _item, self._bounds)
+
+    def _unwritable(self, event: Event, error: Exception) -> None:
+        if isinstance(error, TooLarge):
+            self._complaints.lost(1, "truncate", error)
+        else:
+            self._complaints.lost(1, "webhook", type(error).__name__)
 
 
 def _item(event: Event) -> bytes:

@@ -47,6 +47,14 @@ class Audited(Protocol):
         """Takes the object of the request, before anything is done to it."""
         ...
 
+    def patching(self, read: Callable[[], Any]) -> None:
+        """Takes what parses the request's patch, as the request does; it may come to that, or not."""
+        ...
+
+    def patched(self, value: Any) -> None:
+        """Takes what the request's parser made of its patch, before anything is done to it."""
+        ...
+
     def answered(self, response: Response) -> None:
         """Takes the answer before its representation is made; may listen to a streamed one."""
         ...

@@ -23,7 +23,7 @@ def check_patch_type(context: RequestContext) -> Outcome:
     if not isinstance(route.problem, NameMissing) or not route.endpoint.resource.defined:
         return None
     if route.info.verb == "patch":
-        from gateway.writing.patching import patch_type
+        from gateway.writing.patch_body import patch_type
 
         patch_type(context.request, route.endpoint.resource)
     raise route.problem
@@ -43,7 +43,7 @@ async def _refuse(request: Request, route: Route, problem: StatusError) -> None:
     verb, endpoint = route.info.verb, route.endpoint
     if not isinstance(problem, NameMissing) and not request.media.passing:
         if verb == "patch":
-            from gateway.writing.patching import read_patch
+            from gateway.writing.patch_body import read_patch
 
             await read_patch(request, endpoint.resource)
         elif verb in _OPTIONS:

@@ -59,7 +59,7 @@ def negotiate(context: RequestContext) -> Outcome:
 
 def _check_patch_type(request: Request, resource: Resource) -> None:
     """Raises StatusError 415 before anything else of a patch of a built-in kind is looked at, and not in CBOR."""
-    from gateway.writing.patching import patch_type
+    from gateway.writing.patch_body import patch_type
 
     if not resource.defined:
         try:

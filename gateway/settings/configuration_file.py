@@ -4,10 +4,8 @@ apiserver.config.k8s.io.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from enum import Enum, auto
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +14,6 @@ from gateway.jsontypes import JsonObject
 
 GROUP = "apiserver.config.k8s.io"
 _LARGEST = 4 << 20  # bytes
-_BOOLEANS = re.compile(r"true|True|TRUE|false|False|FALSE")
-_BOOLEAN_TAG = "tag:yaml.org,2002:bool"
 
 
 class InvalidConfiguration(ValueError):
@@ -66,38 +62,19 @@ def checked(found: JsonObject, shape: Mapping[str, Shape]) -> JsonObject:
 
 
 def load_yaml(data: bytes) -> Any:
-    """What a text of one YAML document means. Raises InvalidConfiguration."""
-    import yaml
+    """What a text of one YAML document means, to which no key is given twice. Raises InvalidConfiguration."""
+    from gateway.schema.yaml_body import YamlError, parse_yaml
 
     try:
-        return yaml.load(data.decode(), Loader=_loader())
+        data.decode()
+        value, duplicates = parse_yaml(data, alone=True)
     except UnicodeDecodeError as error:
         raise InvalidConfiguration(f"it is no UTF-8 text: byte {error.start} is not") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        said = " ".join(str(error).split()).removesuffix(" ^")  # where it points is not shown
-        raise InvalidConfiguration(f"it is no YAML: {said}") from None
-
-
-@cache
-def _loader() -> Any:
-    """YAML as Kubernetes reads it: no timestamps, `on` and `yes` are texts, and no key comes twice."""
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        yaml_implicit_resolvers = {
-            first: [each for each in resolvers if each[0] not in ("tag:yaml.org,2002:timestamp", _BOOLEAN_TAG)]
-            for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-        }
-
-        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-            names = [self.construct_object(key, deep=True) for key, _ in node.value]
-            for name in names:
-                if not isinstance(name, str) or names.count(name) > 1:
-                    raise InvalidConfiguration(f"line {node.start_mark.line + 1}: key {name!r} is given twice")
-            return super().construct_mapping(node, deep)
-
-    Loader.add_implicit_resolver(_BOOLEAN_TAG, _BOOLEANS, list("tTfF"))
-    return Loader
+    except YamlError as error:
+        raise InvalidConfiguration(f"it is no YAML: {str(error).removeprefix('yaml: ')}") from None
+    if duplicates:
+        raise InvalidConfiguration(duplicates[0].replace("already set in map", "is given twice"))
+    return value
 
 
 def _checked(value: Any, shape: Shape, path: str) -> Any:

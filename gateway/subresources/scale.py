@@ -25,7 +25,8 @@ from gateway.validation.objectmeta import validate_object_meta
 from gateway.writing.answering import body_of
 from gateway.writing.body import read_object
 from gateway.writing.options import WriteOptions, write_options
-from gateway.writing.patching import APPLIES, CONFIGURATIONS, maker_of, read_patch
+from gateway.writing.patch_body import APPLIES, read_patch
+from gateway.writing.patching import CONFIGURATIONS, maker_of
 from gateway.writing.tracking import track_fields
 from gateway.writing.updating import MakeObject, update_object
 from gateway.writing.write import Write, begin

@@ -118,7 +118,7 @@ def _json(place: str, data: bytes) -> Iterator[Any]:
 
 
 def _yaml(place: str, data: bytes) -> Iterator[Any]:
-    from gateway.writing.yaml_body import YamlError, parse_yaml
+    from gateway.schema.yaml_body import YamlError, parse_yaml
 
     for part in _BETWEEN.split(data):
         if not part.strip():

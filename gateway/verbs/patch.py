@@ -5,7 +5,8 @@ from __future__ import annotations
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request, Response
 from gateway.writing.answering import respond
-from gateway.writing.patching import APPLIES, maker_of, read_patch
+from gateway.writing.patch_body import APPLIES, read_patch
+from gateway.writing.patching import maker_of
 from gateway.writing.updating import update_object
 from gateway.writing.write import begin
 

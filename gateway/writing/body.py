@@ -178,7 +178,7 @@ def parse_document(data: bytes, media_type: str, kind: str, strict: list[str], *
         if media_type == CBOR:
             return parse_cbor(data, kind)  # raises StatusError
         if media_type == "application/yaml":
-            from gateway.writing.yaml_body import YamlError, parse_yaml
+            from gateway.schema.yaml_body import YamlError, parse_yaml
 
             try:
                 value, duplicates = parse_yaml(data)

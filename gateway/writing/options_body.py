@@ -38,7 +38,7 @@ def _decoded(data: bytes, media_type: str) -> JsonObject:
     elif media_type == CBOR:
         value = parse_cbor(data, "DeleteOptions")
     elif media_type == "application/yaml":
-        from gateway.writing.yaml_body import YamlError, parse_yaml
+        from gateway.schema.yaml_body import YamlError, parse_yaml
 
         try:
             value, _ = parse_yaml(data)

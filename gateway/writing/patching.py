@@ -7,7 +7,6 @@ from typing import Any
 
 from gateway.apply import server_side_apply
 from gateway.http import status
-from gateway.http.exchange import Request
 from gateway.jsontypes import JsonObject, dumps_sorted, loads
 from gateway.kinds import metadata
 from gateway.kinds.identity import GroupVersion
@@ -25,45 +24,16 @@ from gateway.schema.types import Type
 from gateway.validation.field import FieldError
 from gateway.writing.body import complete, warning_lines
 from gateway.writing.offload import BIG, YAML
-from gateway.writing.options import WriteOptions, write_options
+from gateway.writing.options import WriteOptions
+from gateway.writing.patch_body import APPLY, APPLY_CBOR, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from gateway.writing.patched_type_meta import check_type_meta, named_version, read_as
 from gateway.writing.tracking import track_fields
 from gateway.writing.unchanged_members import kept
 from gateway.writing.updating import MakeObject
 from gateway.writing.write import Write, invalid
 
-JSON_PATCH = b"application/json-patch+json"
-MERGE_PATCH = b"application/merge-patch+json"
-STRATEGIC_MERGE_PATCH = b"application/strategic-merge-patch+json"
-APPLY = b"application/apply-patch+yaml"
-APPLY_CBOR = b"application/apply-patch+cbor"  # where bodies may be CBOR
-APPLIES = (APPLY, APPLY_CBOR)
-
-_CUSTOM = (JSON_PATCH, MERGE_PATCH)
-
 Read = Callable[[Type, Any, DecodeReport], JsonObject]
 Fail = Callable[[str, bool], status.StatusError]  # (message, whether it is about unknown or duplicate fields)
-
-
-def patch_type(request: Request, resource: Resource) -> bytes:
-    """The media type of a patch; raises StatusError 415."""
-    media_type = request.headers.get(b"content-type", b"").partition(b";")[0]
-    applies = APPLIES if request.media.has_cbor else (APPLY,)
-    if not resource.defined:
-        if media_type not in _MAKERS or (media_type == APPLY_CBOR and APPLY_CBOR not in applies):
-            raise status.StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
-    elif media_type not in (*_CUSTOM, *applies):
-        accepted = ", ".join(each.decode() for each in (*_CUSTOM, *applies))
-        message = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
-        raise status.StatusError(415, "UnsupportedMediaType", message)
-    return media_type
-
-
-async def read_patch(request: Request, resource: Resource) -> tuple[bytes, bytes, WriteOptions]:
-    """The media type, the body and the options of a patch; raises StatusError 413, 415, 422."""
-    media_type = patch_type(request, resource)
-    body = await request.body()
-    return media_type, body, write_options(request.query, "PatchOptions", apply=media_type in APPLIES)
 
 
 def maker_of(write: Write, media_type: bytes, body: bytes) -> MakeObject:
@@ -97,7 +67,7 @@ def _checked(write: Write, make: MakeObject) -> MakeObject:
 def _by_json(write: Write, body: bytes, module: Any) -> MakeObject:
     """JSON patches and merge patches: the result is read like a body."""
     endpoint, options, resource = write.endpoint, write.options, write.resource
-    parse = _once(lambda: module.parse(body, options.validation != "Ignore"))
+    parse = _once(write, lambda: module.parse(body, options.validation != "Ignore"))
 
     def make(old: JsonObject | None) -> JsonObject:
         from gateway.patches.outcome import undecodable
@@ -124,7 +94,7 @@ def _by_strategic_merge(write: Write, body: bytes) -> MakeObject:
 
         return strategic_merge_patch.parse(body, options.validation != "Ignore")
 
-    parse = _once(parsed)
+    parse = _once(write, parsed)
 
     def make(old: JsonObject | None) -> JsonObject:
         from gateway.patches import strategic_merge_patch
@@ -143,7 +113,7 @@ def _by_strategic_merge(write: Write, body: bytes) -> MakeObject:
 
 
 def _yaml_config(body: bytes) -> tuple[Any, list[str]]:
-    from gateway.writing.yaml_body import YamlError, parse_yaml
+    from gateway.schema.yaml_body import YamlError, parse_yaml
 
     try:
         config, duplicates = parse_yaml(body)
@@ -179,7 +149,7 @@ def _by_apply(
     """Server-side apply: the configuration is merged by field ownership."""
     from gateway.apply.repeated import digest_of
 
-    apply = _applied(write, _once(lambda: read(body)))
+    apply = _applied(write, _once(write, lambda: read(body)))
     options, repeated = write.options, write.endpoint.repeated
     asked = f"{media_type!r} {options.validation} {options.force} {options.manager}".encode()
 
@@ -362,13 +332,18 @@ def _check_version_named(write: Write, result: Any, strict: list[str], fail: Fai
     metadata.match_name({}, write.attributes.name)
 
 
-def _once(parse: Callable[[], tuple[Any, list[str]]]) -> Callable[[], tuple[Any, list[str]]]:
-    """Parses when first needed and remembers: a patch of a missing object is not even looked at."""
+def _once(write: Write, parse: Callable[[], tuple[Any, list[str]]]) -> Callable[[], tuple[Any, list[str]]]:
+    """Parses when first needed and remembers: a patch of a missing object is not even looked at.
+
+    What was parsed is recorded at once, before anybody changes it.
+    """
     found: list[tuple[Any, list[str]]] = []
 
     def parsed() -> tuple[Any, list[str]]:
         if not found:
             found.append(parse())
+            if write.patched is not None:
+                write.patched(found[0][0])
         return found[0]
 
     return parsed

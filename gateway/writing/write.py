@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from gateway.admission.record import Admission, Annotate, Operation, unrecorded
 from gateway.apply.entries import read as read_managers
@@ -79,6 +79,7 @@ class Write:
     kept: Kept | None = None  # what the two share
     via: Store | None = None  # a store of its own to write to, as that of a controller, which only its leader changes
     annotate: Annotate = unrecorded  # adds an annotation to the request's audit record
+    patched: Callable[[Any], None] | None = None  # records what the patch was parsed to
     make_options: MakeOptions | None = None  # of a deletion: its options as a document
     admission: Admission | None = None  # of the attempt that is being made
     unadmitted: bool = False  # whether admission has looked at what this follows from, as at an eviction
@@ -142,7 +143,7 @@ def begin(endpoint: Endpoint, request: Request, options: WriteOptions) -> Write:
         )
     write = Write(endpoint, options, attributes)
     if request.audit is not None:
-        write.annotate = request.audit.annotate
+        write.annotate, write.patched = request.audit.annotate, request.audit.patched
     return write
 
 

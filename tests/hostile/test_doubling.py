@@ -20,10 +20,10 @@ from gateway.patches import json_patch, strategic_merge_patch
 from gateway.schema.body import parse_body
 from gateway.schema.catalog import type_for
 from gateway.schema.decode import DecodeError, DecodeReport, decode
+from gateway.schema.yaml_body import YamlError, parse_yaml
 from gateway.selectors import labels
 from gateway.validation.field import FieldError
 from gateway.validation.objectmeta import validate_object_meta
-from gateway.writing.yaml_body import YamlError, parse_yaml
 from tests.hostile.doubling import is_in_proportion
 
 CONFIG_MAP, POD = type_for("", "v1", "ConfigMap"), type_for("", "v1", "Pod")

@@ -33,10 +33,10 @@ from gateway.schema.protobuf import MAGIC, read_envelope, read_message
 from gateway.schema.protobuf_wire import ProtobufError
 from gateway.schema.quantity import QuantityError, parse_quantity
 from gateway.schema.times import TimeError, canonical_microtime, canonical_time
+from gateway.schema.yaml_body import YamlError, parse_yaml
 from gateway.selectors import fields, labels
 from gateway.validation.cron import schedule_error
 from gateway.validation.go_regexp import matches, regexp_problem
-from gateway.writing.yaml_body import YamlError, parse_yaml
 from storage import continuation
 
 TYPES = [type_for("", "v1", kind) for kind in ("Pod", "ConfigMap", "Secret", "Event", "PersistentVolumeClaim")]

@@ -14,12 +14,11 @@ from gateway.schema.body import SLOWLY
 from gateway.schema.catalog import META, type_of
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
 from gateway.schema.types import Field, Omit, Type, TypeKind
-from gateway.settings.configuration_file import InvalidConfiguration, load_yaml
+from gateway.schema.yaml_body import YamlError, parse_yaml
 
 GROUP, KIND = "admission.k8s.io", "AdmissionReview"
 _VERSIONS = ("v1", "v1beta1")
 _MOST_YAML = 256 << 10  # bytes
-_MOST_OPENED = 1000  # brackets of YAML: its scanner looks at all that are open for each token
 _META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 
@@ -130,12 +129,11 @@ async def _read(answer: bytes, version: str) -> JsonObject:
 async def _yaml(answer: bytes) -> Any:
     if len(answer) > _MOST_YAML:
         raise DecodeError(f"YAML of more than {_MOST_YAML} bytes")
-    if answer.count(b"[") + answer.count(b"{") > _MOST_OPENED:
-        raise DecodeError(f"YAML of more than {_MOST_OPENED} lists and maps in brackets")
     try:
-        return await asyncio.to_thread(load_yaml, answer)
-    except InvalidConfiguration as error:
+        value, _ = await asyncio.to_thread(parse_yaml, answer)
+    except YamlError as error:
         raise DecodeError(f"error converting YAML to JSON: {error}") from None
+    return value
 
 
 def _kind_of(value: JsonObject, version: str) -> tuple[str, str]:

@@ -31,10 +31,10 @@ def test_configurations_are_inline_or_beside_the_file(tmp_path: Path) -> None:
 
 def test_a_file_of_the_old_form_is_the_configuration_itself(tmp_path: Path) -> None:
     path = tmp_path / "old.yaml"
-    path.write_text("podNodeSelectorPluginConfig: {n: env=test}\n")
+    path.write_text("podNodeSelectorPluginConfig: {ns: env=test}\n")
     assert set(read_documents(path)) == {"ImagePolicyWebhook", "PodNodeSelector"}
     found: Any = configure(path, {"PodNodeSelector"}, ())["PodNodeSelector"]
-    assert found.allowed == {"n": {"env": "test"}}
+    assert found.allowed == {"ns": {"env": "test"}}
 
 
 def security(**more: Any) -> dict[str, Any]:

@@ -18,9 +18,10 @@ from gateway.audit import sink as lines
 from gateway.audit import webhook
 from gateway.audit.batching import Batching, Throttle
 from gateway.audit.counts import Counts
-from gateway.audit.event import TRUNCATED, Body, Event, readable, source_ips
+from gateway.audit.event import TRUNCATED, Event, source_ips
 from gateway.audit.fitting import Bounds, TooLarge, batches, fitting
 from gateway.audit.latency import duration, latencies
+from gateway.audit.objects import Body, embedded
 from gateway.audit.rotation import Keeping, RotatedFile
 from gateway.audit.sink import LogSink, Mode
 from gateway.audit.webhook import WebhookSink
@@ -48,15 +49,17 @@ def the_last_events_have_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def event(identity: str = "1", body: bytes = b"") -> Event:
-    made = Event({**META, "auditID": identity}, Body(body) if body else None)
+    made = Event({**META, "auditID": identity}, body or None)
     made.received = made.staged = "2026-01-01T00:00:00.000000Z"
     return made
 
 
 def test_a_line_is_one_whatever_is_in_it() -> None:
-    line = event("a\nb", b'{\n "x": "\xe2\x80\xa8"}').line()
-    assert line.count(b"\n") == 1 and json.loads(line)["requestObject"] == {"x": "\u2028"}
-    assert "requestObject" not in json.loads(event(body=b"{no json").line())
+    made = event("a\nb")
+    made.response = Body(b'{\n "x": "\xe2\x80\xa8"}\n')
+    assert made.line().count(b"\n") == 1 and json.loads(made.line())["responseObject"] == {"x": "\u2028"}
+    made.response = Body(b"{no json")
+    assert "responseObject" not in json.loads(made.line())
 
 
 def test_the_legacy_line_has_a_part_of_the_event() -> None:
@@ -70,10 +73,12 @@ def test_the_legacy_line_has_a_part_of_the_event() -> None:
 def test_managed_fields_are_left_out_of_objects_lists_and_tables() -> None:
     meta = {"metadata": {"name": "a", "managedFields": [{}]}}
     data = json.dumps({**meta, "items": [meta], "rows": [{"object": meta}]}).encode()
-    assert b"managedFields" not in json.dumps(readable(Body(data), True)["items"]).encode()
-    assert "managedFields" in readable(Body(data), False)["metadata"]
+    assert b"managedFields" not in json.dumps(embedded(Body(data), True)["items"]).encode()
+    made = event()
+    made.response = Body(data)
+    assert "managedFields" in json.loads(made.line())["responseObject"]["metadata"]
     rows = json.dumps({"kind": "Table", "rows": [{"object": meta}]}).encode()
-    assert readable(Body(rows), True)["rows"] == [{"object": {"metadata": {"name": "a"}}}]
+    assert embedded(Body(rows), True)["rows"] == [{"object": {"metadata": {"name": "a"}}}]
 
 
 @pytest.mark.parametrize(
@@ -104,6 +109,62 @@ def test_a_file_is_put_aside_when_it_is_large(tmp_path: Path) -> None:
     path.unlink()
     file.write(b"anew")
     assert path.read_bytes() == b"anew"
+
+
+def test_a_line_begins_anew_behind_a_half_one(tmp_path: Path) -> None:
+    """Whoever wrote that half: this process when the disk was full, another one, or one that was killed."""
+    path = tmp_path / "audit.log"
+    file = RotatedFile(path, Keeping())
+    file.write(b"one\n")
+    for writer in (file, RotatedFile(path, Keeping())):
+        with path.open("ab") as other:
+            other.write(b"ha")
+        writer.write(b"whole\n")
+    assert path.read_bytes() == b"one\nha\nwhole\nha\nwhole\n"
+
+
+def unwritable(identity: str) -> Event:
+    made = event(identity)
+    made.meta["userAgent"] = "\ud800"
+    return made
+
+
+@pytest.mark.parametrize("module", [lines, webhook])
+def test_an_event_that_cannot_be_written_fails_alone_and_is_counted(module: Any, tmp_path: Path) -> None:
+    counts, service = Counts(), Service(0)
+
+    async def run() -> None:
+        made: LogSink | WebhookSink
+        if module is lines:
+            made = LogSink(
+                str(tmp_path / "audit.log"), Keeping(), Mode.BATCH, False, Batching(100, 10, 60), None, counts
+            )
+        else:
+            made = WebhookSink(
+                Place(Target("localhost", 1), "/", "", None), Mode.BATCH, Batching(100, 10, 60), None, counts
+            )
+            made._client = service  # type: ignore[assignment]  # it has what is used of one
+        for number in range(20):
+            await made.take(unwritable(str(number)) if number == 5 else event(str(number)))
+        await made.close()
+
+    asyncio.run(run())
+    if module is lines:
+        written = [json.loads(line)["auditID"] for line in (tmp_path / "audit.log").read_bytes().splitlines()]
+    else:
+        written = [each for one in service.lists for each in one]
+    assert sorted(written, key=int) == [str(number) for number in range(20) if number != 5]
+    assert dict(counts.errors) == {"log" if module is lines else "webhook": 1}
+
+
+def test_a_request_that_waits_is_told_of_an_event_that_cannot_be_written(tmp_path: Path) -> None:
+    async def run() -> list[bool]:
+        sink = LogSink(str(tmp_path / "audit.log"), Keeping(), Mode.STRICT, False, Batching(10))
+        taken = [await sink.take(unwritable("1")), await sink.take(event("2"))]
+        await sink.close()
+        return taken
+
+    assert asyncio.run(run()) == [False, True]
 
 
 def test_requests_wait_until_their_events_are_kept(tmp_path: Path) -> None:
@@ -213,7 +274,7 @@ def test_lines_that_wait_are_bounded(
 
 @pytest.mark.parametrize("module", [lines, webhook])
 def test_bytes_that_wait_are_bounded(module: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_WAITING", 3 * event(body=b"x" * 1000).size)
+    monkeypatch.setattr(module, "MOST_WAITING", 3 * event(body=b'"%b"' % (b"x" * 1000)).size)
     counts, batching = Counts(), Batching(100, 100, 60)
 
     async def run() -> None:
@@ -224,7 +285,7 @@ def test_bytes_that_wait_are_bounded(module: Any, tmp_path: Path, monkeypatch: p
             made = WebhookSink(Place(Target("localhost", 1), "/", "", None), Mode.BATCH, batching, counts=counts)
             made._client = Service(0)  # type: ignore[assignment]  # it has what is used of one
         for number in range(5):
-            assert await made.take(event(str(number), b"x" * 1000)), "a request of the mode batch goes on"
+            assert await made.take(event(str(number), b'"%b"' % (b"x" * 1000))), "a request of the mode batch goes on"
         await made.close()
 
     asyncio.run(run())

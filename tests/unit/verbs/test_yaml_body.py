@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.jsontypes import dumps
-from gateway.writing.yaml_body import YamlError, parse_yaml
+from gateway.schema.yaml_body import YamlError, parse_yaml
 
 
 @pytest.mark.parametrize(

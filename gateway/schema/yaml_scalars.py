@@ -12,7 +12,7 @@ import struct
 from decimal import Decimal
 from typing import Any
 
-from gateway.validation.field import go_quote
+from gateway.schema.body import quoted
 
 PLAIN = "!plain"
 _TAG = "tag:yaml.org,2002:"
@@ -103,7 +103,7 @@ def key(value: Any, of: str) -> str:
 def go_value(value: Any) -> str:
     """A scalar in Go's syntax."""
     if isinstance(value, str):
-        return go_quote(value)
+        return quoted(value)
     return "<nil>" if value is None else str(value).lower()
 
 

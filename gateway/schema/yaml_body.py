@@ -1,7 +1,7 @@
-"""YAML bodies as the JSON that kube-apiserver makes of them.
+"""The one reader of YAML: bodies, answers of webhooks and files, as the JSON that kube-apiserver makes of them.
 
-Values are made of the parser's events without recursion, so that deep nesting does no harm; the expansion of aliases is
-counted before it is made.
+Values are made of the parser's events without recursion, so that deep nesting does no harm. Depth, nodes, brackets and
+the expansion of aliases are counted before values are made.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from typing import Any
 import yaml
 
 from gateway.jsontypes import JsonObject
-from gateway.schema.decode import parse_body
-from gateway.writing.yaml_scalars import PLAIN, YamlError, go_value, json_number, key, scalar
+from gateway.schema.body import parse_body
+from gateway.schema.yaml_scalars import PLAIN, YamlError, go_value, json_number, key, scalar
+from gateway.text.unicode import valid
 
 __all__ = ["MAX_DEPTH", "YamlError", "parse_yaml"]
 
 MAX_DEPTH = 1000
 """How deeply collections may nest: as libyaml has it since PyYAML 6.0.4. kube-apiserver's parser stops at 10 000."""
 _TOO_DEEP = "exceeded maximum nesting depth"  # libyaml's words
-MAX_EXPANDED = 32 << 20
+MAX_EXPANDED = 8 << 20
 """Bytes that the scalars of a document may come to, each counted as often as aliases repeat it."""
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -36,10 +37,10 @@ _FREE_ALIASED, _FREE_NODES = 100, 1000
 _NO_KEY: Any = object()
 
 
-def parse_yaml(data: bytes) -> tuple[Any, list[str]]:
+def parse_yaml(data: bytes, *, alone: bool = False) -> tuple[Any, list[str]]:
     """The first document of a YAML stream as JSON, and its duplicate keys ('line 5: key "a" already set in map').
 
-    Values that aliases repeat are shared. Raises YamlError.
+    Values that aliases repeat are shared. Raises YamlError, also for a second document where one is to be `alone`.
     """
     if data.startswith(b"{") and b"\\u" not in data:
         read, value = _as_json(data)
@@ -48,7 +49,10 @@ def parse_yaml(data: bytes) -> tuple[Any, list[str]]:
     loader = _LOADER(data)
     builder = _Builder()
     try:
-        return builder.document(loader), builder.duplicates
+        value = builder.document(loader)
+        if alone and builder.has_another(loader):
+            raise YamlError("yaml: it holds several documents: give one")
+        return value, builder.duplicates
     except yaml.reader.ReaderError as error:  # libyaml's own words, which goyaml has too
         raise YamlError(f"yaml: {error.reason}") from None
     except yaml.MarkedYAMLError as error:
@@ -156,11 +160,18 @@ class _Builder:
             if not self._open:
                 return done.value
 
+    def has_another(self, loader: Any) -> bool:
+        """Whether another document follows the one that was read."""
+        while (event := loader.get_event()) is not None:  # as it is behind the end of the stream
+            if type(event) is yaml.DocumentStartEvent:
+                return True
+        return False
+
     def _scalar(self, event: yaml.ScalarEvent) -> _Measured:
         tag = event.tag
         if tag is None or tag == "!":
             tag = PLAIN if event.implicit[0] else ""
-        raw = scalar(tag, event.value)
+        raw = scalar(tag, valid(event.value))
         self._count(1, len(event.value))
         top = self._open[-1] if self._open else None
         if top is not None and type(top.value) is dict and top.key is _NO_KEY:

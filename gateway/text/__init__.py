@@ -1,0 +1,1 @@
+"""Text at the doors of the server."""

@@ -1,0 +1,57 @@
+"""The body of a patch: its media type and options, and what it is parsed to for the audit record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gateway.http import status
+from gateway.http.exchange import Request
+from gateway.kinds.resource import Resource
+from gateway.schema.body import parse_body
+from gateway.writing.options import WriteOptions, write_options
+
+JSON_PATCH = b"application/json-patch+json"
+MERGE_PATCH = b"application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = b"application/strategic-merge-patch+json"
+APPLY = b"application/apply-patch+yaml"
+APPLY_CBOR = b"application/apply-patch+cbor"  # where bodies may be CBOR
+APPLIES = (APPLY, APPLY_CBOR)
+
+_CUSTOM = (JSON_PATCH, MERGE_PATCH)
+_PATCHES = (*_CUSTOM, STRATEGIC_MERGE_PATCH, *APPLIES)
+
+
+def patch_type(request: Request, resource: Resource) -> bytes:
+    """The media type of a patch; raises StatusError 415."""
+    media_type = request.headers.get(b"content-type", b"").partition(b";")[0]
+    applies = APPLIES if request.media.has_cbor else (APPLY,)
+    if not resource.defined:
+        if media_type not in _PATCHES or (media_type == APPLY_CBOR and APPLY_CBOR not in applies):
+            raise status.StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+    elif media_type not in (*_CUSTOM, *applies):
+        accepted = ", ".join(each.decode() for each in (*_CUSTOM, *applies))
+        message = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
+        raise status.StatusError(415, "UnsupportedMediaType", message)
+    return media_type
+
+
+async def read_patch(request: Request, resource: Resource) -> tuple[bytes, bytes, WriteOptions]:
+    """The media type, the body and the options of a patch; raises StatusError 413, 415, 422."""
+    media_type = patch_type(request, resource)
+    body = await request.body()
+    if request.audit is not None:
+        request.audit.patching(lambda: _value(media_type, body))
+    return media_type, body, write_options(request.query, "PatchOptions", apply=media_type in APPLIES)
+
+
+def _value(media_type: bytes, body: bytes) -> Any:
+    """What a body is, by the parser of its kind of patch, whether it is such a patch or not. Raises ValueError."""
+    if media_type == APPLY:
+        from gateway.schema.yaml_body import parse_yaml
+
+        return parse_yaml(body)[0]
+    if media_type == APPLY_CBOR:
+        from gateway.encodings import cbor
+
+        return cbor.decode(body)
+    return parse_body(body)[0]
