@@ -19,7 +19,7 @@ from gateway.cel.schema_types import Declared, declare
 from gateway.cel.values import NONE, Optional
 from gateway.cel.whole_floats import Holds, finder
 from gateway.jsontypes import JsonObject
-from gateway.validation.field import FieldError, duplicate, forbidden, go_quote, invalid, required
+from gateway.validation.field import MOST_ERRORS, FieldError, duplicate, forbidden, go_quote, invalid, required
 
 LONGEST_MESSAGE = 5 * 1024
 _BEGINNING = 20  # units of cost that take as long as to begin with an expression
@@ -45,7 +45,7 @@ class _Check:
     # whether the object has whole floats where integers are wanted
     floats: bool = False
     errors: list[FieldError] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[FieldError] = field(default_factory=list)
 
     def evaluate(self, program: Program, variables: dict[str, Any]) -> Outcome:
         """Computes one expression; raises TooCostly."""
@@ -59,7 +59,9 @@ class _Check:
 
     def report(self, path: str, error: FieldError) -> None:
         """Notes an error; the root has no path, and that is written so."""
-        self.errors.append(error if path else FieldError(error.reason, error.field or "<nil>", error.body))
+        self.errors.append(error if path else error.at(error.field or "<nil>"))
+        if len(self.errors) >= MOST_ERRORS:
+            self.budget = -1  # nobody is told of more
 
 
 @dataclass(slots=True)
@@ -85,8 +87,8 @@ class SchemaRules:
         budget: int = PER_OBJECT,
         ratchet: bool = False,
         patience: int | None = None,
-    ) -> tuple[list[FieldError], list[str]]:
-        """The errors of a value, and warnings about those that an unchanged part had before (`ratchet`).
+    ) -> tuple[list[FieldError], list[FieldError]]:
+        """The errors of a value, and those to warn of, which an unchanged part had before (`ratchet`).
 
         With `patience`, raises TooCostly as soon as more than that is spent: an event loop tries with little, and asks
         again in a thread.
@@ -193,7 +195,7 @@ class SchemaRules:
             plain = self.schema.get("type") not in ("object", "array")
             error = _by_reason(where, value, detail, rule.rule.get("reason"), plain)
         if not rule.uses_old_self and ratchet.unchanged():
-            check.warnings.append(str(error if where else FieldError(error.reason, "<nil>", error.body)))
+            check.warnings.append(error if where else error.at("<nil>"))
         else:
             check.report(where, error)
 

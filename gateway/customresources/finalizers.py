@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from gateway.jsontypes import JsonObject
 from gateway.validation.field import go_quote
 from gateway.validation.names import is_qualified_name
@@ -11,11 +13,11 @@ _PREFER = "prefer a domain-qualified finalizer name"
 _AVOID = "to avoid accidental conflicts with other finalizer writers"
 
 
-def finalizer_warnings(obj: JsonObject, old: JsonObject | None) -> list[str]:
+def finalizer_warnings(obj: JsonObject, old: JsonObject | None) -> Iterator[str]:
     """Warnings about the finalizers that an object has and `old` has not, in their order."""
     before = set() if old is None else set(old["metadata"].get("finalizers") or ())
     added = sorted(set(obj["metadata"].get("finalizers") or ()) - before)
-    return [f"metadata.finalizers: {go_quote(name)}: {text}" for name in added for text in _problems(name)]
+    return (f"metadata.finalizers: {go_quote(name)}: {text}" for name in added for text in _problems(name))
 
 
 def _problems(name: str) -> list[str]:

@@ -234,7 +234,7 @@ class VersionRules:
             errors, warnings = rules.validate(obj, old, ratchet=old is not None, patience=patience)
         except TooCostly:
             raise TakesLong from None
-        attributes.warnings += warnings
+        attributes.warnings += map(str, warnings)
         return errors
 
 
@@ -245,7 +245,7 @@ def strategies_of(rules: VersionRules) -> Callable[[str], Strategy]:
 
 def _in_status(error: FieldError) -> FieldError:
     field = "status" if error.field == "<nil>" else f"status.{error.field}"
-    return FieldError(error.reason, field, error.body)
+    return error.at(field)
 
 
 def _same_but_metadata(obj: JsonObject, old: JsonObject) -> bool:

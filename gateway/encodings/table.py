@@ -50,6 +50,11 @@ class Row:
         self._pieces, self._ages = _pieces(columns.cells(obj), completed)
         self.text, self.until = (self._pieces[0], FOREVER) if not self._ages else (b"", 0.0)
 
+    @property
+    def size(self) -> int:
+        """Bytes of the text."""
+        return sum(map(len, self._pieces))
+
     def now_text(self, now: float) -> bytes:
         """`{"cells":[…]`, the conditions, and the name of the object that follows."""
         if now < self.until:

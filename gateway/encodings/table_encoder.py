@@ -24,7 +24,6 @@ class TableEncoder:
     """JSON tables. Only the first event of a stream has the columns' definitions."""
 
     content_type = b"application/json"
-    step = _STEP
     memorable = True
     streamable = True
     apart = None
@@ -32,6 +31,7 @@ class TableEncoder:
     def __init__(self, shape: Shape, version: str, include: Include) -> None:
         self._shape = shape
         self._columns, self._fields = shape.columns(), shape.annotated_fields()
+        self.step = max(1, _STEP // self._columns.weight)
         self._format = TableFormat(self._columns, version, include, shape.head, describe)
         form = self._columns.form
         self._form = form if form and form != shape.api_version else ""  # the apiVersion whose fields the cells show
@@ -86,7 +86,7 @@ class TableEncoder:
         if isinstance(found, Row):
             return found, formed
         row = row_of(self._columns, formed, self._fields)
-        entry.remember(self._columns, row, _ROW_SIZE)
+        entry.remember(self._columns, row, _ROW_SIZE + row.size)
         return row, formed
 
     def _formed(self, tail: bytes) -> bytes:

@@ -14,6 +14,7 @@ from gateway.http.request_info import RequestInfo
 from gateway.http.status import StatusError, request_too_large
 from gateway.http.tunnel import Tunnel
 from gateway.http.user import User
+from gateway.http.warnings import Warnings
 from gateway.jsontypes import JsonObject
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -110,7 +111,7 @@ class Request:
         self.user: User
         self.representation: Representation = JSON
         self.human = False  # wants indented JSON
-        self.warnings: list[str] = []
+        self.warnings = Warnings()
         self.flow_headers: tuple[Header, ...] = ()  # which of the flows of "API Priority and Fairness" it is of
         self.audit: Audited | None = None
         self.audit_id = b""  # where it is known before the answer is

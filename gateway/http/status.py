@@ -7,9 +7,10 @@ answer. `details` is the Status' details as JSON.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from gateway.jsontypes import JsonObject, dumps
-from gateway.validation.field import FieldError, go_quote
+from gateway.validation.field import MOST_ERRORS, FieldError, go_quote
 
 _LONGEST_NAME = 4096
 
@@ -83,19 +84,24 @@ def forbidden(group: str, resource: str, name: str, cause: str) -> StatusError:
     return StatusError(403, "Forbidden", f"{prefix}: {cause}", _details(name, group, resource))
 
 
-MOST_CAUSES = 10_000
-"""More errors than these are left out: nobody reads them, and writing them would hold others up."""
+MOST_TEXT = 1 << 20
+"""Characters of all errors of one answer together: those after them are left out, as are those after MOST_ERRORS."""
 
 
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> StatusError:
     """422 with one cause per field error, in their order, duplicates of the same text merged in the message."""
-    errors = errors[:MOST_CAUSES]
-    texts = list(dict.fromkeys(str(error) for error in errors))
+    causes, texts, left = list[JsonObject](), dict[str, None](), MOST_TEXT
+    for error in islice(errors, MOST_ERRORS):
+        body = error.body
+        causes.append({"reason": error.reason, "message": body, "field": error.field})
+        texts[text := f"{error.field}: {body}"] = None
+        left -= len(text)
+        if left <= 0:
+            break
     details = _details(name, group, kind)
-    details["causes"] = [{"reason": e.reason, "message": e.body, "field": e.field} for e in errors]
-    if not errors:
-        del details["causes"]
-    text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else "<nil>"
+    if causes:
+        details["causes"] = causes
+    text = f"[{', '.join(texts)}]" if len(texts) > 1 else next(iter(texts), "<nil>")
     return StatusError(422, "Invalid", f"{_qualified(kind, group)} {go_quote(shown(name))} is invalid: {text}", details)
 
 

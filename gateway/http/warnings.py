@@ -1,26 +1,64 @@
-"""Warning headers (RFC 7234 section 5.5; KEP-1693): code 299 and the texts that a request gathered."""
+"""Warning headers (RFC 7234 section 5.5; KEP-1693): code 299 and the texts that a request gathered.
+
+The limits are those of kube-apiserver's WithWarningRecorder.
+"""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
+from typing import Self, SupportsIndex
 
 TOTAL_LIMIT = 4 * 1024  # characters of all warnings together; beyond it each is cut to ITEM_LIMIT
 ITEM_LIMIT = 256
 
 
+class Warnings(list[str]):
+    """The warnings of one request: each text once, in the order in which they came, as many as are sent.
+
+    `extend` takes from its source until it is full and no further. A rule that gives its warnings one by one, as a
+    generator, stops there, so that none is made that would be thrown away. Texts with control characters are left
+    out, as no header can hold them.
+    """
+
+    __slots__ = ()
+
+    def append(self, text: str, /) -> None:
+        self.extend((text,))
+
+    def extend(self, texts: Iterable[str], /) -> None:
+        total, cut = sum(map(len, self)), sum(min(len(text), ITEM_LIMIT) for text in self)
+        source = iter(texts)
+        while total <= TOTAL_LIMIT or cut < TOTAL_LIMIT:
+            text = next(source, None)
+            if text is None:
+                return
+            text = text[: TOTAL_LIMIT + 1]  # a longer one is cut to ITEM_LIMIT anyway
+            if not text or text in self or _has_control(text if total <= TOTAL_LIMIT else text[:ITEM_LIMIT]):
+                continue
+            super().append(text)
+            total, cut = total + len(text), cut + min(len(text), ITEM_LIMIT)
+
+    def __iadd__(self, texts: Iterable[str], /) -> Self:  # type: ignore[override, misc]
+        self.extend(texts)
+        return self
+
+    def insert(self, index: SupportsIndex, text: str, /) -> None:
+        raise NotImplementedError("warnings have the order in which they came")
+
+
+def bounded(texts: Iterable[str]) -> Warnings:
+    """As many of the texts as one answer has room for."""
+    found = Warnings()
+    found.extend(texts)
+    return found
+
+
 def warning_headers(texts: Iterable[str]) -> list[tuple[bytes, bytes]]:
-    """One header for each distinct text, long sets truncated; texts with control characters are left out."""
-    distinct = [text for text in dict.fromkeys(texts) if text and not _has_control(text)]
-    if sum(map(len, distinct)) <= TOTAL_LIMIT:
-        return [(b"warning", warning_value(text)) for text in distinct]
-    headers, written = [], 0
-    for text in distinct:
-        if written >= TOTAL_LIMIT:
-            break
-        headers.append((b"warning", warning_value(text[:ITEM_LIMIT])))
-        written += min(len(text), ITEM_LIMIT)
-    return headers
+    """One header for each distinct text; where they are too long together, each is cut."""
+    told = texts if isinstance(texts, Warnings) else bounded(texts)
+    longest = None if sum(map(len, told)) <= TOTAL_LIMIT else ITEM_LIMIT
+    return [(b"warning", warning_value(text[:longest])) for text in told]
 
 
 def warning_value(text: str) -> bytes:

@@ -9,6 +9,7 @@ from os import urandom
 from typing import Any
 
 from gateway.http.status import StatusError, bad_request
+from gateway.http.warnings import Warnings
 from gateway.jsontypes import JsonObject
 from gateway.kinds.resource import Resource
 from gateway.schema.integers import parse_uint
@@ -97,7 +98,7 @@ def match_name(meta: JsonObject, name: str) -> None:
     raise bad_request(f"the name of the object ({own}) does not match the name on the URL ({name})")
 
 
-def drop_duplicate_owners(meta: JsonObject, warnings: list[str], *, after_admission: bool = False) -> None:
+def drop_duplicate_owners(meta: JsonObject, warnings: Warnings, *, after_admission: bool = False) -> None:
     """Removes repeated ownerReferences, with a warning."""
     references = meta.get("ownerReferences")
     if not references or len(references) < 2:

@@ -8,7 +8,7 @@ Object metadata is prepared and validated generically before these run (see `gat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
@@ -81,8 +81,9 @@ class Strategy:
     prepare_for_update: Callable[[JsonObject, JsonObject, WriteContext], None] = _nothing_on_update
     validate: Callable[[JsonObject, WriteContext], list[FieldError]] = _valid
     validate_update: Callable[[JsonObject, JsonObject, WriteContext], list[FieldError]] = _valid_update
-    warnings_on_create: Callable[[JsonObject, WriteContext], list[str]] | None = None
-    warnings_on_update: Callable[[JsonObject, JsonObject, WriteContext], list[str]] | None = None
+    # one by one, where there may be many: no more are asked for than the answer has room for
+    warnings_on_create: Callable[[JsonObject, WriteContext], Iterable[str]] | None = None
+    warnings_on_update: Callable[[JsonObject, JsonObject, WriteContext], Iterable[str]] | None = None
     canonicalize: Callable[[JsonObject], None] | None = None
     # (name, whether it is a generateName) -> messages; None: a DNS subdomain
     validate_name: Callable[[str, bool], Sequence[str]] | None = None

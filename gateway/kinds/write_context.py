@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gateway.http.user import User
+from gateway.http.warnings import Warnings
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.recurring import ANY_SPECIFICATION, Specification
 from gateway.validation.field import FieldError
@@ -31,7 +32,7 @@ class WriteContext:
     manager: str = ""  # the field manager
     now: str = ""  # RFC 3339 time of the write, seconds
     dry_run: bool = False
-    warnings: list[str] = field(default_factory=list)
+    warnings: Warnings = field(default_factory=Warnings)
     specification: Specification = ANY_SPECIFICATION  # of a new object
     deadline: float | None = None  # by the loop's clock: when the client stops waiting, where it has said so
     access_errors: Sequence[FieldError] = ()  # rights beyond the request's that the user lacks: shown before all others

@@ -31,6 +31,7 @@ class View:
         "_latest",
         "_match",
         "_memo",
+        "_most",
         "_remembered",
         "_resource",
         "count",
@@ -47,13 +48,14 @@ class View:
         convert: Callable[[Entry], Entry] | None = None,
         interest: Interest | None = None,
         as_served: bool = False,
+        most: int = PART_BYTES,
     ) -> None:
         """`encode` gives the event of an object, as `convert` has made it where there are several versions.
 
         The selector looks at what is stored, or `as_served` at what was converted. Only changes that concern the
-        interest are selected.
+        interest are selected. Events of `most` bytes of objects are made at once.
         """
-        self._convert, self.interest = convert, interest
+        self._convert, self.interest, self._most = convert, interest, min(most, PART_BYTES)
         self._as_served = convert if as_served else None
         self._resource, self.prefix, self._match, self._encode = resource, prefix, match, encode
         self._labels_and_fields_of = resource.spec.labels_and_fields_of
@@ -80,7 +82,7 @@ class View:
         span = (history.number, position, end)
         found = self._memo.get(span)
         if found is None:
-            changes = _some(history.between(position, end))
+            changes = _some(history.between(position, end), self._most)
             found = self.encode(changes), position + len(changes), self.count
             self._remember(span, *found)
         self._latest = history.number, position, newest, *found
@@ -166,11 +168,11 @@ def versions_in(changes: Iterable[Change]) -> list[Entry]:
     return found
 
 
-def _some(changes: list[Change]) -> list[Change]:
-    """The first changes: those of `PART_BYTES`, and what goes beyond up to the end of a revision."""
+def _some(changes: list[Change], most: int) -> list[Change]:
+    """The first changes: those of `most` bytes, and what goes beyond up to the end of a revision."""
     size = revision = 0
     for index, change in enumerate(changes):
-        if size >= PART_BYTES and change.revision != revision:
+        if size >= most and change.revision != revision:
             return changes[:index]
         size, revision = size + change.entry.size, change.revision
     return changes

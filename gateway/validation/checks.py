@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from gateway.jsontypes import dumps, identical
-from gateway.validation.field import DUPLICATE, FieldError, go_value, invalid, not_supported, required
+from gateway.validation.field import FieldError, Verbatim, duplicate, go_value, invalid, not_supported, required
 from gateway.validation.formats import is_port_name, is_port_number
 
 IMMUTABLE = "field is immutable"
@@ -54,7 +54,7 @@ def immutable(path: str, new: Any, old: Any) -> list[FieldError]:
 def duplicate_struct(path: str, **fields: Any) -> FieldError:
     """Duplicate, with a struct's JSON in the order of its members."""
     shown = ",".join(f'"{name}":{go_value(value)}' for name, value in fields.items())
-    return FieldError(DUPLICATE[0], path, f"{DUPLICATE[1]}: {{{shown}}}")
+    return duplicate(path, Verbatim(f"{{{shown}}}"))
 
 
 def same(a: Any, b: Any) -> bool:

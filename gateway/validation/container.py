@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 from gateway.jsontypes import JsonObject
@@ -26,7 +26,7 @@ class PodContext:
     """What the checks of a container need to know of its pod."""
 
     volumes: Mapping[str, JsonObject]  # the valid ones, by name
-    claims: Sequence[str]  # names in spec.resourceClaims
+    claims: Set[str]  # names in spec.resourceClaims
     grace: int | None
     restart_policy: str
     host_users: bool

@@ -242,12 +242,12 @@ def validate_binding_conditions(device: JsonObject, path: str) -> list[FieldErro
     for key, names in zip(keys, (wait, fail), strict=True):
         found += validate_list(names, MAX_CONDITIONS, f"{path}.{key}", validate_label_name)
     found += duplicates(wait, f"{path}.bindingConditions")
-    first = first_places(fail)
+    first, waited = first_places(fail), set(wait)
     for i, name in enumerate(fail):
         at = f"{path}.bindingFailureConditions[{i}]"
         if first[name] < i:
             found.append(duplicate(at, name))
-        if name in wait:
+        if name in waited:
             found.append(invalid(at, name, "bindingFailureConditions must not overlap with bindingConditions"))
     for key, other, missing in ((keys[0], keys[1], not wait and fail), (keys[1], keys[0], not fail and wait)):
         if missing:

@@ -8,10 +8,11 @@ A validator takes a decoded object (a dict in its versioned JSON form, defaults 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from gateway.jsontypes import identical
 from gateway.validation.go_numbers import go_number
 
 REQUIRED = ("FieldValueRequired", "Required value")
@@ -30,16 +31,78 @@ TYPE_INVALID = ("FieldValueTypeInvalid", "Invalid value")
 _NO_VALUE = object()
 
 
-@dataclass(frozen=True, slots=True)
-class FieldError:
-    """One cause of a 422: `reason` is machine-readable, `body` the message without the field's path."""
+MOST_ERRORS = 10_000
+"""More errors than these are not made: nobody reads them, and making them would hold others up."""
 
-    reason: str
-    field: str
-    body: str
+
+class FieldError:
+    """One cause of a 422: `reason` is machine-readable, `body` the message without the field's path.
+
+    The message is made when somebody reads it, so that an error that is left out costs little, whatever value it shows.
+    """
+
+    __slots__ = ("_detail", "_head", "_value", "field", "reason")
+
+    def __init__(self, reason: str, field: str, body: str, value: Any = _NO_VALUE, detail: Detail = "") -> None:
+        """`body` is the whole message, or what stands before the value and the detail."""
+        self.reason, self.field, self._head, self._value, self._detail = reason, field, body, value, detail
+
+    @property
+    def body(self) -> str:
+        head = self._head if self._value is _NO_VALUE else f"{self._head}: {go_value(self._value)}"
+        detail = self._detail if isinstance(self._detail, str) else self._detail()
+        return f"{head}: {detail}" if detail else head
+
+    def at(self, field: str) -> FieldError:
+        """The same of another field."""
+        return FieldError(self.reason, field, self._head, self._value, self._detail)
 
     def __str__(self) -> str:
         return f"{self.field}: {self.body}"
+
+    def __repr__(self) -> str:
+        return f"FieldError({self.reason!r}, {self.field!r}, {self.body!r})"
+
+    def __hash__(self) -> int:
+        return hash((self.reason, self.field))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FieldError) or (self.reason, self.field) != (other.reason, other.field):
+            return False
+        same_value = self._value is other._value or identical(self._value, other._value)
+        if same_value and (self._head, self._detail) == (other._head, other._detail):
+            return True
+        return self.body == other.body
+
+
+Detail = str | Callable[[], str]
+
+
+class _Enough(Exception):
+    """As many errors were made as anybody is told."""
+
+
+class _Making(threading.local):
+    """The errors that the rule under way has made in this thread; None where they are not counted."""
+
+    errors: list[FieldError] | None = None
+
+
+_making = _Making()
+
+
+def judged(rule: Callable[[], Sequence[FieldError]]) -> Sequence[FieldError]:
+    """What a rule finds; where it makes more than MOST_ERRORS errors it is ended, and these are what it finds.
+
+    A rule need not know of the bound: making an error tells it.
+    """
+    before, _making.errors = _making.errors, []
+    try:
+        return rule()
+    except _Enough:
+        return _making.errors
+    finally:
+        _making.errors = before
 
 
 class Verbatim(str):
@@ -110,17 +173,26 @@ def go_value(value: Any) -> str:
             return json.dumps(value, separators=(",", ":"), ensure_ascii=False, sort_keys=True)
 
 
-def _error(kind: tuple[str, str], path: str, value: Any, detail: str) -> FieldError:
-    body = kind[1] if value is _NO_VALUE else f"{kind[1]}: {go_value(value)}"
-    return FieldError(kind[0], path, f"{body}: {detail}" if detail else body)
+def _error(kind: tuple[str, str], path: str, value: Any, detail: Detail) -> FieldError:
+    error = FieldError(kind[0], path, kind[1], value, detail)
+    if (made := _making.errors) is not None:
+        made.append(error)
+        if len(made) >= MOST_ERRORS:
+            raise _Enough
+    return error
 
 
 def required(path: str, detail: str = "") -> FieldError:
     return _error(REQUIRED, path, _NO_VALUE, detail)
 
 
-def invalid(path: str, value: Any, detail: str) -> FieldError:
+def invalid(path: str, value: Any, detail: Detail) -> FieldError:
     return _error(INVALID, path, value, detail)
+
+
+def valueless(path: str, detail: Detail) -> FieldError:
+    """An "Invalid value" that does not show the value."""
+    return _error(INVALID, path, _NO_VALUE, detail)
 
 
 def type_invalid(path: str, value: Any, detail: str) -> FieldError:
@@ -129,8 +201,26 @@ def type_invalid(path: str, value: Any, detail: str) -> FieldError:
 
 def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError:
     """`supported` in the order in which kube-apiserver lists it (usually sorted)."""
-    values = ", ".join(go_quote(v) for v in supported)
-    return _error(NOT_SUPPORTED, path, value, f"supported values: {values}" if values else "")
+    return _error(NOT_SUPPORTED, path, value, _Supported(supported))
+
+
+class _Supported:
+    """The detail that lists the values that are supported."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Iterable[str]) -> None:
+        self._values = values if isinstance(values, tuple) else tuple(values)
+
+    def __call__(self) -> str:
+        values = ", ".join(map(go_quote, self._values))
+        return f"supported values: {values}" if values else ""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Supported) and self._values == other._values
+
+    def __hash__(self) -> int:
+        return hash(self._values)
 
 
 def first_places(values: Sequence[str]) -> dict[str, int]:
@@ -141,16 +231,16 @@ def first_places(values: Sequence[str]) -> dict[str, int]:
     return found
 
 
-def duplicate(path: str, value: Any) -> FieldError:
-    return _error(DUPLICATE, path, value, "")
+def duplicate(path: str, value: Any, detail: Detail = "") -> FieldError:
+    return _error(DUPLICATE, path, value, detail)
 
 
 def forbidden(path: str, detail: str) -> FieldError:
     return _error(FORBIDDEN, path, _NO_VALUE, detail)
 
 
-def not_found(path: str, value: Any) -> FieldError:
-    return _error(NOT_FOUND, path, value, "")
+def not_found(path: str, value: Any, detail: Detail = "") -> FieldError:
+    return _error(NOT_FOUND, path, value, detail)
 
 
 def too_long(path: str, max_length: int) -> FieldError:

@@ -10,7 +10,7 @@ import contextlib
 import re
 import threading
 import time
-from functools import lru_cache
+from collections import OrderedDict
 from typing import Any
 
 import re2
@@ -19,7 +19,10 @@ from gateway.time_limits import leave_loop, look, on_loop
 
 MAX_NESTING = 1000
 _MAX_MEMORY = 2 << 20  # bytes that one compiled pattern may take: its making takes up to 50 ms
-_LITTLE_MEMORY = 64 << 10  # what fits in it is compiled in a few milliseconds
+_LITTLE_MEMORY = 64 << 10  # what fits in it is compiled in a few milliseconds ...
+_SMALL = 128 << 10  # ... and may take so much
+_MOST_REMEMBERED = 64 << 20  # bytes that all remembered patterns may take
+_OVERHEAD = 512
 _TOO_LARGE = b"pattern too large"  # of RE2
 _SHORT = 256  # characters, of each of which RE2 makes a few instructions ...
 _MULTIPLIES = re.compile(r"\{|\\[pP]")  # ... but for a repetition, and a class of Unicode
@@ -50,7 +53,7 @@ def compile_pattern(pattern: str, options: Any = None) -> Any:
     if _is_large(pattern, options):
         leave_loop()
         return _compile(pattern, options) if on_loop() else _compile_in_turn(pattern, options)
-    return _compile(pattern, options)
+    return _compile(pattern, options, _SMALL)
 
 
 def _is_large(pattern: str, options: Any) -> bool:
@@ -65,8 +68,8 @@ def _is_large(pattern: str, options: Any) -> bool:
     return False
 
 
-def _compile(pattern: str, options: Any) -> Any:
-    options.max_mem = _MAX_MEMORY
+def _compile(pattern: str, options: Any, memory: int = _MAX_MEMORY) -> Any:
+    options.max_mem = memory
     return re2.compile(pattern, options)
 
 
@@ -84,25 +87,64 @@ def _compile_in_turn(pattern: str, options: Any) -> Any:
         _one_at_a_time.release()
 
 
+class _Remembered:
+    """What patterns were compiled to, bounded by the memory that it may take and not by how many there are.
+
+    A compiled pattern grows while it is used, by the states that it has met, up to the memory that it was allowed.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._found: OrderedDict[str, tuple[Any, str, int]] = OrderedDict()
+        self._free = most
+        self._lock = threading.Lock()
+
+    def of(self, pattern: str) -> tuple[Any, str]:
+        """The expression, or what is wrong with the pattern. Raises as `compile_pattern` does but for re2.error."""
+        with self._lock:
+            if (known := self._found.get(pattern)) is not None:
+                self._found.move_to_end(pattern)
+                return known[:2]
+        expression, problem = _compiled(pattern)
+        size = _OVERHEAD + 4 * (len(pattern) + len(problem))
+        if expression is not None:
+            size += expression.options.max_mem
+        with self._lock:
+            if pattern not in self._found:
+                self._found[pattern] = expression, problem, size
+                self._free -= size
+            while self._free < 0:
+                self._free += self._found.popitem(last=False)[1][2]
+        return expression, problem
+
+
+def compiled(pattern: str) -> tuple[Any, str]:
+    """The expression, without groups, or what is wrong with the pattern as regexp.Compile says it; remembered.
+
+    Raises as `compile_pattern` does but for re2.error.
+    """
+    return _remembered.of(pattern)
+
+
 def regexp_problem(pattern: str) -> str:
     """The message of regexp.Compile; empty if the pattern is one."""
-    complaint = _compiled(pattern)[1]
+    complaint = compiled(pattern)[1]
     return f"error parsing regexp: {complaint}" if complaint else ""
 
 
 def matches(pattern: str, text: str) -> bool:
     """Whether a pattern is found in a text; every text matches what is no pattern."""
-    expression = _compiled(pattern)[0]
+    expression = compiled(pattern)[0]
     return expression is None or expression.search(text) is not None
 
 
-@lru_cache(256)
 def _compiled(pattern: str) -> tuple[Any, str]:
     """The expression, or what is wrong with the pattern."""
     if _nesting(pattern) > MAX_NESTING:
         return None, f"expression nests too deeply: `{pattern}`"
     try:
-        expression = compile_pattern(pattern)
+        options = re2.Options()
+        options.never_capture = True
+        expression = compile_pattern(pattern, options)
     except re2.error as error:
         what, _, part = error.args[0].decode("utf-8", "replace").partition(": ")
         if what == "missing )":
@@ -111,6 +153,9 @@ def _compiled(pattern: str) -> tuple[Any, str]:
     if found := _any_byte(pattern):
         return None, f"invalid escape sequence: `{found}`"
     return expression, ""
+
+
+_remembered = _Remembered(_MOST_REMEMBERED)
 
 
 def _any_byte(pattern: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
 from gateway.validation.field import (
-    INVALID,
     FieldError,
     duplicate,
     go_value,
@@ -12,6 +11,7 @@ from gateway.validation.field import (
     not_supported,
     required,
     too_many,
+    valueless,
 )
 from gateway.validation.formats import validate_qualified_name
 from gateway.validation.internal_form import go_json
@@ -20,11 +20,6 @@ _ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
 _OPERATORS = ("In", "NotIn")
 _STATUSES = ("False", "True", "Unknown")
 _MAX_RULES, _MAX_PATTERNS, _MAX_VALUES = 20, 20, 255
-
-
-def valueless(path: str, detail: str) -> FieldError:
-    """An "Invalid value" that does not show the value."""
-    return FieldError(INVALID[0], path, f"{INVALID[1]}: {detail}")
 
 
 def _one_of(value: str, supported: tuple[str, ...], path: str, errors: list[FieldError]) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gateway.jsontypes import JsonObject
-from gateway.validation.field import FieldError, duplicate, invalid, required
+from gateway.validation.field import FieldError, duplicate, invalid, required, valueless
 from gateway.validation.internal_form import internal_json
 from gateway.validation.job_indexes import IndexFormatError, first_overlap, parse_indexes
-from gateway.validation.job_policies import valueless
 from gateway.validation.workload import validate_counts
 
 _CONDITIONS = "status.conditions"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from gateway.jsontypes import JsonObject
 
 DEPRECATED = {
@@ -16,15 +18,15 @@ DEPRECATED = {
 }
 
 
-def expression_warnings(expressions: list[JsonObject] | None, path: str) -> list[str]:
+def expression_warnings(expressions: list[JsonObject] | None, path: str) -> Iterator[str]:
     """Of the match expressions of a selector; `path` is the selector's."""
-    keys = [expression.get("key", "") for expression in expressions or ()]
-    known = [(i, key) for i, key in enumerate(keys) if key in DEPRECATED]
-    return [f"{path}.matchExpressions[{i}].key: {key} is {DEPRECATED[key]}" for i, key in known]
+    for i, expression in enumerate(expressions or ()):
+        if (key := expression.get("key", "")) in DEPRECATED:
+            yield f"{path}.matchExpressions[{i}].key: {key} is {DEPRECATED[key]}"
 
 
-def selector_warnings(selector: JsonObject | None, path: str) -> list[str]:
+def selector_warnings(selector: JsonObject | None, path: str) -> Iterator[str]:
     """Of a label selector."""
-    found = expression_warnings((selector or {}).get("matchExpressions"), path)
+    yield from expression_warnings((selector or {}).get("matchExpressions"), path)
     labels = (selector or {}).get("matchLabels") or ()
-    return found + [f"{path}.matchLabels.{key}: {DEPRECATED[key]}" for key in labels if key in DEPRECATED]
+    yield from (f"{path}.matchLabels.{key}: {DEPRECATED[key]}" for key in labels if key in DEPRECATED)

@@ -50,9 +50,10 @@ def validate_pod_annotations(
     for key, value in annotations.items():
         if key.startswith(SECCOMP_CONTAINER):
             errors += _seccomp(value, f"{path}.{key}")
-    for key, value in annotations.items():
-        if key.startswith(APP_ARMOR):
-            _app_armor(key, value, spec, path, errors)
+    profiles = {key: value for key, value in annotations.items() if key.startswith(APP_ARMOR)}
+    names = {container.get("name", "") for container in containers_of(spec)} if profiles else set[str]()
+    for key, value in profiles.items():
+        _app_armor(key, value, names, path, errors)
 
 
 def _tolerations(text: str, path: str, errors: list[FieldError], options: PodOptions) -> None:
@@ -72,9 +73,9 @@ def _seccomp(profile: str, path: str) -> list[FieldError]:
     return [invalid(path, profile, "must be a valid seccomp profile")]
 
 
-def _app_armor(key: str, profile: str, spec: JsonObject, path: str, errors: list[FieldError]) -> None:
+def _app_armor(key: str, profile: str, names: set[str], path: str, errors: list[FieldError]) -> None:
     container = key.removeprefix(APP_ARMOR)
-    if not any(c.get("name", "") == container for c in containers_of(spec)):
+    if container not in names:
         errors.append(invalid(f"{path}[{key}]", container, "container not found"))
     if profile not in ("", "runtime/default", "unconfined") and not profile.startswith("localhost/"):
         text = f"invalid AppArmor profile name: {go_quote(profile)}"

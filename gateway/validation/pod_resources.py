@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Set
 from typing import Any
 
 from gateway.jsontypes import JsonObject
@@ -27,7 +27,7 @@ MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 
 
 def validate_pod_resources(
-    spec: JsonObject, claims: Sequence[str], path: str, errors: list[FieldError], options: PodOptions
+    spec: JsonObject, claims: Set[str], path: str, errors: list[FieldError], options: PodOptions
 ) -> None:
     resources, at = spec["resources"], f"{path}.resources"
     if (spec.get("os") or {}).get("name") == "windows":
@@ -67,30 +67,32 @@ def _resources(container: JsonObject, kind: str) -> dict[str, Any]:
     return (container.get("resources") or {}).get(kind) or {}
 
 
-def _add(total: dict[str, Quantity], more: dict[str, Quantity]) -> dict[str, Quantity]:
-    return {**total, **{name: total[name] + value if name in total else value for name, value in more.items()}}
-
-
-def _most(one: dict[str, Quantity], other: dict[str, Quantity]) -> dict[str, Quantity]:
-    return {**one, **{name: max(one[name], value) if name in one else value for name, value in other.items()}}
+def _add(total: dict[str, Quantity], name: str, value: Quantity) -> None:
+    total[name] = total[name] + value if name in total else value
 
 
 def _aggregate(spec: JsonObject, kind: str) -> dict[str, Quantity]:
     """What the containers need together: the sum while running, or the most while initialising."""
     running: dict[str, Quantity] = {}
     for container in spec.get("containers") or ():
-        running = _add(running, {k: quantity_of(v) for k, v in _resources(container, kind).items()})
+        for name, amount in _resources(container, kind).items():
+            _add(running, name, quantity_of(amount))
     sidecars: dict[str, Quantity] = {}
-    peak: dict[str, Quantity] = {}
+    peak: dict[str, Quantity] = {}  # of each init container with the sidecars before it
     for container in spec.get("initContainers") or ():
-        own = {k: quantity_of(v) for k, v in _resources(container, kind).items()}
-        if container.get("restartPolicy") == "Always":
-            running, sidecars = _add(running, own), _add(sidecars, own)
-            own = sidecars
-        else:
-            own = _add(own, sidecars)
-        peak = _most(peak, own)
-    return _most(running, peak)
+        is_sidecar = container.get("restartPolicy") == "Always"
+        for name, amount in _resources(container, kind).items():
+            value = quantity_of(amount)
+            if is_sidecar:
+                _add(running, name, value)
+                _add(sidecars, name, value)
+                value = sidecars[name]
+            elif name in sidecars:
+                value = value + sidecars[name]
+            peak[name] = max(peak[name], value) if name in peak else value
+    for name, value in peak.items():
+        running[name] = max(running[name], value) if name in running else value
+    return running
 
 
 def validate_pod_resource_name(name: str, path: str) -> list[FieldError]:

@@ -5,6 +5,8 @@ The order of the checks is the order in which kube-apiserver reports.
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from gateway.jsontypes import JsonObject
 from gateway.validation.container import PodContext
 from gateway.validation.containers import validate_containers, validate_ephemeral_containers, validate_init_containers
@@ -42,9 +44,9 @@ def validate_pod_spec(
     volumes: dict[str, JsonObject] = {}
     if listed := spec.get("volumes"):
         volumes = validate_volumes(listed, (meta or {}).get("name", ""), f"{path}.volumes", errors, options)
-    claims: list[str] = []
+    claims: Set[str] = frozenset()
     if wanted := spec.get("resourceClaims"):
-        claims = [claim["name"] for claim in wanted if claim.get("name")]
+        claims = {claim["name"] for claim in wanted if claim.get("name")}
         validate_resource_claims(wanted, meta, f"{path}.resourceClaims", errors)
     restart, host_users = spec.get("restartPolicy", ""), spec.get("hostUsers") is not False
     pod = PodContext(volumes, claims, grace, restart, host_users, options)

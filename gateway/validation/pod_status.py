@@ -212,18 +212,24 @@ def _users(statuses: Any, system: str, path: str, errors: list[FieldError]) -> N
 
 def _allocated(statuses: Any, containers: Any, path: str, errors: list[FieldError]) -> None:
     named = {container.get("name", ""): container for container in containers}
+    claimed = {name: _claimed(container.get("resources") or {}) for name, container in named.items()}
     for i, status in enumerate(statuses):
         for j, allocated in enumerate(status.get("allocatedResourcesStatus") or ()):
             at, container = f"{path}[{i}].allocatedResourcesStatus[{j}]", named.get(status.get("name", ""))
             if container is not None:
-                _allocated_name(allocated.get("name", ""), container.get("resources") or {}, at, errors)
+                known = claimed[status.get("name", "")]
+                _allocated_name(allocated.get("name", ""), container.get("resources") or {}, known, at, errors)
             _health(allocated.get("resources") or (), at, errors)
 
 
-def _allocated_name(name: str, resources: JsonObject, path: str, errors: list[FieldError]) -> None:
+def _claimed(resources: JsonObject) -> set[str]:
+    """What names the claims of a container's resources."""
+    claims = resources.get("claims") or ()
+    return {f"{c.get('name', '')}/{c['request']}" if c.get("request") else c.get("name", "") for c in claims}
+
+
+def _allocated_name(name: str, resources: JsonObject, known: set[str], path: str, errors: list[FieldError]) -> None:
     if name.startswith("claim:"):
-        claims = resources.get("claims") or ()
-        known = {f"{c.get('name', '')}/{c['request']}" if c.get("request") else c.get("name", "") for c in claims}
         text = "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or "
         if name.removeprefix("claim:") not in known:
             errors.append(invalid(f"{path}.name", name, f"{text}'claim:<claimName>' if request is empty"))

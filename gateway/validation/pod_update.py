@@ -66,10 +66,10 @@ def _deadline(new: int | None, old: int | None, errors: list[FieldError]) -> boo
 
 
 def _tolerations(new: list[JsonObject], old: list[JsonObject], errors: list[FieldError], options: PodOptions) -> None:
-    def without_seconds(toleration: JsonObject) -> JsonObject:
-        return {key: value for key, value in toleration.items() if key != "tolerationSeconds"}
+    def without_seconds(toleration: JsonObject) -> frozenset[tuple[str, Any]]:
+        return frozenset((key, value) for key, value in toleration.items() if key != "tolerationSeconds")
 
-    kept = [without_seconds(toleration) for toleration in new]
+    kept = set(map(without_seconds, new))
     if any(without_seconds(toleration) not in kept for toleration in old):
         text = "existing toleration can not be modified except its tolerationSeconds"
         errors.append(forbidden("spec.tolerations", text))

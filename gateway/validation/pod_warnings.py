@@ -11,6 +11,7 @@ from gateway.validation.names import is_dns1123_label, is_label_value
 from gateway.validation.node_labels import DEPRECATED as NODE_LABELS
 from gateway.validation.pod_annotations import APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD
 from gateway.validation.pod_options import containers_with_path
+from gateway.validation.port_warnings import port_warnings
 from gateway.validation.quantities import is_fractional
 from gateway.validation.scheduling import PREFERRED_TERMS, REQUIRED_TERMS
 from gateway.validation.volume_warnings import overlap_warnings
@@ -62,42 +63,42 @@ def name_warning(name: str, use: str) -> list[str]:
     return [f"metadata.name: this is used in {use}, {text}: [{' '.join(messages)}]"]
 
 
-def template_warnings(template: JsonObject, path: str) -> list[str]:
-    """About a pod template at `path`."""
+def template_warnings(template: JsonObject, path: str) -> Iterator[str]:
+    """About a pod template at `path`, one by one: who has enough asks for no more."""
     return _warnings(template.get("spec") or {}, template.get("metadata") or {}, f"{path}.", template=True)
 
 
-def pod_warnings(pod: JsonObject) -> list[str]:
+def pod_warnings(pod: JsonObject) -> Iterator[str]:
     return _warnings(pod.get("spec") or {}, pod.get("metadata") or {}, "", template=False)
 
 
-def _warnings(spec: JsonObject, meta: JsonObject, path: str, template: bool) -> list[str]:
+def _warnings(spec: JsonObject, meta: JsonObject, path: str, template: bool) -> Iterator[str]:
     annotations, at = meta.get("annotations") or {}, f"{path}spec"
     unusual = not _UNUSUAL.isdisjoint(spec)
-    found = [*_node_labels(spec, at)] if unusual else []
+    if unusual:
+        yield from _node_labels(spec, at)
     for key, text in _ANNOTATIONS.items() if annotations else ():
         if key in annotations:
-            found.append(f"{path}metadata.annotations[{key}]: {text}")
+            yield f"{path}metadata.annotations[{key}]: {text}"
     if unusual:
-        found += _volumes(spec, at)
-        found += _duplicates(spec, at)
-        found += _overhead(spec, at)
+        yield from _volumes(spec, at)
+        yield from _duplicates(spec, at)
+        yield from _overhead(spec, at)
     profiles = annotations_matter(annotations)
     if profiles:
-        found += _seccomp_pod(spec, annotations, path)
+        yield from _seccomp_pod(spec, annotations, path)
     for container, place in containers_with_path(spec, at):
         if profiles:
-            found += _container_annotations(container, spec, annotations, path, template)
-        found += _container(container, place)
-    found += _ports(spec, at)
+            yield from _container_annotations(container, spec, annotations, path, template)
+        yield from _container(container, place)
+    yield from port_warnings(containers_with_path(spec, at))
     grace = spec.get("terminationGracePeriodSeconds")
     if grace is not None and grace < 0:
         text = "must be >= 0; negative values are invalid and will be treated as 1"
-        found.append(f"{at}.terminationGracePeriodSeconds: {text}")
+        yield f"{at}.terminationGracePeriodSeconds: {text}"
     if unusual:
-        found += _affinity(spec.get("affinity") or {}, f"{at}.affinity")
-        found += _addresses(spec, at)
-    return found
+        yield from _affinity(spec.get("affinity") or {}, f"{at}.affinity")
+        yield from _addresses(spec, at)
 
 
 def _volumes(spec: JsonObject, path: str) -> Iterator[str]:
@@ -241,46 +242,6 @@ def _container(container: JsonObject, path: str) -> Iterator[str]:
         elif "valueFrom" in variable or value == reference or reference not in value:
             text = f"hides previous definition of {go_quote(name)}, which may be dropped when using apply"
             yield f"{path}.env[{i}]: {text}"
-
-
-def _ports(spec: JsonObject, path: str) -> list[str]:
-    found: list[str] = []
-    taken: dict[tuple[int, str], list[tuple[str, str, int]]] = {}
-    names: dict[str, str] = {}
-    duplicates: list[str] = []
-    for container, place in containers_with_path(spec, path):
-        for i, port in enumerate(container.get("ports") or ()):
-            at, address, host = f"{place}.ports[{i}]", port.get("hostIP", ""), port.get("hostPort", 0)
-            if address and not host:
-                found.append(f"{at}: hostIP set without hostPort: {_go_port(port)}")
-            others = taken.setdefault((port.get("containerPort", 0), port.get("protocol", "")), [])
-            found += [text for other in others if (text := _port_conflict(at, address, host, other))]
-            others.append((at, address, host))
-            if name := port.get("name"):
-                if name in names:
-                    text = f"services and probes that select ports by name will use {names[name]}"
-                    duplicates.append(f"{at}: duplicate port name {go_quote(name)} with {names[name]}, {text}")
-                else:
-                    names[name] = at
-    return found + duplicates
-
-
-def _port_conflict(path: str, address: str, host: int, other: tuple[str, str, int]) -> str:
-    other_path, other_address, other_host = other
-    if (address, host) == (other_address, other_host):
-        return f"{path}: duplicate port definition with {other_path}"
-    if not host or not other_host:
-        return f"{path}: overlapping port definition with {other_path}"
-    if host == other_host and (not address) != (not other_address):
-        return f"{path}: dangerously ambiguous port definition with {other_path}"
-    return ""
-
-
-def _go_port(port: JsonObject) -> str:
-    keys = {"Name": "name", "HostPort": "hostPort", "ContainerPort": "containerPort", "Protocol": "protocol"}
-    keys["HostIP"] = "hostIP"
-    numbers = ("HostPort", "ContainerPort")
-    return "{" + " ".join(f"{k}:{port.get(v, 0 if k in numbers else '')}" for k, v in keys.items()) + "}"
 
 
 def _affinity(affinity: JsonObject, path: str) -> Iterator[str]:

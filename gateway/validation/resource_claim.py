@@ -81,7 +81,8 @@ def validate_claim_status(claim: JsonObject, old: JsonObject) -> list[FieldError
 
 
 def _any_new(consumers: list[JsonObject], before: list[JsonObject] | None) -> bool:
-    return any(consumer not in (before or ()) for consumer in consumers)
+    known = {frozenset(consumer.items()) for consumer in before or ()}
+    return any(frozenset(consumer.items()) not in known for consumer in consumers)
 
 
 def _consumer(consumer: JsonObject, path: str) -> list[FieldError]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Set
 from typing import Any
 
 from gateway.jsontypes import JsonObject
-from gateway.validation.field import NOT_FOUND as _NOT_FOUND
-from gateway.validation.field import FieldError, duplicate, forbidden, go_value, invalid, required
+from gateway.validation.field import FieldError, duplicate, forbidden, invalid, not_found, required
 from gateway.validation.formats import validate_dns1123_label
 from gateway.validation.quantities import is_negative, quantity_of, validate_quantity
 from gateway.validation.resource_names import (
@@ -26,7 +26,7 @@ def validate_resource_requirements(
     requirements: JsonObject,
     path: str,
     errors: list[FieldError],
-    claim_names: Sequence[str] = (),
+    claim_names: Set[str] = frozenset(),
     *,
     check_name: NameCheck = validate_container_resource_name,
     allow_indivisible_huge_pages: bool = False,
@@ -104,8 +104,10 @@ def _huge_page(name: str, quantity: Any, path: str, errors: list[FieldError], al
         errors.append(invalid(path, quantity, f"{quantity} is not positive integer multiple of {name}"))
 
 
-def _claims(claims: list[JsonObject], pod_claims: Sequence[str], path: str, errors: list[FieldError]) -> None:
+def _claims(claims: list[JsonObject], pod_claims: Set[str], path: str, errors: list[FieldError]) -> None:
     seen: set[str] = set()
+    parts = Counter[str]()  # how many requests of a claim were seen
+    known = _Known(pod_claims)
     for i, claim in enumerate(claims):
         name, request, at = claim.get("name", ""), claim.get("request", ""), f"{path}[{i}]"
         if not name:
@@ -120,9 +122,20 @@ def _claims(claims: list[JsonObject], pod_claims: Sequence[str], path: str, erro
             if key in seen:
                 errors.append(duplicate(at, key))
             elif not request:
-                errors += [duplicate(at, name) for other in seen if other.startswith(f"{name}/")]
+                errors += [duplicate(at, name) for _ in range(parts[name])]
+            if "/" in key and key not in seen:
+                parts[key.partition("/")[0]] += 1
             seen.add(key)
         if name not in pod_claims:
-            known = f": {', '.join(sorted(pod_claims))}" if pod_claims else " which is empty"
-            text = f"{_NOT_FOUND[1]}: {go_value(name)}: must be one of the names in pod.spec.resourceClaims{known}"
-            errors.append(FieldError(_NOT_FOUND[0], at, text))
+            errors.append(not_found(at, name, known))
+
+
+class _Known:
+    """Says which claims a pod has."""
+
+    def __init__(self, names: Set[str]) -> None:
+        self._names = names
+
+    def __call__(self) -> str:
+        known = f": {', '.join(sorted(self._names))}" if self._names else " which is empty"
+        return f"must be one of the names in pod.spec.resourceClaims{known}"

@@ -134,11 +134,12 @@ def validate_label_keys(term: JsonObject, path: str) -> list[FieldError]:
         seen, last = set(selector.get("matchLabels") or ()), {key: place for place, key in enumerate(match)}
         for expression in selector.get("matchExpressions") or ():
             key = expression.get("key", "")
-            if key in match and key in seen:
+            if key in last and key in seen:
                 found.append(invalid(f"{path}[{last[key]}]", key, "exists in both matchLabelKeys and labelSelector"))
             seen.add(key)
+    other = set(mismatch)
     for i, key in enumerate(match):
-        if key in mismatch:
+        if key in other:
             text = "exists in both matchLabelKeys and mismatchLabelKeys"
             found.append(invalid(f"{path}.matchLabelKeys[{i}]", key, text))
     return found

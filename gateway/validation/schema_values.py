@@ -11,11 +11,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-import re2
-
 from gateway.jsontypes import JsonObject, Whole, identical
 from gateway.validation import schema_numbers
 from gateway.validation.field import (
+    MOST_ERRORS,
     FieldError,
     go_quote,
     invalid,
@@ -25,7 +24,7 @@ from gateway.validation.field import (
     too_many,
     type_invalid,
 )
-from gateway.validation.go_regexp import compile_pattern
+from gateway.validation.go_regexp import compiled
 from gateway.validation.schema_accepts import compile_acceptance
 from gateway.validation.schema_formats import format_check, known_format
 from gateway.validation.schema_matches import best
@@ -202,15 +201,15 @@ def _string(schema: JsonObject) -> Part | None:
 
 
 def _compiled(pattern: str) -> Callable[[str], object]:
-    """A search in RE2, which takes no longer than a text is long; a pattern that it does not have matches nothing."""
-    try:
-        search: Callable[[str], object] = compile_pattern(pattern).search
-    except re2.error:
-        return lambda text: None
+    """A search in RE2, which takes no longer than a text is long; a pattern that it does not have matches nothing.
+
+    What it was compiled to is remembered with the patterns of others, and not kept by the schema.
+    """
 
     def find(text: str) -> object:
+        expression, _ = compiled(pattern)
         try:
-            return search(text)
+            return None if expression is None else expression.search(text)
         except (UnicodeEncodeError, re.error):
             return None
 
@@ -243,6 +242,8 @@ def _list(schema: JsonObject) -> Part | None:
         if each is not None:
             for i, item in enumerate(value):
                 found += each(item, f"{name}[{i}]", None if was is None else was.index(i))
+                if len(found) > MOST_ERRORS:
+                    return
         size = len(value)
         if least is not None and size < least:
             found.append(invalid(field_of(name), size, f"{name} in body should have at least {least} items"))
@@ -275,6 +276,8 @@ def _object(schema: JsonObject) -> Part:
                     found += one(member, below + key, was.key(key))
             elif others is not None:
                 found += others(member, f"{name}.{key}", None if was is None else was.key(key))
+            if len(found) > MOST_ERRORS:
+                return
         found += [required(field_of(f"{name}.{key}")) for key in needed if key not in value]
 
     return check
@@ -347,4 +350,4 @@ def validate_value(value: Any, schema: JsonObject, path: str = "") -> list[Field
 
 def _under(path: str, error: FieldError) -> FieldError:
     field = path if error.field == "<nil>" else f"{path}.{error.field}"
-    return FieldError(error.reason, field, error.body)
+    return error.at(field)

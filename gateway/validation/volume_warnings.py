@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from gateway.jsontypes import JsonObject
 from gateway.validation.field import go_quote
 
+_MOST_LOOKS = 100_000  # comparisons of two paths of one volume; a path counts once more for each _LOOK characters
+_LOOK = 256
+
 
 class Target(NamedTuple):
-    """A path in a volume, and what is written there if the volume has several sources."""
+    """A path in a volume, without a slash at its end, and what is written there if the volume has several sources."""
 
     path: str
     source: str = ""
@@ -19,59 +23,86 @@ class Target(NamedTuple):
         return f"{go_quote(self.path)} ({self.source})" if self.source else go_quote(self.path)
 
 
+class _Overlaps:
+    """Finds which targets of one volume overlap those before them.
+
+    One sort tells which paths overlap any other; only these are compared with each other, and only so often.
+    """
+
+    def __init__(self, targets: Iterable[Target]) -> None:
+        self._involved = _overlapping([target.path for target in targets if target.path])
+        self._seen: dict[Target, str] = {}
+        self._looks = _MOST_LOOKS
+
+    def of(self, target: Target) -> Iterator[Target]:
+        """The targets so far that this one overlaps, each once, in their order; it is one of them from now on."""
+        if target.path not in self._involved:
+            return
+        self._looks -= len(self._seen) * (len(target.path) // _LOOK + 1)
+        if self._looks < 0:
+            return
+        path = f"{target.path}/"
+        for other, below in self._seen.items():
+            if path.startswith(below) or below.startswith(path):
+                yield other
+        self._seen.setdefault(target, path)
+
+
+def _overlapping(paths: list[str]) -> set[str]:
+    """The paths that come several times, or of which one is within another."""
+    found = {path for path, times in Counter(paths).items() if times > 1}
+    around: list[str] = []
+    for path in sorted(f"{path}/" for path in set(paths)):
+        while around and not path.startswith(around[-1]):
+            around.pop()
+        if around:
+            found.update((around[-1][:-1], path[:-1]))
+        around.append(path)
+    return found
+
+
 def overlap_warnings(volumes: Iterable[JsonObject]) -> Iterator[str]:
+    """About the paths in each volume, one by one."""
     for volume in volumes:
         name = volume.get("name", "")
         for key, shown, name_key in (("configMap", "ConfigMap", "name"), ("secret", "Secret", "secretName")):
             if items := (volume.get(key) or {}).get("items"):
                 kind = f"{shown} {go_quote(volume[key].get(name_key, ''))}"
-                yield from _within(_targets(items), name, kind)
+                yield from _within([_targets(items)], name, kind)
         if items := (volume.get("downwardAPI") or {}).get("items"):
-            yield from _within(_targets(items), name, "DownwardAPI")
+            yield from _within([_targets(items)], name, "DownwardAPI")
         if "projected" in volume:
-            yield from _projected(volume["projected"].get("sources") or (), name)
+            sources = volume["projected"].get("sources") or ()
+            yield from _within([_projected_targets(source) for source in sources], name, "Projected")
+
+
+def _within(sources: list[list[Target] | None], name: str, kind: str) -> Iterator[str]:
+    """About the targets of a volume's sources; None stands for a source that there is not."""
+    overlaps = _Overlaps(target for targets in sources for target in targets or ())
+    for targets in sources:
+        if targets is None:
+            yield f"volume {go_quote(name)} ({kind}) has no sources provided"
+        for target in targets or ():
+            for other in overlaps.of(target):
+                yield f"volume {go_quote(name)} ({kind}): overlapping paths: {target} with {other}"
 
 
 def _targets(items: Iterable[JsonObject], source: str = "") -> list[Target]:
-    return [Target(item.get("path", ""), source) for item in items]
+    return [_target(item.get("path", ""), source) for item in items]
 
 
-def _within(targets: list[Target], name: str, kind: str) -> Iterator[str]:
-    seen: list[Target] = []
-    for target in targets:
-        yield from _against(target, seen, name, kind)
+def _target(path: str, source: str) -> Target:
+    return Target(path.rstrip("/"), source)
 
 
-def _against(target: Target, seen: list[Target], name: str, kind: str) -> Iterator[str]:
-    target = target._replace(path=target.path.rstrip("/"))
-    for other in seen:
-        if _overlap(other, target):
-            yield f"volume {go_quote(name)} ({kind}): overlapping paths: {target} with {other}"
-    seen.append(target)
-
-
-def _overlap(one: Target, other: Target) -> bool:
-    if not one.path or not other.path:
-        return False
-    return f"{one.path}/".startswith(f"{other.path}/") or f"{other.path}/".startswith(f"{one.path}/")
-
-
-def _projected(sources: Iterable[JsonObject], name: str) -> Iterator[str]:
-    seen: list[Target] = []
-    for source in sources:
-        if not source:
-            yield f"volume {go_quote(name)} (Projected) has no sources provided"
-            continue
-        for target in _projected_targets(source):
-            yield from _against(target, seen, name, "Projected")
-
-
-def _projected_targets(source: JsonObject) -> list[Target]:
+def _projected_targets(source: JsonObject) -> list[Target] | None:
+    if not source:
+        return None
     for key, shown in (("configMap", "ConfigMap"), ("secret", "Secret")):
         if items := (source.get(key) or {}).get("items"):
             return _targets(items, f"{shown} {go_quote(source[key].get('name', ''))}")
     if items := (source.get("downwardAPI") or {}).get("items"):
         return _targets(items, "DownwardAPI")
     if "serviceAccountToken" in source:
-        return [Target(source["serviceAccountToken"].get("path", ""), "ServiceAccountToken")]
+        return [_target(source["serviceAccountToken"].get("path", ""), "ServiceAccountToken")]
     return []

@@ -47,6 +47,6 @@ def _view(endpoint: Endpoint, encoder: Encoder, request: Request, options: ListO
     if not isinstance(view, View):
         interest = interest_of(endpoint, prefix, options)
         selects = endpoint.versions.selects
-        view = View(endpoint.cache, prefix, options.match, encoder.event, convert, interest, selects)
+        view = View(endpoint.cache, prefix, options.match, encoder.event, convert, interest, selects, encoder.step)
         endpoint.views[key] = view
     return view

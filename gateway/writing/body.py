@@ -12,6 +12,7 @@ from typing import Any
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request
 from gateway.http.status import bad_request
+from gateway.http.warnings import Warnings
 from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.kinds.recurring import ANY_SPECIFICATION, Specification, Template, Templates
 from gateway.kinds.resource import Resource
@@ -72,7 +73,7 @@ class _Reader:
     api_version: str
     kind: str
     validation: str
-    warnings: list[str]
+    warnings: Warnings
     resource: Resource
     unstored: tuple[str, ...] = ()  # of what was read last
 

@@ -13,7 +13,7 @@ from gateway.writing.allocating import Allocating
 from gateway.writing.conflicts import already_there
 from gateway.writing.offload import offloaded
 from gateway.writing.owners import drop_duplicate_owners
-from gateway.writing.write import Write, Written, encoded, invalid, mutate, put, read_back, validate
+from gateway.writing.write import Write, Written, encoded, invalid, judge, mutate, put, read_back, validate
 from storage.change import write_once
 from storage.errors import KeyExists
 
@@ -95,11 +95,10 @@ def _prepare_new(write: Write, obj: JsonObject) -> None:
     attributes.specification.prepared(obj)
     attributes.name = meta.get("name", "")
     attributes.metadata_errors = wrong = _metadata_errors(write, meta)
-    errors = strategy.validate(obj, attributes)
-    if not (errors and strategy.metadata_last):
-        errors = wrong + errors
-    if attributes.access_errors or errors:
-        raise invalid(write, [*attributes.access_errors, *errors], obj)
+    errors = judge(write, lambda: strategy.validate(obj, attributes))
+    told = [*attributes.access_errors, *([] if errors and strategy.metadata_last else wrong), *errors]
+    if told:
+        raise invalid(write, told, obj)
     if strategy.warnings_on_create is not None:
         attributes.warnings += strategy.warnings_on_create(obj, attributes)
     if strategy.canonicalize is not None:

@@ -159,9 +159,8 @@ def _by_apply(
         digest = digest_of(*write.present, body, asked)
         if digest in repeated:
             return old
-        warned = len(write.attributes.warnings)
         new = apply(old)
-        if new is old and len(write.attributes.warnings) == warned:
+        if new is old and not write.attributes.warnings:  # the next one has to be warned too
             repeated.add(digest)
         return new
 

@@ -27,6 +27,7 @@ from gateway.writing.write import (
     asked_outside,
     encoded,
     invalid,
+    judge,
     mutate,
     put,
     read_back,
@@ -232,7 +233,8 @@ def _prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None:
         checked=not errors,
     )
     attributes.metadata_errors = errors
-    errors = [*attributes.access_errors, *errors, *strategy.validate_update(obj, old, attributes)]
+    found = judge(write, lambda: strategy.validate_update(obj, old, attributes))
+    errors = [*attributes.access_errors, *errors, *found]
     if errors:
         raise invalid(write, errors, obj)
     if strategy.warnings_on_update is not None:

@@ -29,7 +29,7 @@ from gateway.kinds.metadata import now_text
 from gateway.kinds.resource import Resource
 from gateway.kinds.write_context import WriteContext
 from gateway.schema.decode import DecodeReport
-from gateway.validation.field import FieldError
+from gateway.validation.field import FieldError, judged
 from gateway.writing.converting import Conversions
 from gateway.writing.offload import offloaded
 from gateway.writing.options import WriteOptions, manager_of, options_document
@@ -252,6 +252,14 @@ def _options(options: WriteOptions, make: MakeOptions | None, operation: Operati
     if make is not None:
         return make(operation)
     return options_document(options, "CreateOptions" if operation is Operation.CREATE else "UpdateOptions")
+
+
+def judge(write: Write, rule: Callable[[], list[FieldError]]) -> Sequence[FieldError]:
+    """What a kind's rule finds, or as many errors as anybody is told.
+
+    The rules of custom objects make errors that they do not tell, as of alternatives, and bound those that they tell.
+    """
+    return rule() if write.resource.custom else judged(rule)
 
 
 def invalid(write: Write, errors: Sequence[FieldError], obj: JsonObject) -> StatusError:

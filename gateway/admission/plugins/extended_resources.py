@@ -18,18 +18,24 @@ async def _admit(admission: Admission) -> None:
         for name in (container.get("resources") or {}).get("requests") or ()
         if is_extended(name)
     }
-    for name in sorted(names):
-        _tolerate(spec, {"key": name, "operator": "Exists", "effect": "NoSchedule"})
+    if names:
+        _tolerate(spec, {name: {"key": name, "operator": "Exists", "effect": "NoSchedule"} for name in sorted(names)})
 
 
-def _tolerate(spec: JsonObject, wanted: JsonObject) -> None:
-    """Adds a toleration, or puts it in the place of those that differ in their seconds alone."""
+def _tolerate(spec: JsonObject, wanted: dict[str, JsonObject]) -> None:
+    """Adds tolerations, given by key, or puts each in the place of those that differ in their seconds alone."""
     tolerations = spec.get("tolerations") or []
-    alike = [each for each in tolerations if {**each, "tolerationSeconds": 0} == {**wanted, "tolerationSeconds": 0}]
-    if wanted in alike:
-        return
-    kept = [wanted if each in alike else each for each in tolerations]
-    spec["tolerations"] = kept if alike else [*kept, wanted]
+    alike: dict[str, bool] = {}  # whether one of those that are alike needs no change
+    for each in tolerations:
+        if _is_alike(each, wanted):
+            alike[each["key"]] = alike.get(each["key"], False) or "tolerationSeconds" not in each
+    kept = [wanted[each["key"]] if _is_alike(each, wanted) and not alike[each["key"]] else each for each in tolerations]
+    spec["tolerations"] = kept + [each for name, each in wanted.items() if name not in alike]
+
+
+def _is_alike(toleration: JsonObject, wanted: dict[str, JsonObject]) -> bool:
+    other = wanted.get(toleration.get("key", ""))
+    return other is not None and {**toleration, "tolerationSeconds": 0} == {**other, "tolerationSeconds": 0}
 
 
 PLUGIN = Plugin(

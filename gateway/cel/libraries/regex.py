@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
-import re2
-
 from gateway.cel.values import EvaluationError, Texts, no_overload
-from gateway.validation.go_regexp import compile_pattern, regexp_problem
-
-_OPTIONS = re2.Options()
-_OPTIONS.never_capture = True
+from gateway.validation import go_regexp
 
 
-@lru_cache(maxsize=1024)
 def compiled(pattern: str) -> Any:
     """The compiled pattern; raises EvaluationError with Go's complaint."""
-    if problem := regexp_problem(pattern):
-        raise EvaluationError(problem)
-    try:
-        return compile_pattern(pattern, _OPTIONS)
-    except re2.error as error:
-        raise EvaluationError(f"error parsing regexp: {error}: `{pattern}`") from None
+    expression, complaint = go_regexp.compiled(pattern)
+    if complaint:
+        raise EvaluationError(f"error parsing regexp: {complaint}")
+    return expression
 
 
 def _matches(text: Any, pattern: Any) -> bool:

@@ -44,7 +44,7 @@ def custom_columns(definitions: Sequence[JsonObject] | None) -> Columns:
         budget = Budget(STEPS)
         return [name_of(obj), *[_cell(kind, path, obj, budget) for kind, path in paths]]
 
-    return Columns(tuple(columns), cells)
+    return Columns(tuple(columns), cells, weight=sum(path.weight for _, path in paths) or 1)
 
 
 def _column(definition: JsonObject, path: str) -> Column:

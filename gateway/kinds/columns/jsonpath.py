@@ -6,7 +6,7 @@ its evaluation takes no more steps than the caller allows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,8 @@ from gateway.kinds.columns.jsonpath_parser import parse
 __all__ = ["MISSING", "Budget", "JsonPath", "PathError"]
 
 MISSING = object()
+MOST_WEIGHT = 1 << 20
+_MANY = (Recursive, Wildcard, Filter)
 
 
 class Budget:
@@ -57,6 +59,19 @@ class JsonPath:
     def of(text: str) -> JsonPath:
         return JsonPath(parse(text))
 
+    @property
+    def weight(self) -> int:
+        """How many values, about, a path looks at for each 16 bytes of an object.
+
+        A step through all that is below another such step may look at a value many times, and so may a union.
+        """
+        steps = list(_all_steps(self.actions))
+        many = sum(isinstance(step, _MANY) for step in steps)
+        many_times = sum(isinstance(step, Recursive) for step in steps) > 1
+        if many_times or any(isinstance(step, Union) for step in steps):
+            return MOST_WEIGHT
+        return len(steps) // 16 + 4 * many
+
     def first(self, value: Any, budget: Budget) -> Any:
         """The first value that the path leads to, MISSING where there is none. Raises PathError where it can't go on.
 
@@ -64,6 +79,17 @@ class JsonPath:
         """
         results = [_follow([value], nodes, budget) for nodes in self.actions]
         return results[0][0] if results and results[0] else MISSING
+
+
+def _all_steps(paths: Iterable[tuple[Node, ...]]) -> Iterator[Node]:
+    for path in paths:
+        for node in path:
+            yield node
+            match node:
+                case Union(below):
+                    yield from _all_steps(below)
+                case Filter(left, right, _):
+                    yield from _all_steps((left, right))
 
 
 def _follow(values: list[Any], nodes: tuple[Node, ...], budget: Budget) -> list[Any]:

@@ -52,6 +52,7 @@ class Columns:
     order: Callable[[JsonObject], Any] | None = None  # what lists are sorted by; by key where there is none
     no_rows: bytes = b"[]"  # what a list without items has for rows
     form: str = ""  # the apiVersion of the objects, where this is another one than the served
+    weight: int = 1  # how much longer the cells of an object take for each of its bytes than those of other kinds
 
 
 _META = "apimachinery.pkg.apis.meta.v1.ObjectMeta"

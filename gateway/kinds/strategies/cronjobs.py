@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies import templates
 from gateway.kinds.strategies.jobs import job_warnings
@@ -75,18 +77,16 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext)
     return errors
 
 
-def _warnings_on_create(obj: JsonObject, attributes: WriteContext) -> list[str]:
-    name = name_warning(obj["metadata"].get("name", ""), templates.POD_NAMES)
-    return name + job_warnings(_job(obj), "spec.jobTemplate.spec")
+def _warnings_on_create(obj: JsonObject, attributes: WriteContext) -> Iterator[str]:
+    yield from name_warning(obj["metadata"].get("name", ""), templates.POD_NAMES)
+    yield from job_warnings(_job(obj), "spec.jobTemplate.spec")
 
 
-def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[str]:
-    found = []
+def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Iterator[str]:
     if obj["metadata"].get("generation") != old["metadata"].get("generation"):
-        found = job_warnings(_job(obj), "spec.jobTemplate.spec")
+        yield from job_warnings(_job(obj), "spec.jobTemplate.spec")
     if "TZ" in (obj.get("spec") or {}).get("schedule", ""):
-        found.append(_ZONE_IN_SCHEDULE)
-    return found
+        yield _ZONE_IN_SCHEDULE
 
 
 STRATEGIES = with_status(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategy import Strategy, on_update
 from gateway.kinds.write_context import WriteContext
@@ -38,7 +40,7 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext)
     return found if name == old.get("storageClassName", "") else [*found, invalid("storageClassName", name, IMMUTABLE)]
 
 
-def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
+def _warnings(obj: JsonObject, attributes: WriteContext) -> Iterable[str]:
     return selector_warnings(obj.get("nodeTopology"), "nodeTopology")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 from gateway.jsontypes import JsonObject, dumps, loads
@@ -148,25 +149,25 @@ def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteConte
     _store(obj)
 
 
-def _formats(obj: JsonObject) -> list[str]:
-    """The formats in schemas that nobody checks."""
-    found = list[str]()
+def _formats(obj: JsonObject) -> dict[str, None]:
+    """The formats in schemas that nobody checks, each once."""
+    found = dict[str, None]()
     for version in obj.get("spec", {}).get("versions") or ():
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         for one in every(schema) if schema else ():
             kind, form = one.get("type", ""), one.get("format", "")
-            if form and not known_format(kind, form) and form not in found:
-                found.append(form)
+            if form and not known_format(kind, form):
+                found[form] = None
     return found
 
 
-def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
-    return [f"unrecognized format {go_quote(form)}" for form in _formats(obj)]
+def _warnings(obj: JsonObject, attributes: WriteContext) -> Iterable[str]:
+    return (f"unrecognized format {go_quote(form)}" for form in _formats(obj))
 
 
-def _update_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[str]:
+def _update_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Iterable[str]:
     before = _formats(old)
-    return [f"unrecognized format {go_quote(form)}" for form in _formats(obj) if form not in before]
+    return (f"unrecognized format {go_quote(form)}" for form in _formats(obj) if form not in before)
 
 
 STRATEGIES = {

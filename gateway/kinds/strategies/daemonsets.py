@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from gateway.jsontypes import JsonObject
 from gateway.kinds.conversions.annotated_fields import TEMPLATE_GENERATION, number, put
 from gateway.kinds.strategies import templates
@@ -118,11 +120,11 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext)
     return errors
 
 
-def _warnings_on_create(obj: JsonObject, attributes: WriteContext) -> list[str]:
+def _warnings_on_create(obj: JsonObject, attributes: WriteContext) -> Iterable[str]:
     return templates.warnings_about(templates.template_of(obj))
 
 
-def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[str]:
+def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Iterable[str]:
     if _template_generation(obj) == _template_generation(old):
         return []
     return templates.warnings_about(templates.template_of(obj))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategy import Strategy, on_update
@@ -77,11 +77,11 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext)
     return found if same(obj.get("subsets"), old.get("subsets")) else found + _validate(obj, attributes)
 
 
-def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
+def _warnings(obj: JsonObject, attributes: WriteContext) -> Iterable[str]:
     label, controller = MANAGED_BY
     if (obj["metadata"].get("labels") or {}).get(label) == controller:
         return []
-    return [text for path, address in _addresses(obj) for text in ip_warnings(f"{path}.ip", address.get("ip", ""))]
+    return (text for path, address in _addresses(obj) for text in ip_warnings(f"{path}.ip", address.get("ip", "")))
 
 
 STRATEGIES = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies.status import bump_generation
 from gateway.kinds.strategy import Strategy
@@ -143,22 +145,21 @@ def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteConte
     _drop_topology(obj, old)
 
 
-def _ip_warnings(obj: JsonObject) -> list[str]:
+def _ip_warnings(obj: JsonObject) -> Iterator[str]:
     if (obj["metadata"].get("labels") or {}).get(MANAGED_BY) in CONTROLLERS:
-        return []
-    found = []
+        return
     for i, endpoint in enumerate(obj.get("endpoints") or ()):
         for j, address in enumerate(endpoint.get("addresses") or ()):
-            found += ip_warnings(f"endpoints[{i}].addresses[{j}]", address)
-    return found
+            yield from ip_warnings(f"endpoints[{i}].addresses[{j}]", address)
 
 
-def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
-    deprecated = ["spec.addressType: FQDN endpoints are deprecated"] if obj.get("addressType") == "FQDN" else []
-    return deprecated + _ip_warnings(obj)
+def _warnings(obj: JsonObject, attributes: WriteContext) -> Iterator[str]:
+    if obj.get("addressType") == "FQDN":
+        yield "spec.addressType: FQDN endpoints are deprecated"
+    yield from _ip_warnings(obj)
 
 
-def _update_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[str]:
+def _update_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Iterable[str]:
     return _ip_warnings(obj)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable, Iterator
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies import templates
@@ -206,21 +207,20 @@ def _take_resources(pod: JsonObject, old_pod: JsonObject) -> None:
                     before["resources"] = container["resources"]
 
 
-def job_warnings(spec: JsonObject, path: str) -> list[str]:
+def job_warnings(spec: JsonObject, path: str) -> Iterator[str]:
     """About a Job's specification at `path`."""
-    found = []
     many = spec.get("completions", 0) > _MANY_COMPLETIONS and spec.get("parallelism", 0) > _MANY_PODS
     if many and spec.get("completionMode") == "Indexed":
-        found.append(f"{path}: {_MANY}")
-    return found + templates.warnings_about(spec.get("template") or {}, f"{path}.template")
+        yield f"{path}: {_MANY}"
+    yield from templates.warnings_about(spec.get("template") or {}, f"{path}.template")
 
 
-def _warnings_on_create(obj: JsonObject, attributes: WriteContext) -> list[str]:
-    name = name_warning(obj["metadata"].get("name", ""), templates.POD_NAMES)
-    return name + job_warnings(obj.get("spec") or {}, "spec")
+def _warnings_on_create(obj: JsonObject, attributes: WriteContext) -> Iterator[str]:
+    yield from name_warning(obj["metadata"].get("name", ""), templates.POD_NAMES)
+    yield from job_warnings(obj.get("spec") or {}, "spec")
 
 
-def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[str]:
+def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Iterable[str]:
     if obj["metadata"].get("generation") == old["metadata"].get("generation"):
         return []
     return job_warnings(obj.get("spec") or {}, "spec")

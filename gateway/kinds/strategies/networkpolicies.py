@@ -108,13 +108,11 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext)
     return _validate_spec(obj.get("spec", {}), any_value, tuple(cidrs))
 
 
-def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
-    found = []
+def _warnings(obj: JsonObject, attributes: WriteContext) -> Iterator[str]:
     for block, path in _blocks(obj.get("spec", {})):
-        found += cidr_warnings(f"{path}.cidr", block.get("cidr", ""))
+        yield from cidr_warnings(f"{path}.cidr", block.get("cidr", ""))
         for i, part in enumerate(block.get("except") or ()):
-            found += cidr_warnings(f"{path}.except[{i}]", part)
-    return found
+            yield from cidr_warnings(f"{path}.except[{i}]", part)
 
 
 STRATEGIES = {

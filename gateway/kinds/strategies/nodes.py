@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies.status import keep_spec, keep_status
@@ -11,7 +12,6 @@ from gateway.kinds.write_context import WriteContext
 from gateway.validation.addresses import cidr_warnings, parse_cidr, validate_cidr_legacy
 from gateway.validation.avoided_pods import validate_avoided_pods
 from gateway.validation.field import (
-    DUPLICATE,
     FieldError,
     duplicate,
     forbidden,
@@ -73,8 +73,8 @@ def _taints(taints: list[JsonObject], errors: list[FieldError]) -> None:
             place = f"{at}.effect"
             errors.append(not_supported(place, effect, TAINT_EFFECTS) if effect else required(place))
         if (effect, key) in seen:
-            text = f"{DUPLICATE[1]}: {internal_json('Taint', taint)}: taints must be unique by key and effect pair"
-            errors.append(FieldError(DUPLICATE[0], at, text))
+            text = "taints must be unique by key and effect pair"
+            errors.append(duplicate(at, internal_json("Taint", taint), text))
         seen.add((effect, key))
 
 
@@ -191,15 +191,14 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext)
     return errors + _changes(obj, old, attributes)
 
 
-def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
-    spec, found = obj.get("spec") or {}, list[str]()
+def _warnings(obj: JsonObject, attributes: WriteContext) -> Iterator[str]:
+    spec = obj.get("spec") or {}
     if "configSource" in spec:
-        found.append("spec.configSource: the feature is removed")
+        yield "spec.configSource: the feature is removed"
     if spec.get("externalID"):
-        found.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
+        yield "spec.externalID: this field is deprecated, and is unused by Kubernetes"
     for i, cidr in enumerate(_cidrs(spec)):
-        found += cidr_warnings(f"spec.podCIDRs[{i}]", cidr)
-    return found
+        yield from cidr_warnings(f"spec.podCIDRs[{i}]", cidr)
 
 
 STRATEGIES = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies.status import keep_spec, keep_status
 from gateway.kinds.strategy import Strategy, on_update
@@ -151,20 +153,20 @@ def _prepare_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) 
         status["lastPhaseTransitionTime"] = attributes.now
 
 
-def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
+def _warnings(obj: JsonObject, attributes: WriteContext) -> Iterator[str]:
     spec, annotations = obj.get("spec", {}), obj["metadata"].get("annotations") or {}
-    found = [
-        f"metadata.annotations[{key}]: {text}" for key, text in _DEPRECATED_ANNOTATIONS.items() if key in annotations
-    ]
+    for key, text in _DEPRECATED_ANNOTATIONS.items():
+        if key in annotations:
+            yield f"metadata.annotations[{key}]: {text}"
     if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
-        found.append(
+        yield (
             "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended "
             "approach is to use dynamic provisioning."
         )
     for i, term in enumerate(_terms(obj)):
         path = f"spec.nodeAffinity.required.nodeSelectorTerms[{i}]"
-        found += expression_warnings(term.get("matchExpressions"), path)
-    return found + [text for key, text in _DEPRECATED_SOURCES.items() if key in spec]
+        yield from expression_warnings(term.get("matchExpressions"), path)
+    yield from (text for key, text in _DEPRECATED_SOURCES.items() if key in spec)
 
 
 STRATEGIES = {

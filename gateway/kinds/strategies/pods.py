@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+from collections import deque
 from collections.abc import Iterator
 
 from gateway.defaults.pod import default_all_but_spec
+from gateway.http.warnings import bounded
 from gateway.jsontypes import JsonObject
 from gateway.kinds.recurring import ANY_SPECIFICATION, Specification, Templates
 from gateway.kinds.strategies.status import CLIENTS_METADATA, bump_generation, keep
@@ -214,11 +216,12 @@ def _validate_update(pod: JsonObject, old: JsonObject, attributes: WriteContext)
     return errors
 
 
-def _warnings(pod: JsonObject, attributes: WriteContext) -> list[str]:
-    found = name_warning(pod["metadata"].get("name", ""), "the Pod's hostname")
+def _warnings(pod: JsonObject, attributes: WriteContext) -> Iterator[str]:
+    yield from name_warning(pod["metadata"].get("name", ""), "the Pod's hostname")
     if annotations_matter(_annotations(pod)):
-        return found + pod_warnings(pod)
-    return [*found, *attributes.specification.once("warnings of pods", lambda: pod_warnings(pod))]
+        yield from pod_warnings(pod)
+    else:
+        yield from attributes.specification.once("warnings of pods", lambda: bounded(pod_warnings(pod)))
 
 
 def _prepare_status(pod: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
@@ -230,12 +233,13 @@ def _prepare_status(pod: JsonObject, old: JsonObject, attributes: WriteContext) 
         status["qosClass"] = before["qosClass"]
     if not status.get("observedGeneration") and before.get("observedGeneration"):
         status["observedGeneration"] = before["observedGeneration"]
-    generations: dict[str, list[int]] = {}
+    generations: dict[str, deque[int]] = {}
     for condition in before.get("conditions") or ():
-        generations.setdefault(condition.get("type", ""), []).append(condition.get("observedGeneration", 0))
+        known = generations.setdefault(condition.get("type", ""), deque())
+        known.append(condition.get("observedGeneration", 0))
     for condition in status.get("conditions") or ():
-        known = generations.get(condition.get("type", ""))
-        generation = known.pop(0) if known else 0
+        left = generations.get(condition.get("type", ""))
+        generation = left.popleft() if left else 0
         if not condition.get("observedGeneration") and generation:
             condition["observedGeneration"] = generation
     drop_disabled_status_fields(status, before)
@@ -248,14 +252,11 @@ def _validate_status(pod: JsonObject, old: JsonObject, attributes: WriteContext)
     return errors
 
 
-def _status_warnings(pod: JsonObject, old: JsonObject, attributes: WriteContext) -> list[str]:
+def _status_warnings(pod: JsonObject, old: JsonObject, attributes: WriteContext) -> Iterator[str]:
     status = pod.get("status") or {}
-    return [
-        text
-        for key in ("podIPs", "hostIPs")
-        for i, address in enumerate(status.get(key) or ())
-        for text in ip_warnings(f"status.{key}[{i}].ip", address.get("ip", ""))
-    ]
+    for key in ("podIPs", "hostIPs"):
+        for i, address in enumerate(status.get(key) or ()):
+            yield from ip_warnings(f"status.{key}[{i}].ip", address.get("ip", ""))
 
 
 def _keep_metadata(pod: JsonObject, old: JsonObject) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies.status import bump_generation
 from gateway.kinds.strategies.templates import drop_template_fields
@@ -40,11 +42,11 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext)
     return errors
 
 
-def _warnings_on_create(obj: JsonObject, attributes: WriteContext) -> list[str]:
+def _warnings_on_create(obj: JsonObject, attributes: WriteContext) -> Iterable[str]:
     return template_warnings(_template(obj), "template")
 
 
-def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[str]:
+def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Iterable[str]:
     changed = obj["metadata"].get("generation") != old["metadata"].get("generation")
     return template_warnings(_template(obj), "template") if changed else []
 

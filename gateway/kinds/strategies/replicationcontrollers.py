@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies import templates
 from gateway.kinds.strategies.replicasets import validate_replica_status
@@ -35,7 +37,7 @@ def _spec(spec: JsonObject, errors: list[FieldError], options: PodOptions) -> No
     validate_always_restarts(template, "spec.template", errors, "ReplicationController")
 
 
-def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[str]:
+def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Iterable[str]:
     # kube-apiserver looks at the template that is being replaced
     if obj["metadata"].get("generation") == old["metadata"].get("generation"):
         return []

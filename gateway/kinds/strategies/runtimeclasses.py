@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategy import Strategy, on_update
 from gateway.kinds.write_context import WriteContext
 from gateway.validation.checks import immutable, text
-from gateway.validation.field import DUPLICATE, FieldError
+from gateway.validation.field import FieldError, duplicate
 from gateway.validation.go_structs import verbatim
 from gateway.validation.labels import validate_labels
 from gateway.validation.names import is_dns1123_label
@@ -27,8 +29,7 @@ def _scheduling(scheduling: JsonObject) -> list[FieldError]:
     for i, toleration in enumerate(tolerations):
         key = tuple(toleration.get(name, "") for name in _KEYS)
         if key in seen:
-            shown = verbatim("Toleration", toleration)
-            found.append(FieldError(DUPLICATE[0], f"scheduling.tolerations[{i}]", f"{DUPLICATE[1]}: {shown}"))
+            found.append(duplicate(f"scheduling.tolerations[{i}]", verbatim("Toleration", toleration)))
         seen.add(key)
     return found
 
@@ -48,9 +49,9 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext)
     return found + immutable("handler", obj.get("handler", ""), old.get("handler", ""))
 
 
-def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
+def _warnings(obj: JsonObject, attributes: WriteContext) -> Iterable[str]:
     selector = (obj.get("scheduling") or {}).get("nodeSelector") or ()
-    return [f"scheduling.nodeSelector: {DEPRECATED[key]}" for key in selector if key in DEPRECATED]
+    return (f"scheduling.nodeSelector: {DEPRECATED[key]}" for key in selector if key in DEPRECATED)
 
 
 STRATEGIES = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies.status import empty_status, keep_spec, keep_status
 from gateway.kinds.strategy import Allocation, Strategy, on_update
@@ -102,44 +104,41 @@ def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext)
     return validate_load_balancer_status(obj, old)
 
 
-def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
-    spec, found = obj.get("spec", {}), list[str]()
+def _warnings(obj: JsonObject, attributes: WriteContext) -> Iterator[str]:
+    spec = obj.get("spec", {})
     if TOPOLOGY_HINTS in (obj["metadata"].get("annotations") or {}):
-        found.append(f"annotation {TOPOLOGY_HINTS} is deprecated, please use {TOPOLOGY_MODE} instead")
+        yield f"annotation {TOPOLOGY_HINTS} is deprecated, please use {TOPOLOGY_MODE} instead"
     if spec.get("clusterIP", "None") != "None":
         for i, address in enumerate(spec.get("clusterIPs") or ()):
-            found += ip_warnings(f"spec.clusterIPs[{i}]", address)
+            yield from ip_warnings(f"spec.clusterIPs[{i}]", address)
     headless = spec.get("type") == "ClusterIP" and spec.get("clusterIP") == "None"
     external_ips = spec.get("externalIPs") or []
     if headless:
         ignored = {"loadBalancerIP": spec.get("loadBalancerIP"), "externalIPs": external_ips}
         ignored["SessionAffinity"] = spec.get("sessionAffinity") != "None"
-        found += [f"spec.{name} is ignored for headless services" for name, given in ignored.items() if given]
+        yield from (f"spec.{name} is ignored for headless services" for name, given in ignored.items() if given)
     for i, address in enumerate(external_ips):
-        found += ip_warnings(f"spec.externalIPs[{i}]", address)
+        yield from ip_warnings(f"spec.externalIPs[{i}]", address)
     if external_ips and not headless and spec.get("type") != "ExternalName":
-        found.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
+        yield "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
     if address := spec.get("loadBalancerIP"):
-        found += ip_warnings("spec.loadBalancerIP", address)
+        yield from ip_warnings("spec.loadBalancerIP", address)
     for i, block in enumerate(spec.get("loadBalancerSourceRanges") or ()):
-        found += cidr_warnings(f"spec.loadBalancerSourceRanges[{i}]", block)
+        yield from cidr_warnings(f"spec.loadBalancerSourceRanges[{i}]", block)
     if spec.get("type") == "ExternalName" and external_ips:
-        found.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
+        yield 'spec.externalIPs is ignored when spec.type is "ExternalName"'
     if spec.get("type") != "ExternalName" and spec.get("externalName"):
-        found.append('spec.externalName is ignored when spec.type is not "ExternalName"')
+        yield 'spec.externalName is ignored when spec.type is not "ExternalName"'
     if spec.get("trafficDistribution") == "PreferClose":
-        found.append(f'spec.trafficDistribution: {go_quote("PreferClose")} is deprecated; use "PreferSameZone"')
-    return found
+        yield f'spec.trafficDistribution: {go_quote("PreferClose")} is deprecated; use "PreferSameZone"'
 
 
-def balancer_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[str]:
+def balancer_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Iterator[str]:
     """Warnings for the addresses in a status written to a Service or an Ingress."""
     ingresses = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
-    found = []
     for i, ingress in enumerate(ingresses):
         if ingress.get("ip"):
-            found += ip_warnings(f"status.loadBalancer.ingress[{i}]", ingress["ip"])
-    return found
+            yield from ip_warnings(f"status.loadBalancer.ingress[{i}]", ingress["ip"])
 
 
 STRATEGIES = {

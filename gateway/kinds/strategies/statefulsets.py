@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 from gateway.jsontypes import JsonObject
@@ -164,21 +165,22 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext)
     return errors
 
 
-def _warnings(obj: JsonObject, claim_path: str) -> list[str]:
-    spec, found = obj.get("spec") or {}, list[str]()
+def _warnings(obj: JsonObject, claim_path: str) -> Iterator[str]:
+    spec = obj.get("spec") or {}
     for i, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
-        found += claim_warnings(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{i}]{claim_path}")
+        yield from claim_warnings(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{i}]{claim_path}")
     if spec.get("revisionHistoryLimit", 0) < 0:
-        found.append(_NEGATIVE_LIMIT)
-    return found
+        yield _NEGATIVE_LIMIT
 
 
-def _warnings_on_create(obj: JsonObject, attributes: WriteContext) -> list[str]:
-    return templates.warnings_about(templates.template_of(obj)) + _warnings(obj, "")
+def _warnings_on_create(obj: JsonObject, attributes: WriteContext) -> Iterator[str]:
+    yield from templates.warnings_about(templates.template_of(obj))
+    yield from _warnings(obj, "")
 
 
-def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[str]:
-    return templates.warnings_on_update(obj, old, attributes) + _warnings(obj, ".Spec")
+def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Iterator[str]:
+    yield from templates.warnings_on_update(obj, old, attributes)
+    yield from _warnings(obj, ".Spec")
 
 
 def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategy import Strategy, on_update
 from gateway.kinds.write_context import WriteContext
 from gateway.validation.checks import immutable, known
-from gateway.validation.field import FieldError, duplicate, required
+from gateway.validation.field import FieldError, duplicate, first_places, required
 from gateway.validation.labels import validate_label_name
 from gateway.validation.node_labels import DEPRECATED
 from gateway.validation.objectmeta import recheck_object_meta_update, validate_object_meta
@@ -15,30 +18,34 @@ from gateway.validation.parameters import validate_parameters, validate_provisio
 RECLAIM_POLICIES, BINDING_MODES = ("Delete", "Retain"), ("Immediate", "WaitForFirstConsumer")
 
 
-def _term(term: JsonObject, path: str) -> tuple[dict[str, set[str]], list[FieldError]]:
+Selected = frozenset[tuple[str, frozenset[str]]]
+
+
+def _term(term: JsonObject, path: str) -> tuple[Selected, list[FieldError]]:
     """What a term selects (label -> values) and what is wrong with it."""
-    found, selected = list[FieldError](), dict[str, set[str]]()
+    found, selected = list[FieldError](), dict[str, frozenset[str]]()
     for i, expression in enumerate(term.get("matchLabelExpressions") or ()):
         at = f"{path}.matchLabelExpressions[{i}]"
         key, values = expression.get("key", ""), expression.get("values") or []
         if not values:
             found.append(required(f"{at}.values"))
-        found += [duplicate(f"{at}.values[{j}]", value) for j, value in enumerate(values) if value in values[:j]]
+        first = first_places(values)
+        found += [duplicate(f"{at}.values[{j}]", value) for j, value in enumerate(values) if first[value] < j]
         found += validate_label_name(key, f"{at}.key")
         if key in selected:
             found.append(duplicate(f"{at}.key", key))
-        selected[key] = set(values)
-    return selected, found
+        selected[key] = frozenset(values)
+    return frozenset(selected.items()), found
 
 
 def _topologies(terms: list[JsonObject]) -> list[FieldError]:
     found: list[FieldError] = []
-    seen: list[dict[str, set[str]]] = [{} for _ in terms]  # kube-apiserver compares with so many empty terms too
+    seen: Counter[Selected] = Counter({frozenset(): len(terms)})  # kube-apiserver compares with so many empty terms too
     for i, term in enumerate(terms):
         selected, errors = _term(term, f"allowedTopologies[{i}]")
         found += errors
-        found += [duplicate(f"allowedTopologies[{i}].matchLabelExpressions", "") for other in seen if other == selected]
-        seen.append(selected)
+        found += [duplicate(f"allowedTopologies[{i}].matchLabelExpressions", "") for _ in range(seen[selected])]
+        seen[selected] += 1
     return found
 
 
@@ -65,13 +72,11 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext)
     return found
 
 
-def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
-    found = []
+def _warnings(obj: JsonObject, attributes: WriteContext) -> Iterator[str]:
     for i, term in enumerate(obj.get("allowedTopologies") or ()):
         for j, expression in enumerate(term.get("matchLabelExpressions") or ()):
             if text := DEPRECATED.get(expression.get("key", "")):
-                found.append(f"allowedTopologies[{i}].matchLabelExpressions[{j}].key: {text}")
-    return found
+                yield f"allowedTopologies[{i}].matchLabelExpressions[{j}].key: {text}"
 
 
 STRATEGIES = {

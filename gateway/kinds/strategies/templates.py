@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies.status import bump_generation, keep_spec, keep_status
@@ -94,16 +94,17 @@ def validating_update(spec: CheckSpec, *, immutable_selector: bool = True) -> On
     return validate
 
 
-def warnings_on_create(obj: JsonObject, attributes: WriteContext) -> list[str]:
+def warnings_on_create(obj: JsonObject, attributes: WriteContext) -> Iterator[str]:
     name = obj["metadata"].get("name", "")
-    return name_warning(name, POD_NAMES) + warnings_about(template_of(obj))
+    yield from name_warning(name, POD_NAMES)
+    yield from warnings_about(template_of(obj))
 
 
-def warnings_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[str]:
+def warnings_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Iterable[str]:
     if obj["metadata"].get("generation") == old["metadata"].get("generation"):
         return []
     return warnings_about(template_of(obj))
 
 
-def warnings_about(template: JsonObject, path: str = "spec.template") -> list[str]:
+def warnings_about(template: JsonObject, path: str = "spec.template") -> Iterator[str]:
     return template_warnings(template, path)

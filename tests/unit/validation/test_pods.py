@@ -158,7 +158,7 @@ def test_warnings_about_ports_and_names() -> None:
     obj["metadata"]["name"] = "web.1"
     warn = strategy_for("", "pods").warnings_on_create
     assert warn is not None
-    assert warn(obj, CONTEXT) == [
+    assert list(warn(obj, CONTEXT)) == [
         "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is "
         "recommended: [must not contain dots]",
         "spec.containers[0].ports[1]: duplicate port definition with spec.containers[0].ports[0]",
