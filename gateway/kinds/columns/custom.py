@@ -6,16 +6,17 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import JsonObject, dumps
 from gateway.kinds.columns.durations import epoch
 from gateway.kinds.columns.go_text import printed
-from gateway.kinds.columns.jsonpath import MISSING, Budget, JsonPath
+from gateway.kinds.columns.jsonpath import MISSING, MOST_WEIGHT, Budget, JsonPath
 from gateway.kinds.columns.jsonpath_nodes import Opaque, PathError
 from gateway.kinds.columns.model import AGE, NAME, UNKNOWN, Cell, Column, Columns, Elapsed, name_of
 from gateway.schema.times import TimeError, canonical_time
 
 MAX_COLUMNS = 256  # of a version; what is behind them is left out
 STEPS = 20_000  # values of an object that all columns together may look at
+SOME_STEPS, STEPS_A_BYTE = 1000, 4  # as many where a path may look at a value many times
 TEXT_STEP = 64  # characters of text that count as one value
 _MAX_INT = 1 << 63
 _fraction = re.compile(r"[.,]([0-9]+)").search
@@ -40,11 +41,13 @@ def custom_columns(definitions: Sequence[JsonObject] | None) -> Columns:
     if not definitions:
         columns[1] = AGE._replace(type="date")
 
+    weight = sum(path.weight for _, path in paths) or 1
+
     def cells(obj: JsonObject) -> list[Cell]:
-        budget = Budget(STEPS)
+        budget = Budget(STEPS if weight < MOST_WEIGHT else min(STEPS, SOME_STEPS + STEPS_A_BYTE * len(dumps(obj))))
         return [name_of(obj), *[_cell(kind, path, obj, budget) for kind, path in paths]]
 
-    return Columns(tuple(columns), cells, weight=sum(path.weight for _, path in paths) or 1)
+    return Columns(tuple(columns), cells, weight=weight)
 
 
 def _column(definition: JsonObject, path: str) -> Column:

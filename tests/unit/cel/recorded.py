@@ -99,7 +99,7 @@ def answer_validation(case: Json) -> Json:
     objects = document()["objects"]
     old = objects[case["oldSelf"]] if "oldSelf" in case else None
     errors, warnings = rules.validate(objects[case["self"]], old, ratchet=old is not None)
-    return {"errors": sorted([each.field, each.body] for each in errors), "warnings": sorted(warnings)}
+    return {"errors": sorted([each.field, each.body] for each in errors), "warnings": sorted(map(str, warnings))}
 
 
 def native(value: Any) -> Any:
