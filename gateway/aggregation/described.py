@@ -25,7 +25,7 @@ from gateway.outbound.services import ServiceAddresses
 AGGREGATOR = User("system:aggregator")
 TIMEOUT = 10.0  # seconds for one document
 EVERY = 60.0  # seconds between looks
-LARGEST = 16 << 20  # bytes of a document
+LARGEST = 8 << 20  # bytes of a document
 _ROOT, _VERSION_2 = "/openapi/v3", "/openapi/v2"
 _JSON: Header = (b"accept", b"application/json")
 _ABSENT = 404
@@ -39,6 +39,7 @@ class _Known:
     paths: dict[str, JsonObject] = field(default_factory=dict)
     definitions: dict[str, JsonObject] = field(default_factory=dict)
     tag: str = ""  # of its document of version 2
+    digest: bytes = b""  # of the same
     converted: Converted | None = None  # of a server that has no version 3
 
 
@@ -78,8 +79,10 @@ class Described:
             if places is not None and places.status == 200:
                 found.places, found.converted = _urls(await _read(places)), None
             await self._describe(service, found, legacy=places is not None and places.status == _ABSENT)
+            if self._services.get(name) is None:  # it has gone meanwhile
+                return
             self._known[name] = found
-        if found is not None and (found.paths, found.definitions) != (before.paths, before.definitions):
+        if found is not None and found.digest != before.digest:
             for listener in self._listeners:
                 listener()
 
@@ -93,15 +96,17 @@ class Described:
             asked.append((b"if-none-match", known.tag.encode("latin-1", "replace")))
         answer = await self._documents.get(service, _VERSION_2, asked)
         if answer is not None and answer.status == _ABSENT:
-            known.paths, known.definitions, known.tag = {}, {}, ""
+            known.paths, known.definitions, known.tag, known.digest = {}, {}, "", b""
             if legacy:
                 known.places, known.converted = {}, None
         if answer is None or answer.status != 200:
             return
+        known.tag, digest = answer.header("etag"), hashlib.sha256(answer.body).digest()
+        if digest == known.digest and (known.converted is not None or not legacy):
+            return
         document = await _read(answer)
         part: Part = await asyncio.to_thread(part_below, f"{service.path}/", document)
-        known.paths, known.definitions = dict(part.paths), dict(part.definitions)
-        known.tag = answer.header("etag")
+        known.paths, known.definitions, known.digest = dict(part.paths), dict(part.definitions), digest
         if legacy:
             place = service.path.strip("/")
             known.converted = await asyncio.to_thread(_converted, document)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
+import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from gateway.aggregation.availability import AGGREGATOR
@@ -14,14 +17,17 @@ from gateway.controllers.queue import WorkQueue
 from gateway.discovery.others import version_order
 from gateway.endpoints.foreign import ForeignKind
 from gateway.jsontypes import JsonObject, loads
-from gateway.outbound.client import Answer, Client
+from gateway.outbound.client import Client
 from gateway.outbound.identity import ClientIdentity
 from gateway.outbound.request import Header
 from gateway.outbound.services import ServiceAddresses
 
+log = logging.getLogger(__name__)
+
 TIMEOUT = 5.0  # seconds for one document
 EVERY = 60.0  # seconds between looks where nothing changes
-LARGEST = 8 << 20  # bytes of a document
+LARGEST = 4 << 20  # bytes of a document
+MOST = 5000  # resources of a group version
 _V2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _ACCEPT: Header = (b"accept", f"{_V2},{_V2.replace('v=v2;', 'v=v2beta1;')}".encode())
 _PRIORITIES = {"apiregistration.k8s.io": 1 << 30}  # it has no APIService, and comes first
@@ -33,6 +39,8 @@ class _Known:
     """The discovery of one group version of an extension server."""
 
     resources: list[JsonObject] = field(default_factory=list)
+    kinds: tuple[ForeignKind, ...] = ()
+    digest: bytes = b""  # of what was told: what has the same says the same
     fresh: bool = False
 
 
@@ -40,7 +48,7 @@ class _Told(NamedTuple):
     """The document of all groups of a server, and its tag."""
 
     tag: bytes
-    document: JsonObject
+    document: bytes
 
 
 class Discovered:
@@ -80,15 +88,10 @@ class Discovered:
         known = None if service is None else self._known.get(service.name)
         return [] if known is None else known.resources
 
-    def kinds(self, service: ApiService) -> Iterator[ForeignKind]:
+    def kinds(self, service: ApiService) -> tuple[ForeignKind, ...]:
         """The kinds among these; what cannot be one of a path is left out."""
-        for each in self.resources(service.group, service.version):
-            resource, kind, verbs = each.get("resource"), each.get("responseKind"), each.get("verbs")
-            name = kind.get("kind") if isinstance(kind, dict) else None
-            if isinstance(resource, str) and is_segment(resource) and isinstance(name, str) and isinstance(verbs, list):
-                known = frozenset(verb for verb in verbs if isinstance(verb, str))
-                namespaced = each.get("scope") == "Namespaced"
-                yield ForeignKind(service.group, service.version, name, resource, namespaced, known)
+        known = self._known.get(service.name)
+        return () if known is None else known.kinds
 
     def is_fresh(self, name: str) -> bool:
         """Whether the server of an APIService tells what it serves."""
@@ -99,49 +102,44 @@ class Discovered:
         """Asks the server of one APIService."""
         service = self._services.get(name)
         if service is None or service.service is None:
-            self._known.pop(name, None)
+            if self._known.pop(name, None) is None:
+                return
             served = {each.service for each in self._services.remote.values()}
             self._told = {place: told for place, told in self._told.items() if place in served}
             return
         self.queue.add_after(name, EVERY)
-        try:
-            found = await self._ask(service)
-        except Unusable:
-            found = None
         before = self._known.get(name, _Known())
-        self._known[name] = _Known(before.resources, False) if found is None else _Known(found, True)
-        if self._known[name] != before:
+        try:
+            now = await self._ask(service, before)
+        except Unusable as error:
+            log.info("discovery of an extension server is of no use", extra={"name": name, "error": str(error)})
+            now = None
+        if self._services.get(name) is None:  # it has gone meanwhile
+            return
+        self._known[name] = replace(before, fresh=False) if now is None else now
+        if (before.digest, before.fresh) != (self._known[name].digest, self._known[name].fresh):
             self._tell()
 
-    async def _ask(self, service: ApiService) -> list[JsonObject] | None:
-        """The resources of a group version, None where the server does not tell. Raises Unusable."""
-        from gateway.aggregation.resource_lists import of_version
-
-        known, asked = self._told.get(service.service), [_ACCEPT]
-        if known is not None:
-            asked.append((b"if-none-match", known.tag))
+    async def _ask(self, service: ApiService, before: _Known) -> _Known | None:
+        """What a server says of a group version, None where it does not tell. Raises Unusable."""
+        told, asked = self._told.get(service.service), [_ACCEPT]
+        if told is not None:
+            asked.append((b"if-none-match", told.tag))
         answer = await self._documents.get(service, "/apis", asked)
         if answer is None or answer.status == 503:
             return None
-        if answer.status == 304 and known is not None:
-            return of_version(known.document, service.group, service.version)
+        if answer.status == 304 and told is not None:
+            return await _understood(service, told.document, before)
         if answer.status == 200 and "as=APIGroupDiscoveryList" in answer.header("content-type"):
-            document = _read(answer)
-            if document is None:
-                return None
             self._told.pop(service.service, None)
+            found = await _understood(service, answer.body, before)
             if tag := answer.header("etag"):
-                self._told[service.service] = _Told(tag.encode("latin-1", "replace"), document)
-            return of_version(document, service.group, service.version)
-        return await self._ask_version(service)
-
-    async def _ask_version(self, service: ApiService) -> list[JsonObject] | None:
-        """The resources by the group version's own document, of a server that has no other. Raises Unusable."""
-        from gateway.aggregation.resource_lists import converted, dicts
-
+                self._told[service.service] = _Told(tag.encode("latin-1", "replace"), answer.body)
+            return found
         answer = await self._documents.get(service, service.path, [(b"accept", b"application/json")])
-        found = None if answer is None or answer.status != 200 else _read(answer)
-        return None if found is None else converted(dicts(found.get("resources")))
+        if answer is None or answer.status != 200:
+            return None
+        return await _understood(service, answer.body, before, of_version=True)
 
     # what discovery asks
 
@@ -189,9 +187,40 @@ class Discovered:
         return service.group_priority, service.version_priority
 
 
-def _read(answer: Answer) -> JsonObject | None:
+async def _understood(service: ApiService, body: bytes, before: _Known, *, of_version: bool = False) -> _Known:
+    """What a document says of a group version; `of_version`: it is that version's own. Raises Unusable.
+
+    It is read in a thread, and not at all where it is the one that was known.
+    """
+    digest = hashlib.sha256(service.group_version.encode() + b"\0" + body).digest()
+    if digest == before.digest:
+        return replace(before, fresh=True)
+    return await asyncio.to_thread(_read, service, body, digest, of_version)
+
+
+def _read(service: ApiService, body: bytes, digest: bytes, of_version: bool) -> _Known:
+    from gateway.aggregation import resource_lists
+
     try:
-        found = loads(answer.body)
+        document = loads(body)
     except ValueError:
-        return None
-    return found if isinstance(found, dict) else None
+        raise Unusable("it is no JSON") from None
+    if not isinstance(document, dict):
+        raise Unusable("it is no object")
+    if of_version:
+        resources = resource_lists.converted(resource_lists.dicts(document.get("resources")))
+    else:
+        resources = resource_lists.of_version(document, service.group, service.version)
+    if len(resources) > MOST:
+        raise Unusable(f"{len(resources)} resources are more than {MOST}, the most that a group version may have")
+    return _Known(resources, tuple(_kinds(service, resources)), digest, True)
+
+
+def _kinds(service: ApiService, resources: list[JsonObject]) -> Iterator[ForeignKind]:
+    for each in resources:
+        resource, kind, verbs = each.get("resource"), each.get("responseKind"), each.get("verbs")
+        name = kind.get("kind") if isinstance(kind, dict) else None
+        if isinstance(resource, str) and is_segment(resource) and isinstance(name, str) and isinstance(verbs, list):
+            known = frozenset(verb for verb in verbs if isinstance(verb, str))
+            namespaced = each.get("scope") == "Namespaced"
+            yield ForeignKind(service.group, service.version, name, resource, namespaced, known)

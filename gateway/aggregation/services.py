@@ -67,6 +67,8 @@ class ApiServices:
     def __init__(self) -> None:
         self.known: ByName[ApiService] = ByName("aggregation", _read, self._changed)
         self.remote: dict[GroupVersion, ApiService] = {}
+        self._by_service: dict[tuple[str, str], set[str]] = {}  # names, by the service (namespace, name)
+        self._told: dict[str, ApiService] = {}  # what listeners were last told of each that is remote, by name
         self._listeners: list[Callable[[Collection[str]], None]] = []
 
     def get(self, name: str) -> ApiService | None:
@@ -86,13 +88,25 @@ class ApiServices:
 
     def of_service(self, namespace: str, name: str) -> Iterable[str]:
         """The APIServices that lead to a service."""
-        return [each.name for each in self.remote.values() if each.service and each.service[:2] == (namespace, name)]
+        return sorted(self._by_service.get((namespace, name), ()))
 
     def _changed(self, names: Collection[str], revision: int) -> None:
-        known = self.known.all.values()
-        self.remote = {(each.group, each.version): each for each in known if each.service is not None}
+        for name in names:
+            self._enter(name, self._told.pop(name, None), self.known.all.get(name))
         for listener in self._listeners:
             listener(names)
+
+    def _enter(self, name: str, before: ApiService | None, now: ApiService | None) -> None:
+        if before is not None and before.service is not None:
+            if self.remote.get((before.group, before.version)) is before:
+                del self.remote[before.group, before.version]
+            of_service = self._by_service[before.service[:2]]
+            of_service.discard(name)
+            if not of_service:
+                del self._by_service[before.service[:2]]
+        if now is not None and now.service is not None:
+            self._told[name] = self.remote[now.group, now.version] = now
+            self._by_service.setdefault(now.service[:2], set()).add(name)
 
 
 def _read(entry: Entry, before: object) -> ApiService:

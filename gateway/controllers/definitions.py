@@ -213,8 +213,9 @@ class Definitions:
         if before is not None and (before.made_of, before.ending) == (made_of, ending):
             return
         since = int(definition["metadata"].get("resourceVersion") or 0) + later
-        model = model_of(definition, self._converter, since)
-        same = before is not None and before.resources and not ending[1] and reads_alike(before.made_of, made_of)
+        model = await offloaded(0, model_of, definition, self._converter, since)
+        same = before is not None and before.resources and not ending[1]
+        same = same and before is not None and await offloaded(0, reads_alike, before.made_of, made_of)
         if same and before is not None:  # watches go on; they see its objects go
             model = as_read_before(model, before.resources[0].model)
         resources = resources_of(definition, model)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -21,6 +21,7 @@ from gateway.kinds.registry import version_priority
 from gateway.kinds.resource import Resource
 from gateway.schema.decode import DecodeError, DecodeReport
 from gateway.schema.types import Type
+from gateway.time_limits import look
 
 # in the order in which discovery tells them
 VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
@@ -34,13 +35,16 @@ MakeConverter = Callable[[JsonObject], Webhook | None]  # of a CRD: its webhook,
 def model_of(definition: JsonObject, converter: MakeConverter, since: int = 0) -> Model:
     """The model of a CustomResourceDefinition whose names are accepted. It is compiled when it is first used.
 
-    `since` is the revision before which no watch may start.
+    `since` is the revision before which no watch may start. Raises TakesLong on an event loop where there are very
+    many versions.
     """
     spec, names = definition["spec"], definition["status"]["acceptedNames"]
     group = spec["group"]
     versions = sorted(spec.get("versions") or (), key=lambda version: version_priority(version["name"]))
     webhook = converter(definition)
-    made = {GroupVersion(group, version["name"]): _version(definition, version) for version in versions}
+    in_use = [each["name"] for each in versions if each.get("served") and not each.get("deprecated")]
+    newest = in_use[0] if in_use else ""
+    made = {GroupVersion(group, version["name"]): _version(definition, version, newest) for version in versions}
     model = Model(
         group=group,
         plural=names["plural"],
@@ -116,7 +120,9 @@ def _resources(model: Model, version: Version, shown: tuple[str, ...]) -> Iterat
         yield resource("status", version.gvk, SUBRESOURCE_VERBS)
 
 
-def _version(definition: JsonObject, version: JsonObject) -> Version:
+def _version(definition: JsonObject, version: JsonObject, newest: str) -> Version:
+    """One version; `newest` is the newest one that is served and not deprecated, "" where there is none."""
+    look()
     spec = definition["spec"]
     gvk = GroupVersionKind(spec["group"], version["name"], definition["status"]["acceptedNames"]["kind"])
     schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
@@ -137,7 +143,7 @@ def _version(definition: JsonObject, version: JsonObject) -> Version:
         gvk=gvk,
         make_type=make_type,
         served=bool(version.get("served")),
-        warning=_warning(gvk, version, spec.get("versions") or ()),
+        warning=_warning(gvk, version, newest),
         default=default,
         default_applied=lambda obj: default_applied(make_type(), obj),
         selectable=selectable(version, namespaced=spec["scope"] == "Namespaced"),
@@ -148,14 +154,13 @@ def _version(definition: JsonObject, version: JsonObject) -> Version:
     )
 
 
-def _warning(gvk: GroupVersionKind, version: JsonObject, versions: Sequence[JsonObject]) -> str:
+def _warning(gvk: GroupVersionKind, version: JsonObject, newest: str) -> str:
     """What is said of a deprecated version: its own words, or which newer one there is."""
     if not version.get("deprecated"):
         return ""
     own: str | None = version.get("deprecationWarning")
     if own is not None:
         return own
-    in_use = (other["name"] for other in versions if other.get("served") and not other.get("deprecated"))
-    newest = min([*in_use, gvk.version], key=version_priority)
-    instead = "" if newest == gvk.version else f"; use {gvk.group}/{newest} {gvk.kind}"
+    newer = newest and version_priority(newest) < version_priority(gvk.version)
+    instead = f"; use {gvk.group}/{newest} {gvk.kind}" if newer else ""
     return f"{gvk.api_version} {gvk.kind} is deprecated{instead}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from gateway.jsontypes import JsonObject
+from gateway.time_limits import look
 
 # of a schema: what says nothing of how an object is read
 _JUDGES = frozenset(
@@ -33,7 +34,10 @@ class Origin(NamedTuple):
 
 
 def reads_alike(before: Origin, after: Origin) -> bool:
-    """Whether objects, old and new, look the same in every version that is served, and to every selector."""
+    """Whether objects, old and new, look the same in every version that is served, and to every selector.
+
+    Raises TakesLong on an event loop for large schemas.
+    """
     return before == after or (before.uid == after.uid and _reading(before) == _reading(after))
 
 
@@ -53,6 +57,7 @@ def _of_schema(schema: Any) -> Any:
     """A schema without what only judges; `properties` are members by their names, whatever those are."""
     if not isinstance(schema, dict):
         return schema
+    look()
     found = {name: value for name, value in schema.items() if name not in _JUDGES}
     for name in ("items", "additionalProperties"):
         if name in found:

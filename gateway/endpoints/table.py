@@ -19,8 +19,6 @@ from storage.cache import ResourceCache
 
 LINGER = 1.0  # seconds that watches of what was replaced go on; kube-apiserver's
 
-Key = tuple[str, str, str, str]
-
 MakeHooks = Callable[["Endpoints", Resource], WriteHooks | None]
 """Makes the hooks of a resource or subresource that has some."""
 
@@ -47,19 +45,21 @@ class Endpoints:
         """`make_hooks` makes the hooks of a resource that has some, `create_own` what plug-ins create."""
         self.registry, self.caches, self.services = registry, caches, services
         self._make_hooks, self._create_own = make_hooks, create_own
-        self._endpoints: dict[Key, Endpoint] = {}
-        self._followed: dict[Key, WeakSet[Endpoint]] = {}  # those that were replaced, and whose watches went on
+        self._endpoints: dict[GroupVersionResource, dict[str, Endpoint]] = {}  # of each, by subresource
+        self._followed: dict[GroupVersionResource, WeakSet[Endpoint]] = {}  # were replaced, and their watches went on
         self._ending: list[Ending] = []  # those whose watches end in a moment
         self._listeners: list[Callable[[], None]] = []
 
     def of(self, group: str, version: str, resource: str, subresource: str = "") -> Endpoint:
         """The endpoint of what is served; raises KeyError for what is not."""
-        key = (group, version, resource, subresource)
-        found = self._endpoints.get(key)
+        gvr = GroupVersionResource(group, version, resource)
+        made = self._endpoints.get(gvr)
+        found = made.get(subresource) if made is not None else None
         if found is None:
-            served = self.registry.resources[key]
+            served = self.registry.resources[group, version, resource, subresource]
             cache = self.caches.at(served.storage_prefix) if served.storage_prefix else None
-            found = self._endpoints[key] = Endpoint(served, self.services, self, cache)
+            found = Endpoint(served, self.services, self, cache)
+            self._endpoints.setdefault(gvr, {})[subresource] = found
         return found
 
     def hooks_of(self, resource: Resource) -> WriteHooks | None:
@@ -98,9 +98,12 @@ class Endpoints:
         old, new = list(old), list(new)
 
         def change() -> None:
-            ending = [each for resource in (*old, *new) for each in self._retire(resource, watched_on)]
-            for resource in old:
-                self.registry.remove(resource.group, resource.version, resource.resource)
+            ending = [
+                each
+                for gvr in dict.fromkeys(each.gvr for each in (*old, *new))
+                for each in self._retire(gvr, watched_on)
+            ]
+            self.registry.remove({each.gvr for each in old})
             self.registry.add(new)
             self._end_later(ending, {each.storage_prefix for each in (*old, *new)} - {""})
             self.changed()
@@ -110,17 +113,17 @@ class Endpoints:
         if not await self.caches.renewed(new, change):
             change()
 
-    def _retire(self, resource: Resource, watched_on: bool) -> list[Endpoint]:
+    def _retire(self, gvr: GroupVersionResource, watched_on: bool) -> list[Endpoint]:
         """Takes the endpoints of a resource out of service; `watched_on` until those that take their place go, too.
 
         Gives those whose watches are to end.
         """
-        for key in [key for key in self._endpoints if key[:3] == resource.gvr]:
-            self._followed.setdefault(key, WeakSet()).add(self._endpoints.pop(key))
+        retired = self._endpoints.pop(gvr, {})
+        if retired:
+            self._followed.setdefault(gvr, WeakSet()).update(retired.values())
         if watched_on:
             return []
-        gone = [key for key in self._followed if key[:3] == resource.gvr]
-        ending = [endpoint for key in gone for endpoint in self._followed.pop(key)]
+        ending = list(self._followed.pop(gvr, ()))
         for endpoint in ending:
             endpoint.retired = True
         return ending

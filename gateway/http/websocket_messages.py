@@ -26,7 +26,8 @@ class Message(NamedTuple):
 
 class Messages:
     """Puts messages together, of few frames at a time, so that others have turns: `more` says that there are more
-    frames to look at, by feeding nothing. `answers` is what is to be sent to the client: pongs.
+    frames to look at, by feeding nothing. `answers` is what is to be sent to the client: a pong for the last of the
+    pings that came together (RFC 6455, 5.5.3).
     """
 
     def __init__(self) -> None:
@@ -46,7 +47,7 @@ class Messages:
                 left -= 1
                 opcode, last, payload, at = found
                 if opcode == PING:
-                    self.answers += frame(PONG, payload)
+                    self.answers = frame(PONG, payload)
                 elif opcode == CLOSE:
                     yield Message(CLOSE, payload[:2])
                 elif opcode != PONG and (message := self._joined(opcode, last, payload)) is not None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from gateway.kinds.identity import GroupVersionResource
 from gateway.kinds.resource import Resource
 
 Key = tuple[str, str, str, str]  # group, version, plural, subresource ("" for the resource itself)
@@ -63,14 +64,18 @@ class Registry:
     def add(self, resources: Iterable[Resource]) -> None:
         """Serves more resources, or others in the place of those with the same names. New groups come last, by name;
         a group's versions in kube-apiserver's order (v2, v1, v1beta1, v1alpha1, others)."""
+        added: dict[tuple[str, str], dict[tuple[str, int, str], Resource]] = {}
         for each in resources:
             self._enter(each)
-            versions = self.groups.setdefault(each.group, [])
-            if each.version not in versions:
-                versions.append(each.version)
-                versions.sort(key=version_priority)
-            same_version = [r for r in self.of_version(each.group, each.version) if _name(r) != _name(each)]
-            self._of_version[each.group, each.version] = tuple(sorted([*same_version, each], key=_name))
+            added.setdefault((each.group, each.version), {})[_name(each)] = each
+        for (group, version), new in added.items():
+            served = {_name(each): each for each in self.of_version(group, version)} | new
+            self._of_version[group, version] = tuple(served[name] for name in sorted(served))
+        grown: dict[str, dict[str, None]] = {}
+        for group, version in added:
+            grown.setdefault(group, dict.fromkeys(self.groups.get(group, ())))[version] = None
+        for group, versions in grown.items():
+            self.groups[group] = sorted(versions, key=version_priority)
 
     def add_version(self, group: str, version: str, resources: Iterable[Resource]) -> None:
         """Serves all of another version, in the order given and behind the group's other versions."""
@@ -97,17 +102,26 @@ class Registry:
         if not each.subresource:
             self._of_kind[each.group, each.version, each.kind] = each
 
-    def remove(self, group: str, version: str, resource: str) -> None:
-        """Stops serving a resource and its subresources; nothing happens when it isn't served."""
-        left = tuple(each for each in self.of_version(group, version) if each.resource != resource)
-        for each in self.of_version(group, version):
-            if each.resource == resource:
-                del self.resources[group, version, resource, each.subresource]
-                self._of_kind.pop((group, version, each.kind), None)
-        if left:
-            self._of_version[group, version] = left
-        elif self._of_version.pop((group, version), None):
-            self.groups[group].remove(version)
+    def remove(self, resources: Iterable[GroupVersionResource]) -> None:
+        """Stops serving resources and their subresources; nothing happens to those that are not served."""
+        going: dict[tuple[str, str], set[str]] = {}
+        for group, version, resource in resources:
+            going.setdefault((group, version), set()).add(resource)
+        emptied: dict[str, set[str]] = {}
+        for (group, version), names in going.items():
+            left: list[Resource] = []
+            for each in self.of_version(group, version):
+                if each.resource in names:
+                    del self.resources[group, version, each.resource, each.subresource]
+                    self._of_kind.pop((group, version, each.kind), None)
+                else:
+                    left.append(each)
+            if left:
+                self._of_version[group, version] = tuple(left)
+            elif self._of_version.pop((group, version), None):
+                emptied.setdefault(group, set()).add(version)
+        for group, versions in emptied.items():
+            self.groups[group] = [version for version in self.groups[group] if version not in versions]
             if not self.groups[group]:
                 del self.groups[group]
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from gateway.forwarding import headers
 from gateway.forwarding.answers import IDLE, FarEnd, passed, upgrade_failed
 from gateway.http.cycle import SWITCHING
 from gateway.http.exchange import TEXT_TYPE, Header, Request, Response
 from gateway.http.status import StatusError
+from gateway.http.time_slices import next_turn
 from gateway.http.tunnel import End, join
 from gateway.http.websocket import BINARY, CLOSE, acceptance, frame, is_sound, protocols_of
 from gateway.http.websocket_messages import Messages, ProtocolError
@@ -87,7 +86,7 @@ class _Unpacked:
         while True:
             data = b""
             if self._messages.more:
-                await asyncio.sleep(0)
+                await next_turn()
             elif not (data := await self._client.read()):
                 return b""
             found = []
@@ -102,6 +101,7 @@ class _Unpacked:
             if self._messages.answers:
                 self._client.write(self._messages.answers)
                 self._messages.answers = b""
+                await self._client.drain()  # nothing is read from a client that does not read
             if content := b"".join(found):
                 return content
 

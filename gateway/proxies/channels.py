@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from gateway.forwarding.answers import FarEnd
 from gateway.http.cycle import SWITCHING
 from gateway.http.exchange import Request, Response
+from gateway.http.time_slices import next_turn
 from gateway.http.tunnel import End
 from gateway.http.websocket import BINARY, CLOSE, acceptance, frame, is_sound, protocols_of
 from gateway.http.websocket_messages import Messages, ProtocolError
@@ -130,86 +131,112 @@ class Channels:
         """What the client sends, until it goes or does not keep to the protocol."""
         messages, done = Messages(), set[int]()
         while True:
-            try:
-                async with asyncio.timeout(IDLE):
-                    data = await client.read()
-            except TimeoutError:
-                return
-            if not data:
-                return
-            try:
-                if not self._take(messages, data, far, session, numbers, done):
+            if messages.more:
+                await next_turn()
+                data = b""
+            else:
+                try:
+                    async with asyncio.timeout(IDLE):
+                        data = await client.read()
+                except TimeoutError:
                     return
-                while messages.more:
-                    await asyncio.sleep(0)
-                    if not self._take(messages, b"", far, session, numbers, done):
-                        return
+                if not data:
+                    return
+            try:
+                taken = _taken(messages, data, session, numbers, done)
             except ProtocolError:
                 return
+            if taken is None:
+                return
+            if taken:
+                far.write(taken)
             if messages.answers:
                 client.write(messages.answers)
                 messages.answers = b""
+                await client.drain()  # nothing is read from a client that does not read
             await far.drain()
-
-    def _take(
-        self,
-        messages: Messages,
-        data: bytes,
-        far: FarEnd,
-        session: spdy.Session,
-        numbers: Mapping[int, int],
-        done: set[int],
-    ) -> bool:
-        """Passes on what has come; False once the client says goodbye. `done` has the channels that it has ended."""
-        for message in messages.feed(data):
-            if message.opcode == CLOSE:
-                return False
-            channel, content = (message.payload[0], message.payload[1:]) if message.payload else (_DONE, b"")
-            last = channel == _DONE
-            if last:
-                channel, content = content[0] if content else _DONE, b""
-            if channel not in (_STDIN, _RESIZE) or channel not in numbers or channel in done:
-                continue
-            if last:
-                done.add(channel)
-            if last or content:
-                far.write(session.data(numbers[channel], content, last=last))
-        return True
 
     async def _going(
         self, client: End, far: FarEnd, session: spdy.Session, numbers: Mapping[int, int], in_words: bool
     ) -> bytes:
         """What the kubelet sends, until all its streams have ended; the outcome."""
         ended = in_words_of if in_words else outcome_of
-        channels = {number: channel for channel, number in numbers.items()}
-        open_, outcome = {numbers[each] for each in (_ERROR, _STDOUT, _STDERR) if each in numbers}, b""
-        begun = set[int]()  # streams that the kubelet has taken
-        while open_:
-            data = await far.read()
-            if not data:
-                return internal("unexpected EOF") if not outcome else ended(outcome)
+        heard = _Heard(numbers, session)
+        while heard.open:
+            if session.more:
+                await next_turn()
+                data = b""
+            elif not (data := await far.read()):
+                return ended(bytes(heard.outcome)) if heard.outcome else internal("unexpected EOF")
             try:
-                for found in session.feed(data):
-                    if found.kind == spdy.PING:
-                        far.write(session.pong(found))
-                        continue
-                    if found.kind == spdy.SYN_STREAM:
-                        far.write(session.refusal(found))
-                        continue
-                    if found.kind == spdy.RST_STREAM and found.stream in channels and found.stream not in begun:
-                        return internal("Stream reset")
-                    begun.add(found.stream)
-                    channel = channels.get(found.stream)
-                    if found.kind == spdy.DATA and channel == _ERROR:
-                        outcome = (outcome + found.data)[:_MOST_SAID]
-                    elif found.kind == spdy.DATA and channel is not None and found.data:
-                        client.write(_message(channel, found.data))
-                    if found.last or found.kind == spdy.RST_STREAM:
-                        open_.discard(found.stream)
+                to_client, to_kubelet = heard.take(data)
             except spdy.Broken as error:
                 return internal(str(error))
+            if to_client:
+                client.write(to_client)
+            if to_kubelet:
+                far.write(to_kubelet)
+                await far.drain()  # nothing is read from a kubelet that does not read
             await client.drain()
-        return ended(outcome) if outcome else SUCCESS
+        return ended(bytes(heard.outcome)) if heard.outcome else SUCCESS
+
+
+def _taken(
+    messages: Messages, data: bytes, session: spdy.Session, numbers: Mapping[int, int], done: set[int]
+) -> bytes | None:
+    """What of a client's messages goes to the kubelet; None once the client says goodbye. Raises ProtocolError.
+
+    `done` has the channels that the client has ended.
+    """
+    found = []
+    for message in messages.feed(data):
+        if message.opcode == CLOSE:
+            return None
+        channel, content = (message.payload[0], message.payload[1:]) if message.payload else (_DONE, b"")
+        last = channel == _DONE
+        if last:
+            channel, content = content[0] if content else _DONE, b""
+        if channel not in (_STDIN, _RESIZE) or channel not in numbers or channel in done:
+            continue
+        if last:
+            done.add(channel)
+        if last or content:
+            found.append(session.data(numbers[channel], content, last=last))
+    return b"".join(found)
+
+
+class _Heard:
+    """What a kubelet says of the streams: `open` are those that it has not ended, `outcome` is that of the command."""
+
+    def __init__(self, numbers: Mapping[int, int], session: spdy.Session) -> None:
+        self._session, self._channels = session, {number: channel for channel, number in numbers.items()}
+        self.open = {numbers[each] for each in (_ERROR, _STDOUT, _STDERR) if each in numbers}
+        self.outcome = bytearray()
+        self._begun = set[int]()  # streams that the kubelet has taken
+
+    def take(self, data: bytes) -> tuple[bytes, bytes]:
+        """What is to be written to the client, and to the kubelet. Raises Broken."""
+        to_client, to_kubelet = [], []
+        for found in self._session.feed(data):
+            if found.kind == spdy.PING:
+                to_kubelet.append(self._session.pong(found))
+                continue
+            if found.kind == spdy.SYN_STREAM:
+                to_kubelet.append(self._session.refusal(found))
+                continue
+            channel = self._channels.get(found.stream)
+            if channel is None:
+                continue
+            if found.kind == spdy.RST_STREAM and found.stream not in self._begun:
+                raise spdy.Broken("Stream reset")
+            self._begun.add(found.stream)
+            if found.kind == spdy.DATA and channel == _ERROR:
+                self.outcome += found.data[: _MOST_SAID - len(self.outcome)]
+            elif found.kind == spdy.DATA and found.data:
+                to_client.append(_message(channel, found.data))
+            if found.last or found.kind == spdy.RST_STREAM:
+                self.open.discard(found.stream)
+        return b"".join(to_client), b"".join(to_kubelet)
 
 
 def _message(channel: int, data: bytes) -> bytes:

@@ -17,6 +17,8 @@ _CONTROL, _FIN = 0x8003, 1
 SYN_STREAM, SYN_REPLY, RST_STREAM, PING, GOAWAY = 1, 2, 3, 6, 7
 DATA = 0
 _PROTOCOL_ERROR = 1
+_AT_ONCE = 250  # frames that are looked at before others have their turn
+_PING_SIZE = 4  # bytes
 
 _WORDS = (
     "options head post put delete trace accept accept-charset accept-encoding accept-language accept-ranges age allow "
@@ -57,11 +59,16 @@ class Frame(NamedTuple):
 
 
 class Session:
-    """The client's side of a session: makes bytes of what is to be said, and frames of what comes."""
+    """The client's side of a session: makes bytes of what is to be said, and frames of what comes.
+
+    Few frames are looked at together, so that others have their turn: `more` says that there are more of them, which
+    come by feeding nothing.
+    """
 
     def __init__(self) -> None:
         self._packing = zlib.compressobj(zdict=_dictionary())
         self._next, self._held = 1, bytearray()
+        self.more = False
 
     def open(self, headers: Mapping[str, str]) -> tuple[int, bytes]:
         """A new stream: its number, and what is to be sent."""
@@ -91,9 +98,9 @@ class Session:
         return _control(RST_STREAM, struct.pack(">II", frame.stream, _PROTOCOL_ERROR))
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """The frames that are complete with what has come. Raises Broken."""
+        """The next frames that are complete with what has come. Raises Broken."""
         self._held += data
-        at = 0
+        self.more, at, left = False, 0, _AT_ONCE
         try:
             while len(self._held) >= at + 8:
                 word, flags = int.from_bytes(self._held[at : at + 4]), self._held[at + 4]
@@ -102,6 +109,10 @@ class Session:
                     raise Broken("a frame is too large")
                 if len(self._held) < at + 8 + size:
                     return
+                if not left:
+                    self.more = True
+                    return
+                left -= 1
                 content = bytes(self._held[at + 8 : at + 8 + size])
                 at += 8 + size
                 if not word >> 31:
@@ -110,6 +121,8 @@ class Session:
                 if word >> 16 != _CONTROL:
                     raise Broken("it is of another version")
                 kind = word & 0xFFFF
+                if kind == PING and size != _PING_SIZE:
+                    raise Broken("a ping has another size than 4 bytes")
                 of_stream = kind in (SYN_STREAM, SYN_REPLY, RST_STREAM) and len(content) >= 4
                 stream = int.from_bytes(content[:4]) & 0x7FFFFFFF if of_stream else 0
                 yield Frame(kind, stream, content, bool(flags & _FIN) and of_stream)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gateway.jsontypes import JsonObject
+from gateway.time_limits import look
 from gateway.validation.field import FieldError, forbidden, invalid, required
 from gateway.validation.go_regexp import regexp_problem
 
@@ -74,13 +75,14 @@ def unsupported(schema: JsonObject) -> str:
 
 
 def validate_structural(schema: JsonObject, path: str) -> list[FieldError]:
-    """What keeps a schema from being structural, sorted."""
+    """What keeps a schema from being structural, sorted. Raises TakesLong on an event loop for a large one."""
     found = _invariants(schema, ROOT, path)
     found += _value_completeness(schema, schema, path, path)
     return sorted(found, key=str)
 
 
 def _invariants(schema: JsonObject, level: str, path: str) -> list[FieldError]:
+    look()
     found, kind = list[FieldError](), schema.get("type", "")
     properties: JsonObject = schema.get("properties") or {}
     items, additional = schema.get("items"), schema.get("additionalProperties")

@@ -9,6 +9,7 @@ import pytest
 
 from gateway.jsontypes import loads
 from gateway.kinds.builtin import builtin_registry
+from gateway.kinds.identity import GroupVersionResource
 from gateway.openapi.version2 import Version2
 from tests.limits import at_most
 from tests.unit.openapi.definitions import custom
@@ -89,7 +90,7 @@ def test_what_is_made_of_parts_is_as_if_made_at_once(protobuf: bool) -> None:
     assert agree().count(b"quagga") > both.count(b"quagga")
     for group in ("one.example.com", "apps"):
         for version in ("v1", "v2"):
-            registry.remove(group, version, "widgets")
+            registry.remove([GroupVersionResource(group, version, "widgets")])
     assert agree() == without
 
 

@@ -2,7 +2,7 @@
 
 from gateway.discovery.documents import storage_version_hash
 from gateway.kinds.builtin import builtin_registry
-from gateway.kinds.identity import GroupVersion, GroupVersionKind
+from gateway.kinds.identity import GroupVersion, GroupVersionKind, GroupVersionResource
 from gateway.kinds.model import Model, Version
 from gateway.kinds.registry import version_priority
 from gateway.kinds.resource import Resource
@@ -75,7 +75,7 @@ def test_resources_come_and_go() -> None:
     assert registry.groups["e.com"] == ["v1", "v1beta1"]
     assert registry.by_kind("e.com", "v1", "W") is registry.get("e.com", "v1", "ws")
     for version in ("v1beta1", "v1"):
-        registry.remove("e.com", version, "ws")
+        registry.remove([GroupVersionResource("e.com", version, "ws")])
     assert "e.com" not in registry.groups
     assert registry.get("e.com", "v1", "ws") is None
 
