@@ -29,6 +29,7 @@ AGGREGATION_HOOKS = (
 )
 """What health checks call the work done here."""
 
+_REGISTERING = 4  # a definition may have thousands of versions, and each of these holds the loop a little
 _WORKERS = 16  # a server that hangs holds up one of them for some seconds
 
 
@@ -62,7 +63,7 @@ class Aggregation:
     async def _work(self, duty: Duty) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._look(duty))
-            group.create_task(work(self.registration.queue, self.registration.reconcile, _WORKERS))
+            group.create_task(work(self.registration.queue, self.registration.reconcile, _REGISTERING))
             group.create_task(work(self._discovered.queue, self._discovered.reconcile, _WORKERS))
             group.create_task(work(self.described.queue, self.described.reconcile, _WORKERS))
 
