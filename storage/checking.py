@@ -59,6 +59,9 @@ class Checker:
         """Compares all resources, one after the other; one check at a time."""
         async with self._running:
             findings = [await self._checked(resource) for resource in list(self._cache)]
+            checked = {finding.prefix.encode() for finding in findings}
+            for key in [key for key in self.counts if key[0] not in checked]:
+                del self.counts[key]  # the resource has gone
             for finding in findings:
                 self.counts[finding.prefix.encode(), finding.status] += 1
             if any(finding.status == "failure" for finding in findings):

@@ -13,6 +13,7 @@ from typing import Generic, Protocol, TypeVar
 from storage.cache import ResourceCache
 from storage.entry import ChangeType, Entry
 from storage.guarded import guarded
+from storage.instruments import owners
 from storage.keys import name_of
 from storage.tap import Batch, Place, State, listen
 
@@ -70,19 +71,21 @@ class ByName(Generic[V]):
     Where an object makes no sense, what was made of the version before it stays.
     """
 
-    __slots__ = ("_before", "_changed", "_names", "_read", "all", "name")
+    __slots__ = ("_before", "_changed", "_names", "_owner", "_read", "all", "name")
 
     def __init__(
         self,
         name: str,
         read: Callable[[Entry, V | None], V],
         changed: Callable[[Collection[str], int], None] = lambda names, revision: None,
+        owner: str = "",
     ) -> None:
         """`read` makes a value of an object's entry and of the value before it, if there was one.
 
         `changed` is called after each batch, with the names of the objects that it told of and its revision.
+        `owner` is what metrics call such an object: what is counted of one goes with it.
         """
-        self.name, self._read, self._changed = name, read, changed
+        self.name, self._read, self._changed, self._owner = name, read, changed, owner
         self.all: dict[str, V] = {}
         self._before: dict[str, V] = {}
         self._names: dict[str, None] = {}
@@ -105,4 +108,7 @@ class ByName(Generic[V]):
 
     def told(self, revision: int) -> None:
         names, self._names, self._before = self._names, {}, {}
+        if self._owner:
+            for name in names:
+                owners.hold((id(self), name), [(self._owner, name)] if name in self.all else ())
         self._changed(names.keys(), revision)

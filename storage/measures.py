@@ -7,12 +7,13 @@ from time import monotonic
 from typing import TypeVar
 
 from storage.errors import StorageError
-from storage.instruments import BETA, counter, histogram
+from storage.instruments import BETA, by, counter, histogram
 from storage.instruments.timing import current
 
 R = TypeVar("R")
 
 _OF_CALLS = ("operation", "group", "resource")
+_OF_RESOURCE = (by("resource", "group", "resource"),)
 
 DURATION = histogram(
     "etcd_request_duration_seconds",
@@ -21,11 +22,17 @@ DURATION = histogram(
     buckets=(
         0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
     ),
+    of=_OF_RESOURCE,
 )  # fmt: skip
 REQUESTS = counter("etcd_requests_total", "Calls of etcd.", *_OF_CALLS)
-ERRORS = counter("etcd_request_errors_total", "Calls of etcd that failed.", *_OF_CALLS)
+ERRORS = counter("etcd_request_errors_total", "Calls of etcd that failed.", *_OF_CALLS, of=_OF_RESOURCE)
 RECEIVED = counter(
-    "apiserver_storage_events_received_total", "Changes received from etcd.", "group", "resource", level=BETA
+    "apiserver_storage_events_received_total",
+    "Changes received from etcd.",
+    "group",
+    "resource",
+    level=BETA,
+    of=_OF_RESOURCE,
 )
 TAKEN = counter(
     "apiserver_watch_cache_events_received_total", "Changes that the watch cache applied.", "group", "resource"
@@ -35,6 +42,7 @@ BEGUN = counter(
     "Times that the watch cache of a resource was filled.",
     "group",
     "resource",
+    of=_OF_RESOURCE,
 )
 CONSISTENT = counter(
     "apiserver_watch_cache_consistent_read_total",
@@ -46,22 +54,41 @@ DISPATCHED = counter(
     "apiserver_watch_cache_events_dispatched_total", "Changes that watches were told of.", "group", "resource"
 )
 _OF_LISTS = ("group", "resource")
-STORAGE_LISTS = counter("apiserver_storage_list_total", "Lists that etcd was asked for.", *_OF_LISTS)
-STORAGE_FETCHED = counter("apiserver_storage_list_fetched_objects_total", "Objects that came of it.", *_OF_LISTS)
+STORAGE_LISTS = counter("apiserver_storage_list_total", "Lists that etcd was asked for.", *_OF_LISTS, of=_OF_RESOURCE)
+STORAGE_FETCHED = counter(
+    "apiserver_storage_list_fetched_objects_total", "Objects that came of it.", *_OF_LISTS, of=_OF_RESOURCE
+)
 STORAGE_EVALUATED = counter(
-    "apiserver_storage_list_evaluated_objects_total", "Objects of those that were compared with selectors.", *_OF_LISTS
+    "apiserver_storage_list_evaluated_objects_total",
+    "Objects of those that were compared with selectors.",
+    *_OF_LISTS,
+    of=_OF_RESOURCE,
 )
 STORAGE_RETURNED = counter(
-    "apiserver_storage_list_returned_objects_total", "Objects of those that the client was sent.", *_OF_LISTS
+    "apiserver_storage_list_returned_objects_total",
+    "Objects of those that the client was sent.",
+    *_OF_LISTS,
+    of=_OF_RESOURCE,
 )
 CACHE_LISTS = counter(
-    "apiserver_cache_list_total", "Lists of the watch cache, by the index that was used.", *_OF_LISTS, "index"
+    "apiserver_cache_list_total",
+    "Lists of the watch cache, by the index that was used.",
+    *_OF_LISTS,
+    "index",
+    of=_OF_RESOURCE,
 )
 CACHE_FETCHED = counter(
-    "apiserver_cache_list_fetched_objects_total", "Objects that were looked at for it.", *_OF_LISTS, "index"
+    "apiserver_cache_list_fetched_objects_total",
+    "Objects that were looked at for it.",
+    *_OF_LISTS,
+    "index",
+    of=_OF_RESOURCE,
 )
 CACHE_RETURNED = counter(
-    "apiserver_cache_list_returned_objects_total", "Objects of those that the client was sent.", *_OF_LISTS
+    "apiserver_cache_list_returned_objects_total",
+    "Objects of those that the client was sent.",
+    *_OF_LISTS,
+    of=_OF_RESOURCE,
 )
 TAKEN.reads(lambda: {labels: child.value for labels, child in RECEIVED.children()})
 DISPATCHED.reads(lambda: {labels: child.value for labels, child in RECEIVED.children()})

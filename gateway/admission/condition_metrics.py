@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from storage.instruments import counter, histogram
+from storage.instruments import by, counter, histogram
 
 _FAMILY, _LABELS = "apiserver_admission_match_condition", ("name", "kind", "type", "operation")
+_OF = (by("", "kind", "name"),)  # a webhook or a policy
 _ERRORS = counter(
-    f"{_FAMILY}_evaluation_errors_total", "Match conditions that could not be evaluated, by whose they are.", *_LABELS
+    f"{_FAMILY}_evaluation_errors_total",
+    "Match conditions that could not be evaluated, by whose they are.",
+    *_LABELS,
+    of=_OF,
 )
 _EXCLUSIONS = counter(
-    f"{_FAMILY}_exclusions_total", "Requests that webhooks were not asked about because of match conditions.", *_LABELS
+    f"{_FAMILY}_exclusions_total",
+    "Requests that webhooks were not asked about because of match conditions.",
+    *_LABELS,
+    of=_OF,
 )
 _SECONDS = histogram(
     f"{_FAMILY}_evaluation_seconds",
     "How long match conditions took that are not all true, by whose they are.",
     *_LABELS,
     buckets=(0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25),
+    of=_OF,
 )
 
 

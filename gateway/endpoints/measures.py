@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from storage.instruments import counter, exponential, histogram
+from storage.instruments import by, counter, exponential, histogram
 
 _LABELS = ("group", "version", "resource")
 
-EVENTS = counter("apiserver_watch_events_total", "Events sent to watches.", *_LABELS)
-SIZES = histogram("apiserver_watch_events_sizes", "Bytes of watch events.", *_LABELS, buckets=exponential(1024, 2, 8))
+_OF = (by("resource", "group", "resource"),)
+
+EVENTS = counter("apiserver_watch_events_total", "Events sent to watches.", *_LABELS, of=_OF)
+SIZES = histogram(
+    "apiserver_watch_events_sizes", "Bytes of watch events.", *_LABELS, buckets=exponential(1024, 2, 8), of=_OF
+)
 
 
 class WatchMeasures:

@@ -12,10 +12,11 @@ from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.hooks import WriteHooks
 from gateway.endpoints.services import Services
 from gateway.jsontypes import JsonObject
-from gateway.kinds.identity import GroupVersionResource
+from gateway.kinds.identity import GroupResource, GroupVersionResource
 from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
 from storage.cache import ResourceCache
+from storage.instruments import owners
 
 LINGER = 1.0  # seconds that watches of what was replaced go on; kube-apiserver's
 
@@ -33,6 +34,7 @@ class Ending:
     endpoints: list[Endpoint]
     prefixes: set[str]
     caches: list[ResourceCache]
+    owners: set[GroupResource]  # what is counted of them goes, unless they are served again
     alarm: asyncio.TimerHandle | None = None
 
 
@@ -96,6 +98,9 @@ class Endpoints:
         began them.
         """
         old, new = list(old), list(new)
+        kept = {each.gvr.group_resource for each in new}
+        for group_resource in kept:
+            owners.enter(("resource", *group_resource))
 
         def change() -> None:
             ending = [
@@ -105,13 +110,19 @@ class Endpoints:
             ]
             self.registry.remove({each.gvr for each in old})
             self.registry.add(new)
-            self._end_later(ending, {each.storage_prefix for each in (*old, *new)} - {""})
+            prefixes = {each.storage_prefix for each in (*old, *new)} - {""}
+            self._end_later(ending, prefixes, {each.gvr.group_resource for each in old})
             self.changed()
 
-        for resource in new:
-            await self.caches.adopt(resource)
-        if not await self.caches.renewed(new, change):
-            change()
+        try:
+            for resource in new:
+                await self.caches.adopt(resource)
+            if not await self.caches.renewed(new, change):
+                change()
+        except BaseException:
+            for group_resource in kept:
+                owners.leave(("resource", *group_resource))
+            raise
 
     def _retire(self, gvr: GroupVersionResource, watched_on: bool) -> list[Endpoint]:
         """Takes the endpoints of a resource out of service; `watched_on` until those that take their place go, too.
@@ -128,12 +139,12 @@ class Endpoints:
             endpoint.retired = True
         return ending
 
-    def _end_later(self, endpoints: list[Endpoint], prefixes: set[str]) -> None:
+    def _end_later(self, endpoints: list[Endpoint], prefixes: set[str], old: set[GroupResource]) -> None:
         """Ends watches in a moment, and what they are told from; those that were to end before end now."""
         for earlier in [each for each in self._ending if each.prefixes & prefixes]:
             self._end(earlier)
         caches = [cache for each in prefixes if (cache := self.caches.at(each)) is not None]
-        ending = Ending(endpoints, prefixes, caches)
+        ending = Ending(endpoints, prefixes, caches, old)
         self._ending.append(ending)
         ending.alarm = asyncio.get_running_loop().call_later(LINGER, self._end, ending)
 
@@ -147,3 +158,5 @@ class Endpoints:
         for cache in ending.caches:
             cache.end_former()
         self.caches.let_go(ending.prefixes)
+        for group_resource in ending.owners:
+            owners.leave(("resource", *group_resource))

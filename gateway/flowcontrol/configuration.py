@@ -64,8 +64,12 @@ class Configuration:
         """`seats` are all that the server has."""
         self.seats = seats
         self.levels: dict[str, Level] = {}
-        self.schemas: ByName[Schema] = ByName(_NAME, lambda entry, _: _schema_of(entry.parsed()), self._changed)
-        self.stored_levels: ByName[JsonObject] = ByName(_NAME, lambda entry, _: _level(entry.parsed()), self._changed)
+        self.schemas: ByName[Schema] = ByName(
+            _NAME, lambda entry, _: _schema_of(entry.parsed()), self._changed, "flow schema"
+        )
+        self.stored_levels: ByName[JsonObject] = ByName(
+            _NAME, lambda entry, _: _level(entry.parsed()), self._changed, "priority level"
+        )
         self._ordered: list[Schema] = []
         self._found: dict[tuple[object, ...], Flow] = {}
         self._rebuild()
@@ -97,6 +101,9 @@ class Configuration:
             _limit(level, limits)
         known = [each for each in (schemas | self.schemas.all).values() if each.level in self.levels]
         self._ordered = sorted(known, key=attrgetter("precedence", "name"))
+        names = {each.name for each in known}
+        for level in self.levels.values():
+            level.forget_others(names)
         self._found.clear()
 
     def flow(self, user: User, info: RequestInfo) -> Flow:

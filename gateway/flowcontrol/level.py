@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from enum import Enum
 
 from gateway.flowcontrol.demand import Demand
@@ -186,6 +186,15 @@ class Level:
     def _start(self, schema: str, queue: Queue, seats: int, kept: float, now: float) -> Seats:
         self.dispatched[schema] += 1
         return Seats(self, queue, seats, kept, now, self._measures_of(schema))
+
+    def forget_others(self, schemas: Collection[str]) -> None:
+        """Drops what was counted of flow schemas that are not among these: they have gone."""
+        for schema in self._measures.keys() - schemas:
+            del self._measures[schema]
+        for schema in self.dispatched.keys() - schemas:
+            del self.dispatched[schema]
+        for key in [key for key in self.refusals if key[0] not in schemas]:
+            del self.refusals[key]
 
     def _measures_of(self, schema: str) -> FlowMeasures:
         found = self._measures.get(schema)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from storage.instruments import BETA, gauge, histogram
+from storage.instruments import BETA, by, gauge, histogram
 
 _OF_FLOWS = ("priority_level", "flow_schema")
+_OF = (by("priority level", "priority_level"), by("flow schema", "flow_schema"))
 _SECONDS = (0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30)
 _PREFIX = "apiserver_flowcontrol_"
 
-EXECUTING = gauge(f"{_PREFIX}current_executing_requests", "Requests that are executing.", *_OF_FLOWS, level=BETA)
-SEATS = gauge(f"{_PREFIX}current_executing_seats", "Seats in use.", *_OF_FLOWS, level=BETA)
-WAITING = gauge(f"{_PREFIX}current_inqueue_requests", "Requests that wait for seats.", *_OF_FLOWS, level=BETA)
+EXECUTING = gauge(
+    f"{_PREFIX}current_executing_requests", "Requests that are executing.", *_OF_FLOWS, level=BETA, of=_OF
+)
+SEATS = gauge(f"{_PREFIX}current_executing_seats", "Seats in use.", *_OF_FLOWS, level=BETA, of=_OF)
+WAITING = gauge(f"{_PREFIX}current_inqueue_requests", "Requests that wait for seats.", *_OF_FLOWS, level=BETA, of=_OF)
 WAITED = histogram(
     f"{_PREFIX}request_wait_duration_seconds",
     "Time that requests waited for seats, whether they got them (execute) or not.",
@@ -18,6 +21,7 @@ WAITED = histogram(
     "execute",
     buckets=_SECONDS,
     level=BETA,
+    of=_OF,
 )
 EXECUTED = histogram(
     f"{_PREFIX}request_execution_seconds",
@@ -25,12 +29,14 @@ EXECUTED = histogram(
     *_OF_FLOWS,
     "type",
     buckets=_SECONDS,
+    of=_OF,
 )
 WORK = histogram(
     f"{_PREFIX}work_estimated_seats",
     "Seats that requests took.",
     *_OF_FLOWS,
     buckets=(1, 2, 4, 10, 20, 50, 100),
+    of=_OF,
 )
 
 

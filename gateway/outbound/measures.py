@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections import OrderedDict
 
-from storage.instruments import Counter, Histogram, counter, histogram
+from storage.instruments import Counter, Histogram, by, counter, histogram, owners
 
+_OF = (by("host", "host"),)
 REQUESTS = counter(
-    "rest_client_requests_total", "Calls of other servers, by what came of them.", "code", "method", "host"
+    "rest_client_requests_total", "Calls of other servers, by what came of them.", "code", "method", "host", of=_OF
 )
 DURATION = histogram(
     "rest_client_request_duration_seconds",
@@ -15,18 +16,43 @@ DURATION = histogram(
     "verb",
     "host",
     buckets=(0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60),
+    of=_OF,
 )
 _ERROR = "<error>"
+_MOST = 256  # servers: who may proxy to a pod has its ports to choose from
+
+
+class _Hosts:
+    """The servers that were called last, and what is counted of each."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, int], dict[tuple[str, int], tuple[Counter, Histogram]]] = OrderedDict()
+
+    def children(self, host: str, port: int, method: str, status: int) -> tuple[Counter, Histogram]:
+        """What counts calls of one server; that which was not called for the longest time is forgotten."""
+        key = host, port
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = {}
+            owners.enter(("host", f"{host}:{port}"))
+            if len(self._known) > _MOST:
+                (gone, at), _ = self._known.popitem(last=False)
+                owners.leave(("host", f"{gone}:{at}"))
+        else:
+            self._known.move_to_end(key)
+        found = known.get((method, status))
+        if found is None:
+            place = f"{host}:{port}"
+            code = str(status) if status else _ERROR
+            found = known[method, status] = REQUESTS.labels(code, method, place), DURATION.labels(method, place)
+        return found
+
+
+_hosts = _Hosts()
 
 
 def called(method: str, host: str, port: int, status: int, seconds: float) -> None:
     """Counts a call; `status` is 0 if it failed without an answer."""
-    requests, duration = _children(method, host, port, status)
+    requests, duration = _hosts.children(host, port, method, status)
     requests.value += 1
     duration.observe(seconds)
-
-
-@lru_cache(1024)
-def _children(method: str, host: str, port: int, status: int) -> tuple[Counter, Histogram]:
-    place = f"{host}:{port}"
-    return REQUESTS.labels(str(status) if status else _ERROR, method, place), DURATION.labels(method, place)

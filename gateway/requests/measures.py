@@ -12,27 +12,32 @@ from time import monotonic
 from gateway.http.exchange import Request, Response
 from gateway.http.request_info import RequestInfo
 from gateway.requests.context import RequestContext
-from storage.instruments import STABLE, Counter, Gauge, counter, exponential, gauge, histogram
+from storage.instruments import STABLE, Counter, Gauge, by, counter, exponential, gauge, histogram, owners
 
 COMPONENT = "apiserver"
 _OF_ROUTE = ("verb", "group", "version", "resource", "subresource", "scope", "component")
+_OF_RESOURCE = (by("resource", "group", "resource"),)
 _DRY = ("verb", "dry_run", *_OF_ROUTE[1:])
 _QUICK, _SHORT = 0.005, 0.05  # seconds: the first buckets, in which most are, and which need not be looked for
 _SECONDS = (_SHORT, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60)
 
-REQUESTS = counter("apiserver_request_total", "Requests that were answered.", *_DRY, "code", level=STABLE)
+REQUESTS = counter(
+    "apiserver_request_total", "Requests that were answered.", *_DRY, "code", level=STABLE, of=_OF_RESOURCE
+)
 DURATION = histogram(
     "apiserver_request_duration_seconds",
     "Time from a request's arrival to the end of its answer.",
     *_DRY,
     buckets=(_QUICK, 0.025, *_SECONDS),
     level=STABLE,
+    of=_OF_RESOURCE,
 )
 SLI = histogram(
     "apiserver_request_sli_duration_seconds",
     "The same without what was waited for webhooks, and for the request's turn.",
     *_OF_ROUTE,
     buckets=_SECONDS,
+    of=_OF_RESOURCE,
 )
 SIZES = histogram(
     "apiserver_response_sizes",
@@ -40,9 +45,14 @@ SIZES = histogram(
     *_OF_ROUTE,
     buckets=exponential(1000, 10, 7),
     level=STABLE,
+    of=_OF_RESOURCE,
 )
 LONG_RUNNING = gauge(
-    "apiserver_longrunning_requests", "Open long-running requests, such as watches.", *_OF_ROUTE, level=STABLE
+    "apiserver_longrunning_requests",
+    "Open long-running requests, such as watches.",
+    *_OF_ROUTE,
+    level=STABLE,
+    of=_OF_RESOURCE,
 )
 IN_FLIGHT = gauge(
     "apiserver_current_inflight_requests", "Requests that are executing, by kind.", "request_kind", level=STABLE
@@ -56,15 +66,21 @@ DEPRECATED = gauge(
     "subresource",
     "removed_release",
     level=STABLE,
+    of=_OF_RESOURCE,
     across="max",
 )
 TERMINATIONS = counter(
-    "apiserver_request_terminations_total", "Requests that the server ended in self-defence.", *_OF_ROUTE, "code"
+    "apiserver_request_terminations_total",
+    "Requests that the server ended in self-defence.",
+    *_OF_ROUTE,
+    "code",
+    of=_OF_RESOURCE,
 )
 ABORTS = counter(
     "apiserver_request_aborts_total",
     "Requests whose connection ended before their answer.",
     *_OF_ROUTE[:-1],
+    of=_OF_RESOURCE,
 )
 SELF_REQUESTS = counter(
     "apiserver_selfrequest_total",
@@ -73,6 +89,7 @@ SELF_REQUESTS = counter(
     "group",
     "resource",
     "subresource",
+    of=_OF_RESOURCE,
 )
 BODIES = histogram(
     "apiserver_request_body_size_bytes",
@@ -81,6 +98,7 @@ BODIES = histogram(
     "verb",
     "group",
     buckets=tuple(50_000 + 100_000 * step for step in range(31)),
+    of=_OF_RESOURCE,
 )
 FIELDS = histogram(
     "field_validation_request_duration_seconds",
@@ -168,21 +186,28 @@ def _size(body: Sequence[bytes] | AsyncIterator[bytes]) -> int:
     return 0 if isinstance(body, AsyncIterator) else sum(map(len, body))
 
 
-_known: dict[tuple[tuple[str, ...], str], Measures] = {}
-_MOST = 10_000
+_known: dict[tuple[str, ...], dict[tuple[tuple[str, ...], str], Measures]] = {}  # of each group and resource
+
+
+def _forget(owner: tuple[str, ...]) -> None:
+    _known.pop(owner, None)
+
+
+owners.on_leave(_forget)
 
 
 def measures_of(request: Request, deprecated: str | None = None) -> Measures:
-    """The children of what a request asks for."""
+    """The children of what a request asks for, which is served."""
     info = request.info
-    verb = reported_verb(request)
-    labels = (verb, info.group, info.version, info.resource, info.subresource, scope_of(info))
+    owner = ("resource", info.group, info.resource)
+    labels = (reported_verb(request), info.group, info.version, info.resource, info.subresource, scope_of(info))
     key = labels, _dry_run(request.query) if request.query_string else ""
-    found = _known.get(key)
+    known = _known.get(owner)
+    found = None if known is None else known.get(key)
     if found is None:
-        if len(_known) >= _MOST:
-            _known.clear()
-        found = _known[key] = Measures(*key, deprecated)
+        found = Measures(*key, deprecated)
+        if not owners.gone([owner]):
+            _known.setdefault(owner, {})[key] = found
     return found
 
 

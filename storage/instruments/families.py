@@ -11,6 +11,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Generic, Literal, TypeVar
 
+from storage.instruments.owners import By, Key, owners
+
 ALPHA, BETA, STABLE = "ALPHA", "BETA", "STABLE"
 """How much others may rely on a family (KEP-1209, "Metrics stability framework")."""
 
@@ -89,24 +91,50 @@ class Family(Generic[Child]):
     def __init__(self, name: str, help_: str, labels: Labels, level: str) -> None:
         self.name, self.help, self.label_names, self.level = name, help_, labels, level
         self._children: dict[Labels, Child] = {}
+        self._of: list[tuple[str, list[int]]] = []
+
+    def belongs(self, of: Sequence[By]) -> None:
+        """Says by which labels its children have owners, with which they go. Raises ValueError for no label of it."""
+        self._of = [(each.what, [self.label_names.index(name) for name in each.names]) for each in of]
+
+    @property
+    def owned_by(self) -> set[str]:
+        """The labels that name an owner."""
+        return {self.label_names[place] for _, places in self._of for place in places}
 
     def labels(self, *values: str) -> Child:
         """The child of these values, one for each label in the family's order. Raises ValueError for too many or few.
 
-        To be resolved once where it is wanted often.
+        To be resolved once where it is wanted often. One whose owner has gone counts for nobody.
         """
         found = self._children.get(values)
         if found is not None:
             return found
         if len(values) != len(self.label_names):
             raise ValueError(f"{self.name} has the labels {', '.join(self.label_names)}")
+        keys = self._owners_of(values)
+        if owners.gone(keys):
+            return self._made()
         if len(self._children) >= MOST_CHILDREN:
-            values = (OVERFLOW,) * len(values)
+            return self._children.setdefault((OVERFLOW,) * len(values), self._made())
+        owners.own(keys, self, values)
         return self._children.setdefault(values, self._made())
+
+    def _owners_of(self, values: Labels) -> list[Key]:
+        found: list[Key] = []
+        for what, places in self._of:
+            key: Key = tuple([values[place] for place in places])
+            found.append((what, *key) if what else key)
+        return found
 
     def forget(self, *values: str) -> None:
         """Drops a child: what it counted is gone for good."""
-        self._children.pop(values, None)
+        self.drop(values)
+
+    def drop(self, labels: Labels) -> None:
+        """The same, by the labels' values."""
+        if self._children.pop(labels, None) is not None:
+            owners.disown(self._owners_of(labels), self, labels)
 
     def children(self) -> list[tuple[Labels, Child]]:
         """All of them, with their labels' values."""
@@ -179,21 +207,31 @@ AnyFamily = Counters | Gauges | Histograms
 _declared: dict[str, AnyFamily] = {}
 
 
-def counter(name: str, help_: str, *labels: str, level: str = ALPHA) -> Counters:
-    """Declares a family of counters. Raises ValueError for a name that is taken."""
-    return _declare(Counters(name, help_, labels, level))
+def counter(name: str, help_: str, *labels: str, level: str = ALPHA, of: Sequence[By] = ()) -> Counters:
+    """Declares a family of counters. Raises ValueError for a name that is taken.
+
+    `of` says by which labels children have owners, with which they go.
+    """
+    return _declare(Counters(name, help_, labels, level), of)
 
 
-def gauge(name: str, help_: str, *labels: str, level: str = ALPHA, across: Across = "sum") -> Gauges:
+def gauge(
+    name: str, help_: str, *labels: str, level: str = ALPHA, across: Across = "sum", of: Sequence[By] = ()
+) -> Gauges:
     """Declares a family of gauges; `across` says what those of --workers processes are together."""
-    return _declare(Gauges(name, help_, labels, level, across))
+    return _declare(Gauges(name, help_, labels, level, across), of)
 
 
 def histogram(
-    name: str, help_: str, *labels: str, buckets: Sequence[float] = DEFAULT_BUCKETS, level: str = ALPHA
+    name: str,
+    help_: str,
+    *labels: str,
+    buckets: Sequence[float] = DEFAULT_BUCKETS,
+    level: str = ALPHA,
+    of: Sequence[By] = (),
 ) -> Histograms:
     """Declares a family of histograms; `buckets` are the upper bounds, but for the last, which is infinite."""
-    return _declare(Histograms(name, help_, labels, level, tuple(map(float, buckets))))
+    return _declare(Histograms(name, help_, labels, level, tuple(map(float, buckets))), of)
 
 
 def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
@@ -210,8 +248,9 @@ def declared() -> Iterator[AnyFamily]:
 F = TypeVar("F", Counters, Gauges, Histograms)
 
 
-def _declare(family: F) -> F:
+def _declare(family: F, of: Sequence[By]) -> F:
     if family.name in _declared:
         raise ValueError(f"{family.name} is declared already")
+    family.belongs(of)
     _declared[family.name] = family
     return family

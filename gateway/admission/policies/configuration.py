@@ -104,8 +104,8 @@ class Bindings(InForce[Bound[C]], Generic[C]):
         """`compile_` makes of a policy's name and spec what evaluates it."""
         super().__init__(registry)
         self._compile, self.idle = compile_, True
-        self.policies: ByName[Policy[C]] = ByName(_NAME, self._policy, self._changed)
-        self.bindings: ByName[Binding] = ByName(_NAME, _binding, self._changed)
+        self.policies: ByName[Policy[C]] = ByName(_NAME, self._policy, self._changed, "policy")
+        self.bindings: ByName[Binding] = ByName(_NAME, _binding, self._changed, "policy binding")
         self.param_kinds: frozenset[tuple[str, str]] = frozenset()  # groups and kinds of their parameters
 
     def guard(self, policies: Sequence[JsonObject], bindings: Sequence[JsonObject]) -> None:

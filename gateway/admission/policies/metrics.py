@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from enum import Enum
 
-from storage.instruments import counter, histogram
+from storage.instruments import by, counter, histogram
 
 _BUCKETS = (0.0000005, 0.001, 0.01, 0.1, 1.0)
 _VALIDATING, _MUTATING = "apiserver_validating_admission_policy_check", "apiserver_mutating_admission_policy_check"
 _BY = ("policy", "policy_binding", "error_type")
+_OF = (by("policy", "policy"), by("policy binding", "policy_binding"))
 _VALIDATIONS = counter(
     f"{_VALIDATING}_total",
     "Validations by policies, by enforcement action.",
     *_BY,
     "enforcement_action",
     level="BETA",
+    of=_OF,
 )
 _VALIDATION_SECONDS = histogram(
     f"{_VALIDATING}_duration_seconds",
@@ -23,10 +25,11 @@ _VALIDATION_SECONDS = histogram(
     "enforcement_action",
     buckets=_BUCKETS,
     level="BETA",
+    of=_OF,
 )
-_MUTATIONS = counter(f"{_MUTATING}_total", "Mutations by policies, by error type.", *_BY)
+_MUTATIONS = counter(f"{_MUTATING}_total", "Mutations by policies, by error type.", *_BY, of=_OF)
 _MUTATION_SECONDS = histogram(
-    f"{_MUTATING}_duration_seconds", "How long mutations by policies take.", *_BY, buckets=_BUCKETS
+    f"{_MUTATING}_duration_seconds", "How long mutations by policies take.", *_BY, buckets=_BUCKETS, of=_OF
 )
 
 

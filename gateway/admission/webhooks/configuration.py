@@ -14,6 +14,7 @@ from gateway.kinds.registry import Registry
 from gateway.webhooks.client import Webhooks
 from storage.entry import Entry
 from storage.following import ByName
+from storage.instruments import owners
 
 if TYPE_CHECKING:
     from gateway.admission.expressions import MatchConditions
@@ -93,6 +94,9 @@ class Hooks(InForce[Hook]):
 
     def _changed(self, names: Collection[str], revision: int) -> None:
         self.informed = revision > 0
+        for name in names:
+            hooks = self.configurations.all.get(name, ())
+            owners.hold((id(self), name), [("webhook", hook.name) for hook in hooks])
         self._forget()
 
     def _is_empty(self) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from enum import Enum
 
 from gateway.admission.record import Operation
-from storage.instruments import counter, histogram
+from storage.instruments import by, counter, histogram
 
 _TYPES = ("name", "type", "operation")
+_OF_WEBHOOK = (by("webhook", "name"),)
 _DURATION = histogram(
     "apiserver_admission_webhook_admission_duration_seconds",
     "How long admission webhooks take.",
@@ -15,6 +16,7 @@ _DURATION = histogram(
     "rejected",
     buckets=(0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 25.0),
     level="STABLE",
+    of=_OF_WEBHOOK,
 )
 _REJECTIONS = counter(
     "apiserver_admission_webhook_rejection_count",
@@ -22,6 +24,7 @@ _REJECTIONS = counter(
     *_TYPES,
     "error_type",
     "rejection_code",
+    of=_OF_WEBHOOK,
 )
 _REQUESTS = counter(
     "apiserver_admission_webhook_request_total",
@@ -29,9 +32,14 @@ _REQUESTS = counter(
     *_TYPES,
     "code",
     "rejected",
+    of=_OF_WEBHOOK,
 )
 _FAILED_OPEN = counter(
-    "apiserver_admission_webhook_fail_open_count", "Failures of webhooks that were ignored.", "name", "type"
+    "apiserver_admission_webhook_fail_open_count",
+    "Failures of webhooks that were ignored.",
+    "name",
+    "type",
+    of=_OF_WEBHOOK,
 )
 _HIGHEST = 600  # codes from here on are counted as one
 
