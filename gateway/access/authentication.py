@@ -5,10 +5,12 @@ proxy's headers, the client certificate, the bearer token; a request with none o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Protocol, TypeVar
 
+from gateway.access.spent_headers import token_among_protocols
 from gateway.http.user import ANONYMOUS, AUTHENTICATED_GROUP, UNAUTHENTICATED_GROUP, User
 from gateway.time_limits import in_thread
 
@@ -125,13 +127,16 @@ class Authenticator:
                     continue
                 if user is not None:
                     return with_authenticated(user)
-        token = None if header is None else bearer_token(header)
-        if token is None:
-            return None if refused else self._nobody(path)
+        tokens = [] if header is None or (token := bearer_token(header)) is None else [token]
         try:
-            return (await self.review(token, self.audiences)).user
-        except InvalidCredentials:
-            return None
+            if (token := token_among_protocols(headers, all_headers)) is not None:
+                tokens.append(token)
+        except ValueError:
+            refused = True
+        for token in tokens:
+            with suppress(InvalidCredentials):
+                return (await self.review(token, self.audiences)).user
+        return None if refused or tokens else self._nobody(path)
 
     def _nobody(self, path: str) -> User | None:
         paths = self._anonymous_paths

@@ -22,12 +22,13 @@ _HOPS = frozenset(
 )
 _FRAMING = frozenset({b"host", b"content-length", b"transfer-encoding"})  # made anew
 _OURS = frozenset({b"authorization", b"expect"})  # the client's credentials are for this server alone
-_OF_IDENTITY = (b"impersonate-", b"x-remote-")  # they are for this server too
+_OF_IDENTITY = (b"impersonate-", b"x-remote-")  # for this server too, as are those of access/spent_headers.py
 _FORWARDED_FOR = b"x-forwarded-for"
 _OF_HERE = _FRAMING | _OURS | {_FORWARDED_FOR}
 _NOT_SENT = _OF_HERE | _HOPS
 _TE: Header = (b"te", b"trailers")  # all that is passed on of TE: nothing of it is about this connection
 _AGENT: Header = (b"user-agent", b"Go-http-client/1.1")
+_OPTIONS = frozenset({b"upgrade", b"keep-alive", b"close"})  # of Connection, that are no headers
 _CORS = b"access-control-"
 _NONE = frozenset[bytes]()
 
@@ -44,9 +45,10 @@ def sent(request: Request, *replaced: Header, upgrade: bool = False, without: Co
     found = [
         (name, value)
         for name, value in given
-        if name not in dropped and name not in names and name not in without and not name.startswith(_OF_IDENTITY)
+        if name not in dropped and name not in names and name not in without and not _says_who(name)
     ]
     if upgrade:
+        found = [(name, _about_upgrade(value)) if name == b"connection" else (name, value) for name, value in found]
         if b"user-agent" not in request.headers:
             found.append(_AGENT)
     elif b"trailers" in request.headers.get(b"te", b""):
@@ -81,6 +83,17 @@ def asks_for_upgrade(request: Request) -> bool:
         return False
     wishes = b",".join(value for name, value in request.scope["headers"] if name == b"connection")
     return b"upgrade" in wishes.lower()
+
+
+def _says_who(name: bytes) -> bool:
+    """Whether a header names a user, also for servers to which _ in a name is as good as -."""
+    return name.startswith(_OF_IDENTITY) or (b"_" in name and name.replace(b"_", b"-").startswith(_OF_IDENTITY))
+
+
+def _about_upgrade(connection: bytes) -> bytes:
+    """What Connection says, without names of headers: a proxy behind would take off those that name the user."""
+    said = [each.strip() for each in connection.split(b",")]
+    return b", ".join(each for each in said if each.lower() in _OPTIONS)
 
 
 def _named(headers: Iterable[Header]) -> frozenset[bytes]:

@@ -21,6 +21,9 @@ _NORMAL = struct.pack(">H", 1000)
 _LARGEST_CONTROL = 125  # bytes
 _FRAMES_A_TURN = 500  # of a client, in one turn of the event loop: about a millisecond
 _VERSION: Header = (b"sec-websocket-version", b"13")
+PROTOCOL = b"sec-websocket-protocol"
+BEARER_PROTOCOL = b"base64url.bearer.authorization.k8s.io."  # with a token behind it, see access/spent_headers.py
+SHOWED_TOKEN = "bearer_subprotocol"  # in the scope of a request that had such a token
 
 
 def is_wanted(headers: Mapping[bytes, bytes]) -> bool:
@@ -31,7 +34,7 @@ def is_wanted(headers: Mapping[bytes, bytes]) -> bool:
 
 def protocols_of(headers: Mapping[bytes, bytes]) -> list[bytes]:
     """The protocols that a request would speak over a WebSocket, the preferred first."""
-    return [each.strip() for each in headers.get(b"sec-websocket-protocol", b"").split(b",") if each.strip()]
+    return [each.strip() for each in headers.get(PROTOCOL, b"").split(b",") if each.strip()]
 
 
 def is_sound(headers: Mapping[bytes, bytes]) -> bool:
@@ -48,13 +51,14 @@ def acceptance(key: bytes, protocols: Iterable[bytes]) -> list[Header]:
     """The headers of an answer that accepts a WebSocket."""
     accepted = base64.b64encode(hashlib.sha1(key + _GUID, usedforsecurity=False).digest())
     said: list[Header] = [(b"upgrade", b"websocket"), (b"connection", b"Upgrade"), (b"sec-websocket-accept", accepted)]
-    return said + [(b"sec-websocket-protocol", each) for each in protocols]
+    return said + [(PROTOCOL, each) for each in protocols]
 
 
 def switched(request: Request, response: Response) -> Response:
     """The answer of a watch, as messages of a WebSocket where the client asked for one.
 
-    400 where the request is none of the RFC's, 403 without an Origin: Go's server wants to know it.
+    400 where the request is none of the RFC's, 403 without an Origin: Go's server wants to know it. Beside a bearer
+    token among the protocols none is needed: pages of other sites don't have the token.
     """
     body, headers = response.body, request.headers
     if not is_wanted(headers) or not isinstance(body, AsyncIterator):
@@ -63,7 +67,7 @@ def switched(request: Request, response: Response) -> Response:
     protocols = protocols_of(headers)
     if not is_sound(headers) or len(protocols) > 1:
         return unsound()
-    if b"origin" not in headers:
+    if b"origin" not in headers and not request.scope.get(SHOWED_TOKEN):
         return Response(403, b"403 Forbidden\n", TEXT_TYPE)
     said = acceptance(key, protocols)
     return Response(SWITCHING, b"", b"", said, tunnel=Events(body, response.content_type))

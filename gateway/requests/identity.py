@@ -8,7 +8,9 @@ from gateway.access.authentication import EXTRA_SPACE, Authenticator, has_extra_
 from gateway.access.authorization import Authorizer
 from gateway.access.client_certificates import expiry_of
 from gateway.access.impersonation import Impersonation, impersonates
+from gateway.access.spent_headers import SpentHeaders
 from gateway.http.status import StatusError
+from gateway.http.websocket import PROTOCOL
 from gateway.kinds.attributes import Attributes
 from gateway.requests.context import Outcome, RequestContext, Run
 from storage.instruments import counter, exponential, histogram
@@ -41,8 +43,12 @@ def _class_of(name: str) -> str:
     return name if name in _NAMED else "email_id" if "@" in name else "other"
 
 
-def authentication(authenticator: Authenticator) -> Run:
-    """Sets who asks; nobody is refused yet, so that the audit log knows of those who are."""
+def authentication(authenticator: Authenticator, spent: SpentHeaders) -> Run:
+    """Sets who asks, and takes off the headers that said so.
+
+    Nobody is refused yet, so that the audit log knows of those who are.
+    """
+    takes_off = spent.are_any
 
     def find_user(context: RequestContext) -> Outcome:
         certificate = context.scope.get("client_certificate", b"")
@@ -51,6 +57,8 @@ def authentication(authenticator: Authenticator) -> Run:
             return ask(context, certificate)
         _SUCCEEDED.counts[0] += 1  # it took next to no time
         _HITS.value += 1
+        if takes_off or PROTOCOL in context.request.headers:
+            spent.take_off(context.request, context.scope)
         return None
 
     async def ask(context: RequestContext, certificate: bytes) -> None:
@@ -68,6 +76,7 @@ def authentication(authenticator: Authenticator) -> Run:
             EXPIRY.observe(max(0.0, expiry_of(certificate) - time()))
         if user is not None:
             USERS.labels(_class_of(user.name)).inc()
+            spent.take_off(request, scope)
 
     return find_user
 

@@ -10,6 +10,7 @@ these are remembered, as for most GETs; those of writes for a GET; for a resourc
 
 from __future__ import annotations
 
+from gateway.access.spent_headers import spent_headers
 from gateway.requests import access, elsewhere, identity, misnamed, serving
 from gateway.requests.context import Outcome, RequestContext, Stage
 from gateway.requests.elsewhere import Operations
@@ -66,7 +67,7 @@ def stages_of(gateway: Gateway, routes: Routes, operations: Operations) -> list[
         Stage("request-info", routes.read_info, by_path=True),
         *going,
         # the user and its rights
-        Stage("authentication", identity.authentication(services.authenticator)),
+        Stage("authentication", identity.authentication(services.authenticator, spent_headers(services.settings))),
         *recorded,
         Stage("impersonation", identity.impersonation(services.authorizer)),
         Stage("priority-and-fairness", services.limiter.enter),
