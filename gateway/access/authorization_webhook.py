@@ -79,7 +79,7 @@ class WebhookAuthorizer:
             found = self._recall(key)
             if found is None:
                 found = await self._ask(spec)
-                if _size(attributes) < _LONGEST_REMEMBERED:
+                if not found.error and _size(attributes) < _LONGEST_REMEMBERED:
                     self._remember(key, found)
         except RemoteError as error:
             decision = Decision.DENY if self._settings.denies_on_failure else Decision.NO_OPINION

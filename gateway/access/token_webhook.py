@@ -21,12 +21,15 @@ _Key = tuple[bytes, tuple[str, ...]]
 
 
 class WebhookTokens:
-    """Asks the service about each token, and remembers what it said for a while, by digests of tokens."""
+    """Asks the service about each token, and remembers what it said for a while, by digests of tokens.
+
+    An error is not remembered, whether the service could not be asked or says of itself that it could not tell.
+    """
 
     def __init__(self, remote: Remote, version: str, implicit: Sequence[str], ttl: float) -> None:
         """`implicit` are the audiences of tokens of which the service says none: the API server's."""
         self._remote, self._version, self._implicit, self._ttl = remote, version, tuple(implicit), ttl
-        self._remembered: OrderedDict[_Key, tuple[float, Authenticated | InvalidCredentials | None]] = OrderedDict()
+        self._remembered: OrderedDict[_Key, tuple[float, Authenticated | None]] = OrderedDict()
 
     async def authenticate(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
         """Whose the token is; None where the service knows nothing of it. Raises InvalidCredentials."""
@@ -35,11 +38,9 @@ class WebhookTokens:
         if until < time.monotonic():
             found = await self._ask(token, audiences)
             self._remember(key, found)
-        if isinstance(found, InvalidCredentials):
-            raise InvalidCredentials(str(found))
         return found
 
-    async def _ask(self, token: str, audiences: Sequence[str]) -> Authenticated | InvalidCredentials | None:
+    async def _ask(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
         spec = {"token": token.encode("utf-8", "surrogateescape").decode("utf-8", "replace")}
         review: JsonObject = {"kind": "TokenReview", "apiVersion": f"{GROUP}/{self._version}", "metadata": {}}
         review |= {"spec": {**spec, "audiences": list(audiences)} if audiences else spec, "status": {"user": {}}}
@@ -52,14 +53,15 @@ class WebhookTokens:
         if audiences and not common:
             return None
         if status.get("authenticated") is not True:
-            reason = text_in(status, "error")
-            return InvalidCredentials(reason) if reason else None
+            if reason := text_in(status, "error"):
+                raise InvalidCredentials(reason)
+            return None
         user = object_in(status, "user")
         extra = {key: _strings(values) for key, values in object_in(user, "extra").items()}
         groups = tuple(_strings(user.get("groups")))
         return Authenticated(User(text_in(user, "username"), groups, text_in(user, "uid"), extra_of(extra)), common)
 
-    def _remember(self, key: _Key, found: Authenticated | InvalidCredentials | None) -> None:
+    def _remember(self, key: _Key, found: Authenticated | None) -> None:
         if self._ttl > 0:
             self._remembered[key] = (time.monotonic() + self._ttl, found)
             self._remembered.move_to_end(key)

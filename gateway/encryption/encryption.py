@@ -65,7 +65,9 @@ class Encryption:
         self._in_force = _made(read_rules(path), server)
         self._by_resource: dict[Place, Chain | None] = {}
         self._watching: list[asyncio.Task[None]] = []
+        self._wanted: Sequence[Rule] | None = None  # what was read last and is not in force yet
         self._replacing: asyncio.Task[None] | None = None
+        self._ending: set[asyncio.Task[None]] = set()
         self._listeners: list[Callable[[], None]] = []
 
     def concerns(self, key: bytes) -> bool:
@@ -109,7 +111,7 @@ class Encryption:
 
     async def close(self) -> None:
         """Ends what goes on beside."""
-        for task in (*self._watching, self._replacing):
+        for task in (*self._watching, *self._ending, self._replacing):
             if task is not None:
                 task.cancel()
         await self._in_force.close()
@@ -135,14 +137,28 @@ class Encryption:
         except (OSError, ValueError):
             metrics.reloaded(self._server, success=False)
             raise
-        self._replacing = asyncio.get_running_loop().create_task(self._replace(rules))
+        self._wanted = rules
+        if self._replacing is None or self._replacing.done():
+            self._replacing = asyncio.get_running_loop().create_task(self._replace_in_order())
+
+    async def _replace_in_order(self) -> None:
+        """Takes one configuration after the other, so that the newest one stays in force."""
+        while (rules := self._wanted) is not None:
+            self._wanted = None
+            await self._replace(rules)
 
     async def _replace(self, rules: Sequence[Rule]) -> None:
-        """Puts what was read in force, once its services answer: until then the old ones go on."""
+        """Puts what was read in force, once its services answer: until then the old ones go on.
+
+        What is not the newest by then is left out.
+        """
         new, old = _made(rules, self._server), self._in_force
         if wrong := await new.wrong():
             metrics.reloaded(self._server, success=False)
             logger.error("--encryption-provider-config changed and cannot be used: %s", wrong[0])
+            await new.close()
+            return
+        if self._wanted is not None:
             await new.close()
             return
         self._in_force, self._by_resource = new, {}
@@ -150,8 +166,9 @@ class Encryption:
         metrics.reloaded(self._server, success=True)
         for listener in self._listeners:
             listener()
-        await asyncio.sleep(sum(2 * service.timeout for service in old.services))  # what is under way is ended
-        await old.close()
+        ending = asyncio.create_task(_close_later(old))
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
 
     async def health(self) -> str:
         """What is wrong with key management services, "" for nothing."""
@@ -167,6 +184,12 @@ class Encryption:
     def services(self) -> int:
         """The number of key management services."""
         return len(self._in_force.services)
+
+
+async def _close_later(old: _InForce) -> None:
+    """Ends what is not in force any more, once what is under way has ended."""
+    await asyncio.sleep(sum(2 * service.timeout for service in old.services))
+    await old.close()
 
 
 def _made(rules: Sequence[Rule], server: str) -> _InForce:

@@ -1,5 +1,6 @@
 """An issuer's keys: found by its discovery document (OpenID Connect Discovery 1.0), and fetched again when a token
-names an unknown key, so that the issuer may rotate them.
+names an unknown key, so that the issuer may rotate them. While tokens are used they are also looked at beside the
+requests every few seconds: a key that the issuer has taken out counts no more.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ WELL_KNOWN = "/.well-known/openid-configuration"
 TIMEOUT = 10.0  # seconds for one document
 PAUSE = 10.0  # seconds between attempts at a discovery that failed
 BETWEEN_FETCHES = 1.0  # seconds: tokens that name unknown keys are no reason to ask more often
+BETWEEN_LOOKS = 8.0  # seconds: kube-apiserver goes by a key for 10 s after it has seen that the key is gone
+_BETWEEN_FAILED_LOOKS = 60.0
 MOST_KEYS = 64  # of a set; each is tried for a token that names none, and takes some 100 us
 _MOST_LOOKED_AT = 256  # of a set, those included that cannot be used
 _LARGEST = 1 << 20  # bytes
@@ -37,7 +40,7 @@ class KeySetError(Exception):
 
 
 class KeySet:
-    """The keys of one issuer. Nothing is fetched before the first token comes."""
+    """The keys of one issuer. Nothing is fetched before the first token comes. `changes` counts other sets of keys."""
 
     def __init__(self, issuer: str, discovery_url: str, authority: str) -> None:
         """`authority` is the CAs of the issuer's certificate, PEM; the host's where it is "". Raises ValueError."""
@@ -46,6 +49,10 @@ class KeySet:
         self._context = trusting(authority) if authority else None
         self._place = ""
         self._keys: tuple[PyJWK, ...] = ()
+        self._said: Any = None
+        self.changes = 0
+        self._look_at = 0.0
+        self._looking: asyncio.Task[None] | None = None
         self._fetching: asyncio.Task[None] | None = None
         self._failed = self._fetched = -PAUSE
 
@@ -60,6 +67,19 @@ class KeySet:
         if time.monotonic() - self._fetched >= BETWEEN_FETCHES:
             await self._fetch()
         return self._fitting(identity)
+
+    def look(self) -> None:
+        """Sees to it that a change of the set is noticed soon, without having anybody wait for it."""
+        if self._fetched > 0 and time.monotonic() >= self._look_at and self._looking is None:
+            self._looking = asyncio.create_task(self._look())
+
+    async def _look(self) -> None:
+        try:
+            await self._fetch()
+        except KeySetError:  # which is logged; the keys at hand go on, since the issuer may be away
+            self._look_at = time.monotonic() + _BETWEEN_FAILED_LOOKS
+        finally:
+            self._looking = None
 
     def _fitting(self, identity: str) -> list[PyJWK]:
         return [key for key in self._keys if not identity or key.key_id == identity]
@@ -86,9 +106,12 @@ class KeySet:
             self._failed = time.monotonic()
             logger.warning("keys of the issuer %s cannot be fetched: %s", self._issuer, error)
             raise
-        keys = document.get("keys")
-        self._keys = tuple(_usable(keys if isinstance(keys, list) else ()))
         self._fetched = time.monotonic()
+        self._look_at = self._fetched + BETWEEN_LOOKS
+        keys = document.get("keys")
+        if keys != self._said:
+            self._said, self._keys = keys, tuple(_usable(keys if isinstance(keys, list) else ()))
+            self.changes += 1
 
     async def _discover(self) -> str:
         document = await self._get(self._discovery)

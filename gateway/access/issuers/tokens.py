@@ -1,5 +1,5 @@
-"""Authenticates by tokens of one issuer. PyJWT verifies signatures. A token's verified claims are remembered; the user
-and whether the token is still valid are determined for each request.
+"""Authenticates by tokens of one issuer. PyJWT verifies signatures. A token's verified claims are remembered until the
+issuer's keys change; the user and whether the token is still valid are determined for each request.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ class IssuerTokens:
         self._keys = KeySet(settings.url, settings.discovery_url, settings.authority)
         self._mapper = Mapper(settings)
         self._verified: OrderedDict[bytes, JsonObject] = OrderedDict()
+        self._verified_by = self._keys.changes  # which set of keys
 
     async def authenticate(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
         """The token's user, for all audiences that are asked for; None for a token of another issuer.
@@ -43,19 +44,28 @@ class IssuerTokens:
         """
         if untrusted_issuer(token) != self.settings.url:
             return None
-        digest = sha256(token.encode("utf-8", "surrogateescape")).digest()
-        claims = self._verified.get(digest)
-        if claims is None:
-            claims = await self._verify(token)
-            if len(token) <= _LONGEST_REMEMBERED:
-                self._verified[digest] = claims
-                if len(self._verified) > _MOST_REMEMBERED:
-                    self._verified.popitem(last=False)
+        self._keys.look()
+        claims = await self._claims(token)
         _check_times(claims)
         try:
             return Authenticated(self._mapper.user(claims), tuple(audiences))
         except ClaimError as error:
             raise InvalidCredentials(str(error)) from None
+
+    async def _claims(self, token: str) -> JsonObject:
+        if self._verified_by != self._keys.changes:
+            self._verified_by = self._keys.changes
+            self._verified.clear()
+        digest = sha256(token.encode("utf-8", "surrogateescape")).digest()
+        claims = self._verified.get(digest)
+        if claims is None:
+            claims = await self._verify(token)
+            # what was verified while the keys changed is verified again the next time
+            if len(token) <= _LONGEST_REMEMBERED and self._verified_by == self._keys.changes:
+                self._verified[digest] = claims
+                if len(self._verified) > _MOST_REMEMBERED:
+                    self._verified.popitem(last=False)
+        return claims
 
     async def _verify(self, token: str) -> JsonObject:
         """The claims of a token that the issuer has signed for one of the audiences."""

@@ -40,13 +40,23 @@ def test_keys_are_rotated(world: World) -> None:
     strangers = world.strangers
     world.who(strangers.token({"sub": "ada"}))
     fetched = strangers.fetched
-    world.who(strangers.token({"sub": "bob"}))
-    assert strangers.fetched == fetched
+    for count in range(20):
+        world.who(strangers.token({"sub": f"bob-{count}"}))
+    assert strangers.fetched - fetched < 10  # that may look for other keys beside, from time to time
     strangers.keys.insert(0, new_key())
     token = strangers.token({"sub": "ada"})
     until(lambda: world.who(token) != "Unauthorized")
     assert world.who(token)["username"] == "oidc:ada"
     assert world.who(strangers.token({"sub": "eve"}, new_key())) == "Unauthorized"
+
+
+def test_a_key_that_is_gone_lets_nobody_in(world: World) -> None:
+    strangers = world.strangers
+    stolen = strangers.token({"sub": "mallory"})
+    assert world.who(stolen)["username"] == "oidc:mallory"
+    strangers.keys = [new_key()]
+    until(lambda: world.who(stolen) == "Unauthorized")  # though it was let in before, and no other token comes
+    assert world.who(strangers.token({"sub": "ada"}))["username"] == "oidc:ada"
 
 
 def test_anonymous_requests_have_their_paths(world: World) -> None:

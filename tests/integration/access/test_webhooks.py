@@ -41,6 +41,13 @@ def test_tokens_of_others_are_refused(world: World) -> None:
     assert world.who("opaque-4") == "Unauthorized"
 
 
+def test_what_the_service_could_not_tell_is_not_remembered(world: World) -> None:
+    world.strangers.answers["/who"] = lambda review: {"authenticated": False, "error": "the database is away"}
+    assert world.who("opaque-5") == "Unauthorized"
+    world.strangers.answers["/who"] = lambda review: {"authenticated": True, "user": {"username": "wendy"}}
+    assert world.who("opaque-5")["username"] == "wendy"
+
+
 def test_a_decider_is_asked_where_the_conditions_hold(world: World) -> None:
     world.strangers.answers["/decide"] = lambda review: {"allowed": True}
     assert world.get(secrets("unasked"), "ada-token").status == 403

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +19,7 @@ from storage.embedded import EmbeddedEtcd
 from tests.forked import api_server
 from tests.hasty import hasty
 from tests.integration.encryption.etcd import IDENTITY, by_key, configured, kms, raw
+from tests.integration.encryption.kms_process import Kms
 from tests.integration.lifecycle.api import until
 from tests.integration.server.client import Answer, ask
 
@@ -203,40 +202,6 @@ def test_custom_resources_and_wildcards(etcd: EmbeddedEtcd, tmp_path: Path) -> N
     with serving(etcd, config) as server:
         until(lambda: ask(server, "GET", f"{widgets}/w").status == 200)
         assert ask(server, "DELETE", f"{definitions}/{group}").status == 200
-
-
-class Kms:
-    """A plug-in's process."""
-
-    def __init__(self, directory: Path) -> None:
-        self.socket, self._state = directory / "kms.sock", directory / "state.json"
-        self.tell(key="one")
-        self._process: subprocess.Popen[str] | None = None
-
-    def tell(self, **state: Any) -> None:
-        new = self._state.with_suffix(".new")
-        new.write_text(json.dumps(state))
-        new.replace(self._state)
-
-    def start(self) -> None:
-        command = [sys.executable, "-m", "tests.integration.encryption.kms_plugin", str(self.socket), str(self._state)]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert self._process.stdout is not None and self._process.stdout.readline() == "ready\n"
-
-    def stop(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
-
-
-@pytest.fixture
-def plugin() -> Iterator[Kms]:
-    with tempfile.TemporaryDirectory() as directory:  # a socket's path is short
-        found = Kms(Path(directory))
-        found.start()
-        yield found
-        found.stop()
 
 
 def test_a_key_management_service(etcd: EmbeddedEtcd, tmp_path: Path, plugin: Kms) -> None:
