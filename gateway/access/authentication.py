@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import Protocol, TypeVar
 
 from gateway.access.spent_headers import token_among_protocols
+from gateway.http.client_chain import ClientChain
 from gateway.http.user import ANONYMOUS, AUTHENTICATED_GROUP, UNAUTHENTICATED_GROUP, User
 from gateway.time_limits import in_thread
 
@@ -67,7 +68,7 @@ class AudienceAgnostic:
 class RequestAuthenticator(Protocol):
     """Knows users by the connection's certificate, or by headers that only its holder may send."""
 
-    def authenticate(self, certificate: bytes, headers: Headers) -> User | None:
+    def authenticate(self, chain: ClientChain, headers: Headers) -> User | None:
         """Whose the request is; None where this does not tell. Raises InvalidCredentials."""
         ...
 
@@ -100,28 +101,31 @@ class Authenticator:
         """Says whether requests without credentials are let in, and on which paths alone."""
         self._anonymous, self._anonymous_paths = ANONYMOUS_USER if anonymous else None, paths
 
-    def known(self, headers: Mapping[bytes, bytes], certificate: bytes) -> User | None:
+    def known(self, headers: Mapping[bytes, bytes], chain: ClientChain | None) -> User | None:
         """The user of a request whose Authorization header alone names one that is known; None says nothing."""
         header = headers.get(b"authorization")
-        return None if header is None or certificate else self._known.get(sha256(header).digest())
+        return None if header is None or chain is not None else self._known.get(sha256(header).digest())
 
     async def authenticate(
-        self, headers: Mapping[bytes, bytes], all_headers: Headers = (), certificate: bytes = b"", path: str = ""
+        self,
+        headers: Mapping[bytes, bytes],
+        all_headers: Headers = (),
+        chain: ClientChain | None = None,
+        path: str = "",
     ) -> User | None:
         """The user of a request; None means 401.
 
-        `headers` has the first of each name, in lower case; `certificate` is the client's, DER, once TLS has verified
-        it, b"" where there is none.
+        `headers` has the first of each name, in lower case; `chain` is what the client has shown in the handshake.
         """
-        user = self.known(headers, certificate)
+        user = self.known(headers, chain)
         if user is not None:
             return user
         header = headers.get(b"authorization")
         refused = False
-        if certificate:
+        if chain is not None:
             for each in self._certificates:
                 try:
-                    user = each.authenticate(certificate, all_headers)
+                    user = each.authenticate(chain, all_headers)
                 except InvalidCredentials:
                     refused = True
                     continue

@@ -1,7 +1,8 @@
 """Users by client certificates, and by the headers of a proxy that shows one ("Authenticating", "X509 client
 certificates" and "Authenticating Proxy").
 
-TLS has verified that one of the authorities signed the certificate; here is decided which one.
+The handshake has shown that a client holds the key of its certificate, and nothing else: each pool of CAs judges here
+whether it vouches for that (certificate_chains.py).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from gateway.access.authentication import Headers, InvalidCredentials
 from gateway.access.following import Followed
+from gateway.http.client_chain import ClientChain
 from gateway.http.escapes import text_of, unescaped, valid_escapes
 from gateway.http.user import User, extra_of
 from gateway.settings.config import Settings
@@ -22,36 +24,46 @@ from gateway.settings.config import Settings
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
+    from gateway.access.certificate_chains import Pool
+
 CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 _UID = "1.3.6.1.4.1.57683.2"
+_JUDGED_ANEW = 10.0  # seconds after which a connection's certificate that was refused is looked at again
 
 
 class Authorities:
-    """The certificates of a CA file. Raises OSError, and ValueError for one that has none."""
+    """The CAs of a file. Raises OSError for one that cannot be read."""
 
-    def __init__(self, path: Path, *, alone: bool) -> None:
-        """`alone` says that TLS trusts nobody else: what it has verified is of these."""
-        self._path, self._alone = path, alone
-        self._issued = lru_cache(1024)(self._has_issued)
-        self._certificates = () if alone else self._read()
+    def __init__(self, path: Path) -> None:
+        self._path, self._content = path, path.read_bytes()
+        self._pool: Pool | None = None  # parsed when the first client shows a certificate
+        self._version = 0
 
-    def vouch_for(self, der: bytes) -> bool:
-        """Whether a certificate that TLS has verified is one of theirs, and still valid."""
-        return (self._alone or self._issued(der)) and time.time() < expiry_of(der)
+    def vouch_for(self, chain: ClientChain) -> bool:
+        """Whether one of them vouches for a client's certificate at present."""
+        now = time.time()
+        version, good_until, anew_at = chain.verdicts.get(self, (-1, 0.0, 0.0))
+        if version == self._version and (now < good_until or now < anew_at):
+            return now < good_until
+        if self._pool is None:
+            self._pool = _pool(self._content)
+        good_until = self._pool.good_until(chain.certificates)
+        chain.verdicts[self] = self._version, good_until, now + _JUDGED_ANEW
+        return now < good_until
 
     def reload(self) -> None:
-        """Reads the file anew: whom others have vouched for is unknown from now on. Raises OSError, ValueError."""
-        self._certificates = self._read()
-        self._alone = False  # a connection may be older than the file
-        self._issued.cache_clear()
+        """Reads the file anew: whom its CAs vouched for before is judged again. Raises OSError, ValueError."""
+        content = self._path.read_bytes()
+        self._pool, self._content = _pool(content), content
+        self._version += 1
 
-    def _read(self) -> Sequence[Certificate]:
-        from cryptography.x509 import load_pem_x509_certificates
 
-        return load_pem_x509_certificates(self._path.read_bytes())
+def _pool(content: bytes) -> Pool:
+    from cryptography.x509 import load_pem_x509_certificates
 
-    def _has_issued(self, der: bytes) -> bool:
-        return any(_has_issued(each, der) for each in self._certificates)
+    from gateway.access.certificate_chains import Pool
+
+    return Pool(load_pem_x509_certificates(content))
 
 
 class ClientCertificates:
@@ -60,11 +72,11 @@ class ClientCertificates:
     def __init__(self, authorities: Authorities) -> None:
         self._authorities = authorities
 
-    def authenticate(self, certificate: bytes, headers: Headers) -> User | None:
+    def authenticate(self, chain: ClientChain, headers: Headers) -> User | None:
         """The certificate's user; None for one without a common name. Raises InvalidCredentials."""
-        if not self._authorities.vouch_for(certificate):
+        if not self._authorities.vouch_for(chain):
             raise InvalidCredentials("x509: certificate signed by unknown authority")
-        return _user_of(certificate)
+        return _user_of(chain.leaf)
 
 
 class FrontProxy:
@@ -85,11 +97,11 @@ class FrontProxy:
         self._names, self._uids, self._groups = _lower(names), _lower(uids), _lower(groups)
         self._prefixes = _lower(prefixes)
 
-    def authenticate(self, certificate: bytes, headers: Headers) -> User | None:
+    def authenticate(self, chain: ClientChain, headers: Headers) -> User | None:
         """The user that the headers name; None where they name none. Raises InvalidCredentials."""
-        if not self._authorities.vouch_for(certificate):
+        if not self._authorities.vouch_for(chain):
             raise InvalidCredentials("x509: certificate signed by unknown authority")
-        name = _common_name(certificate)
+        name = _common_name(chain.leaf)
         if self._allowed and name not in self._allowed:
             raise InvalidCredentials(f"x509: subject with cn={name} is not in the allowed list")
         user = _first(headers, self._names)
@@ -115,13 +127,12 @@ def certificate_authenticators(settings: Settings) -> tuple[list[ClientCertifica
     followed: list[Followed] = []
 
     def authorities(flag: str, path: Path) -> Authorities:
-        made = Authorities(path, alone=alone)
+        made = Authorities(path)
         if path != settings.cert_dir / "ca.crt":  # the server's own CA stays what it is
             followed.append(Followed(flag, (path,), made.reload))
         return made
 
     proxies, clients = settings.requestheader_client_ca_file, settings.client_ca_file
-    alone = proxies is None or clients is None or proxies == clients
     if proxies is not None:
         found.append(
             FrontProxy(
@@ -138,14 +149,6 @@ def certificate_authenticators(settings: Settings) -> tuple[list[ClientCertifica
     return found, followed
 
 
-def _has_issued(authority: Certificate, der: bytes) -> bool:
-    try:
-        _parsed(der).verify_directly_issued_by(authority)
-    except Exception:  # whatever kind of key or signature it is that does not fit
-        return False
-    return True
-
-
 def _parsed(der: bytes) -> Certificate:
     from cryptography.x509 import load_der_x509_certificate
 
@@ -159,10 +162,14 @@ def _attributes(der: bytes, dotted: str) -> list[str]:
     return [each.value if isinstance(each.value, str) else text_of(each.value) for each in found]
 
 
-@lru_cache(1024)
-def expiry_of(der: bytes) -> float:
-    """When a certificate expires, in seconds since the epoch."""
-    return _parsed(der).not_valid_after_utc.timestamp()
+def expiry_of(chain: ClientChain) -> float:
+    """When a client's certificate expires, in seconds since the epoch; 0.0 for one that cannot be read."""
+    if chain.expiry is None:
+        try:
+            chain.expiry = _parsed(chain.leaf).not_valid_after_utc.timestamp()
+        except Exception:  # whatever is wrong with what a stranger shows
+            chain.expiry = 0.0
+    return chain.expiry
 
 
 @lru_cache(1024)

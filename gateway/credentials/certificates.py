@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.access.signing import general_name
+from gateway.credentials.judged_later import judge_later
 from gateway.credentials.named_authorities import name_authorities
 from gateway.files import exclusive, replace_file
 from gateway.settings.config import Settings
@@ -212,8 +213,9 @@ def server_context(
 ) -> ssl.SSLContext:
     """The TLS context to serve with; raises ssl.SSLError or OSError for files that are no certificate and key.
 
-    With `authorities` clients are asked for a certificate of one of them; they need not have one. `oldest` is a version
-    of TLS as kube-apiserver names it, `suites` are ciphers of TLS 1.2 in OpenSSL's notation, "" for its own choice.
+    With `authorities` clients are asked for a certificate of one of them. They need not have one, and whose it is, is
+    judged after the handshake. `oldest` is a version of TLS as kube-apiserver names it, `suites` are ciphers of TLS 1.2
+    in OpenSSL's notation, "" for its own choice.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3 if oldest == "VersionTLS13" else ssl.TLSVersion.TLSv1_2
@@ -225,7 +227,9 @@ def server_context(
     for path in authorities:
         context.load_verify_locations(path)
         context.verify_mode = ssl.CERT_OPTIONAL
-    name_authorities(context)
+    if authorities:
+        name_authorities(context)
+        judge_later(context)
     return context
 
 

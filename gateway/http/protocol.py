@@ -14,6 +14,7 @@ from typing import Any
 
 import httptools
 
+from gateway.http.client_chain import client_chain
 from gateway.http.cycle import Cycle
 from gateway.http.engine import Config, HttpToolsProtocol, ServerState, get_local_addr, get_remote_addr
 from gateway.http.flow import FlowControl
@@ -42,7 +43,7 @@ class Protocol(HttpToolsProtocol):
     """One connection. `lost` is called when it has ended."""
 
     __slots__ = (
-        "_answering", "_body", "_certificate", "_complete", "_ending", "_ends", "_fed", "_framing", "_heads", "_held",
+        "_answering", "_body", "_chain", "_complete", "_ending", "_ends", "_fed", "_framing", "_heads", "_held",
         "_idling", "_last_words", "_limits", "_lost", "_parting", "_replaying", "_stage", "_stall",
         "_stopping", "_timer", "_unanswered", "_unknown_method", "_upgrading", "_vetted",
     )  # fmt: skip  # of more than 30 members in a dict, CPython shares no keys with other connections
@@ -80,9 +81,8 @@ class Protocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         self.connections.add(self)
         self.transport, self.flow = transport, FlowControl(transport)
-        tls = transport.get_extra_info("ssl_object")
         self._ends = get_local_addr(transport), get_remote_addr(transport)
-        self._certificate: bytes = (tls.getpeercert(binary_form=True) or b"") if tls is not None else b""
+        self._chain = client_chain(transport.get_extra_info("ssl_object"))
         self._timer = self.loop.call_later(self._limits.head_seconds, self._head_is_late)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -242,7 +242,7 @@ class Protocol(HttpToolsProtocol):
         self._stage, self._fed, self._body = _BODY, 0, 0
         method, self._unknown_method = self._unknown_method or self.parser.get_method().decode("ascii"), ""
         self.scope = scope_of(  # type: ignore[assignment]  # uvicorn has all of its members, which nobody asks for
-            method, self.url, version, self.headers, ends=self._ends, certificate=self._certificate
+            method, self.url, version, self.headers, ends=self._ends, chain=self._chain
         )
         self._begin_cycle()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gateway.http.client_chain import ClientChain
 from gateway.http.escapes import unescaped, valid_escapes
 from gateway.http.messages import EXTENSIONS
 from gateway.http.wire import path_of
@@ -20,15 +21,15 @@ def scope_of(
     headers: list[Header],
     *,
     ends: tuple[tuple[str, int | None] | None, tuple[str, int] | None],
-    certificate: bytes,
+    chain: ClientChain | None,
 ) -> dict[str, Any]:
-    """The scope of a request. `ends` are the server's and the client's address; `certificate` is the client's, in DER,
-    once TLS has verified it, or empty. It is made as one literal, since there is one a request.
+    """The scope of a request. `ends` are the server's and the client's address; `chain` is what the client has shown in
+    the TLS handshake. It is made as one literal, since there is one a request.
     """
     path, _, query = url.partition(b"?")
     if not path.startswith(b"/"):
         path = path_of(path)
-    scope = {
+    scope: dict[str, Any] = {
         "type": "http",
         "asgi": _ASGI,
         "http_version": version,
@@ -43,6 +44,6 @@ def scope_of(
         "client": ends[1],
         "extensions": EXTENSIONS,
     }
-    if certificate:
-        scope["client_certificate"] = certificate
+    if chain is not None:
+        scope["client_chain"] = chain
     return scope

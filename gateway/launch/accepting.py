@@ -25,12 +25,15 @@ def accept(
 
     `context` is used until one of the `files` changes that the settings name.
     """
+    certificate, key = _pair(settings)
+    if settings.workers > 1:
+        # its own tickets: a resumed session has the client's certificate alone, and the CAs between are known here
+        context = context_of(settings, certificate, key)
     quota = Quota.for_descriptors(settings.max_connections_per_address)
     limits = limits_of(settings.header_timeout, settings.min_body_rate)
     acceptors = [Acceptor(listener, context, quota, limits, make) for listener in listeners]
     for acceptor in acceptors:
         acceptor.start()
-    certificate, key = _pair(settings)
 
     def renew() -> None:
         renewed = context_of(settings, certificate, key)

@@ -9,6 +9,7 @@ from gateway.access.authorization import Authorizer
 from gateway.access.client_certificates import expiry_of
 from gateway.access.impersonation import Impersonation, impersonates
 from gateway.access.spent_headers import SpentHeaders
+from gateway.http.client_chain import ClientChain
 from gateway.http.status import StatusError
 from gateway.http.websocket import PROTOCOL
 from gateway.kinds.attributes import Attributes
@@ -51,29 +52,29 @@ def authentication(authenticator: Authenticator, spent: SpentHeaders) -> Run:
     takes_off = spent.are_any
 
     def find_user(context: RequestContext) -> Outcome:
-        certificate = context.scope.get("client_certificate", b"")
-        context.user = authenticator.known(context.request.headers, certificate)
+        chain: ClientChain | None = context.scope.get("client_chain")
+        context.user = authenticator.known(context.request.headers, chain)
         if context.user is None:
-            return ask(context, certificate)
+            return ask(context, chain)
         _SUCCEEDED.counts[0] += 1  # it took next to no time
         _HITS.value += 1
         if takes_off or PROTOCOL in context.request.headers:
             spent.take_off(context.request, context.scope)
         return None
 
-    async def ask(context: RequestContext, certificate: bytes) -> None:
+    async def ask(context: RequestContext, chain: ClientChain | None) -> None:
         request, scope, began = context.request, context.scope, monotonic()
-        user = await authenticator.authenticate(request.headers, scope["headers"], certificate, request.path)
+        user = await authenticator.authenticate(request.headers, scope["headers"], chain, request.path)
         context.user = user
-        if not certificate and has_extra_space(request.headers.get(b"authorization", b"")):
+        if chain is None and has_extra_space(request.headers.get(b"authorization", b"")):
             request.warnings.append(EXTRA_SPACE)
         seconds = monotonic() - began
         (_FAILED if user is None else _SUCCEEDED).observe(seconds)
         if b"authorization" in request.headers:
             _MISSES.inc()
             FETCHES.labels("error" if user is None else "ok").inc()
-        if certificate and user is not None:
-            EXPIRY.observe(max(0.0, expiry_of(certificate) - time()))
+        if chain is not None and user is not None:
+            EXPIRY.observe(max(0.0, expiry_of(chain) - time()))
         if user is not None:
             USERS.labels(_class_of(user.name)).inc()
             spent.take_off(request, scope)
