@@ -28,7 +28,8 @@ ALLOWED = (
 _NAMED = (
     ("deploy/helm/apiserver-gateway/Chart.yaml", r"^appVersion: (\S+)$"),
     ("deploy/Dockerfile", r"^ARG VERSION=(\S+)$"),
-    ("docker-compose.yml", r"image: apiserver-gateway:(\S+)$"),
+    ("docker-compose.yml", r"GATEWAY_IMAGE:-apiserver-gateway:(\S+)}$"),
+    ("docker-compose.yml", r"SNAPSHOTS_IMAGE:-apiserver-gateway-snapshots:(\S+)}$"),
     ("apiserver_gateway/testing/containers.py", r'^IMAGE = "apiserver-gateway:(\S+)"$'),
     ("CHANGELOG.md", r"^## (\d\S*) "),
 )
@@ -50,8 +51,8 @@ def misnamed(version: str) -> list[str]:
     """The files that name another version than the tag that is released; none before a tag."""
     if not re.fullmatch(r"\d+(\.\d+)*((a|b|rc)\d+)?", version):
         return []
-    found = {name: re.search(pattern, (ROOT / name).read_text(), re.MULTILINE) for name, pattern in _NAMED}
-    return [f"{name} says {match and match[1]}" for name, match in found.items() if not match or match[1] != version]
+    found = [(name, re.search(pattern, (ROOT / name).read_text(), re.MULTILINE)) for name, pattern in _NAMED]
+    return [f"{name} says {match and match[1]}" for name, match in found if not match or match[1] != version]
 
 
 def moment() -> str:

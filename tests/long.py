@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[1]
 LONG = (
     "tests/hostile/",
     "tests/robustness/",
+    "tests/engine/",
     "tests/clients/test_deploying_pods.py",
     "tests/clients/test_examples.py",
     "tests/clients/test_podsecurity.py",

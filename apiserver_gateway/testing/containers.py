@@ -2,12 +2,16 @@
 
 with ApiServerContainer() as api:
     ...  # api is an ApiServer, as api_server() gives one
+
+The tests may themselves run in a container of the same engine: the server is in their network then. Webhooks of the
+tests are reached in both cases.
 """
 
 from __future__ import annotations
 
 import secrets
 import shutil
+import socket
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -16,19 +20,23 @@ from types import TracebackType
 
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
+from testcontainers.core.utils import inside_container
 from testcontainers.core.wait_strategies import LogMessageWaitStrategy
 
-from apiserver_gateway.testing.server import ApiServer
+from apiserver_gateway.testing.server import LOCAL, ApiServer
 from apiserver_gateway.testing.state import kubeconfig
 
 IMAGE = "apiserver-gateway:0.1.0"
 ETCD_IMAGE = "gcr.io/etcd-development/etcd:v3.6.16"
 PORT = 6443
 CERTIFICATES = "/var/lib/apiserver-gateway/certificates"
+# The certificate covers the container's own address too, which is not known before it runs.
+_START = ("/bin/sh", "-ec", 'exec /opt/gateway/bin/apiserver-gateway "$0" "--tls-san=$NAMES,$(hostname -i)" "$@"')
+HOST = "host.docker.internal"  # what Docker Desktop calls the machine that the engine is on; here it is so everywhere
 
 
 class ApiServerContainer:
-    """An etcd and a gateway on a network of their own; a context manager that gives an ApiServer."""
+    """An etcd and a gateway on a network of their own, or on that of the tests; a context manager with an ApiServer."""
 
     def __init__(self, image: str = IMAGE, etcd_image: str = ETCD_IMAGE, flags: Sequence[str] = ()) -> None:
         """`flags` are those of `apiserver-gateway serve`."""
@@ -37,15 +45,20 @@ class ApiServerContainer:
 
     def __enter__(self) -> ApiServer:
         with ExitStack() as stack:
-            network = stack.enter_context(Network())
-            etcd = DockerContainer(self._etcd_image).with_command(
-                "etcd --listen-client-urls=http://0.0.0.0:2379 --advertise-client-urls=http://etcd:2379"
+            etcd, gateway = DockerContainer(self._etcd_image), DockerContainer(self._image)
+            network = etcd.get_docker_client().find_host_network() if inside_container() else None
+            if network is None:
+                network = stack.enter_context(Network()).name
+            # the default network has no names: the gateway is told etcd's address
+            etcd.with_kwargs(network=network).with_command(
+                "etcd --listen-client-urls=http://0.0.0.0:2379 --advertise-client-urls=http://127.0.0.1:2379"
             )
-            etcd.with_network(network).with_network_aliases("etcd")
             stack.enter_context(etcd.waiting_for(LogMessageWaitStrategy("ready to serve client requests")))
             token = secrets.token_urlsafe(24)
-            gateway = DockerContainer(self._image).with_network(network).with_exposed_ports(PORT)
-            gateway.with_env("APISERVER_GATEWAY_ADMIN_TOKEN", token).with_command(self._command(gateway))
+            gateway.with_kwargs(network=network, extra_hosts={HOST: "host-gateway"}, entrypoint=[*_START])
+            gateway.with_exposed_ports(PORT).with_env("APISERVER_GATEWAY_ADMIN_TOKEN", token)
+            gateway.with_env("NAMES", f"localhost,{LOCAL},{etcd.get_container_host_ip()}")
+            gateway.with_command(self._command(etcd))
             stack.enter_context(gateway.waiting_for(LogMessageWaitStrategy("ready")))
             server = self._server(gateway, token, stack)
             self._stack = stack.pop_all()
@@ -56,10 +69,10 @@ class ApiServerContainer:
     ) -> None:
         self._stack.close()
 
-    def _command(self, gateway: DockerContainer) -> str:
+    def _command(self, etcd: DockerContainer) -> str:
+        address = etcd.get_docker_client().bridge_ip(etcd.get_container_id())
         flags = (
-            "--etcd-servers=http://etcd:2379",
-            f"--tls-san=localhost,127.0.0.1,{gateway.get_container_host_ip()}",
+            f"--etcd-servers=http://{address}:2379",
             f"--cert-dir={CERTIFICATES}",
             "--testing-api",
             *self._flags,
@@ -73,7 +86,8 @@ class ApiServerContainer:
         if status:
             raise RuntimeError(f"the container has no {CERTIFICATES}/ca.crt: {authority.decode(errors='replace')}")
         (ca_file := directory / "ca.crt").write_bytes(authority)
-        url = f"https://{gateway.get_container_host_ip()}:{gateway.get_exposed_port(PORT)}"
+        host, port = gateway.get_container_host_ip(), gateway.get_exposed_port(PORT)
+        url = f"https://{host}:{port}"
         (config := directory / "kubeconfig").touch(0o600)
         server = ApiServer.attached(
             {
@@ -83,7 +97,15 @@ class ApiServerContainer:
                 "url": url,
                 "token": token,
                 "etcd_endpoint": "",
+                "callback_host": _own_address(host, port) if inside_container() else HOST,
             }
         )
         config.write_text(kubeconfig(server, "admin", token))
         return server
+
+
+def _own_address(host: str, port: int) -> str:
+    """The address of this machine, or of the container that this is, from which it reaches a host."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        asked.connect((host, port))  # nothing is sent
+        return str(asked.getsockname()[0])

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # What it takes on a machine that many others keep busy, several times over: one that does not start at all says so.
 START_TIMEOUT = 120.0
 STOP_TIMEOUT = 60.0
+LOCAL = "127.0.0.1"
 
 
 class ServerDidNotStart(Exception):
@@ -50,6 +51,7 @@ class ApiServer:
         self.url = ""
         self.token = ""
         self.etcd_endpoint = etcd_servers
+        self.callback_host = LOCAL  # this machine as the server sees it: where webhooks of tests are
         self.ca_file = directory / "certificates" / "ca.crt"
         self.kubeconfig = directory / "kubeconfig"
         self.log_file = directory / LOG
@@ -80,7 +82,8 @@ class ApiServer:
     def coordinates(self) -> dict[str, str]:
         """What `attached` takes, in another process."""
         kept = {"directory": str(self.directory), "ca_file": str(self.ca_file), "kubeconfig": str(self.kubeconfig)}
-        return {**kept, "url": self.url, "token": self.token, "etcd_endpoint": self.etcd_endpoint}
+        kept |= {"url": self.url, "token": self.token, "etcd_endpoint": self.etcd_endpoint}
+        return {**kept, "callback_host": self.callback_host}
 
     @classmethod
     def attached(cls, coordinates: Mapping[str, str]) -> ApiServer:
@@ -89,6 +92,7 @@ class ApiServer:
         server.ca_file, server.kubeconfig = Path(coordinates["ca_file"]), Path(coordinates["kubeconfig"])
         server.url, server.token = coordinates["url"], coordinates["token"]
         server.etcd_endpoint = coordinates["etcd_endpoint"]
+        server.callback_host = coordinates.get("callback_host", LOCAL)
         return server
 
     @property
@@ -146,7 +150,7 @@ class ApiServer:
         token = (f"--admin-token={self.token}",) if self.token else ()
         return [
             *self._etcd,
-            "--bind-address=127.0.0.1",
+            f"--bind-address={LOCAL}",
             f"--secure-port={self.port}",
             f"--cert-dir={self.ca_file.parent}",
             f"--kubeconfig-out={self.kubeconfig}",

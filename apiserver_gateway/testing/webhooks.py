@@ -15,13 +15,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from apiserver_gateway.testing.requests import ask
-from apiserver_gateway.testing.server import ApiServer
+from apiserver_gateway.testing.server import LOCAL, ApiServer
 
 if TYPE_CHECKING:
     import ssl
 
 PATH = "/apis/admissionregistration.k8s.io/v1"
-_HOST = "127.0.0.1"
 _DAYS = 2  # that a certificate is good for
 
 Verdict = bool | str | Mapping[str, Any] | None
@@ -67,7 +66,7 @@ def webhook(
     rule = {"apiGroups": ["*"], "apiVersions": ["*"], "resources": list(resources), "operations": list(operations)}
     plural = f"{'mutating' if mutating else 'validating'}webhookconfigurations"
     name = f"test-{uuid.uuid4().hex[:8]}"
-    with serve(review) as served:
+    with serve(review, server.callback_host) as served:
         hook = {
             "name": f"{name}.example.org",
             "clientConfig": served.client_config,
@@ -91,11 +90,15 @@ def _settle(server: ApiServer, plural: str) -> None:
 
 
 @contextmanager
-def serve(review: Review) -> Iterator[Webhook]:
-    """Serves the webhook without registering it: a test writes the configuration itself, with `client_config`."""
+def serve(review: Review, host: str = LOCAL) -> Iterator[Webhook]:
+    """Serves the webhook without registering it: a test writes the configuration itself, with `client_config`.
+
+    `host` is this machine's name or address as the server sees it; with another one than the default, it can be reached
+    from other machines.
+    """
     from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-    context, authority = _certified()
+    context, authority = _certified(host)
     served = Webhook("", authority)
 
     class Handler(BaseHTTPRequestHandler):
@@ -118,10 +121,10 @@ def serve(review: Review) -> Iterator[Webhook]:
         def log_message(self, format: str, *args: Any) -> None:
             """Says nothing."""
 
-    listening = ThreadingHTTPServer((_HOST, 0), Handler)
+    listening = ThreadingHTTPServer((LOCAL if host == LOCAL else "", 0), Handler)
     listening.daemon_threads = True
     listening.socket = context.wrap_socket(listening.socket, server_side=True, do_handshake_on_connect=False)
-    served.url = f"https://{_HOST}:{listening.server_port}/"
+    served.url = f"https://{host}:{listening.server_port}/"
     thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:
@@ -146,8 +149,8 @@ def _response(review: Review, request: dict[str, Any]) -> dict[str, Any]:
     return response
 
 
-def _certified() -> tuple[ssl.SSLContext, bytes]:
-    """A context with a certificate for this host, and that certificate, which is its own CA."""
+def _certified(host: str = LOCAL) -> tuple[ssl.SSLContext, bytes]:
+    """A context with a certificate for the host, and that certificate, which is its own CA."""
     import ssl
     import tempfile
     from datetime import UTC, datetime, timedelta
@@ -158,6 +161,10 @@ def _certified() -> tuple[ssl.SSLContext, bytes]:
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.x509.oid import NameOID
 
+    try:
+        named: x509.GeneralName = x509.IPAddress(ip_address(host))
+    except ValueError:
+        named = x509.DNSName(host)
     key = ec.generate_private_key(ec.SECP256R1())
     name, now = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "webhook")]), datetime.now(UTC)
     certificate = (
@@ -168,7 +175,7 @@ def _certified() -> tuple[ssl.SSLContext, bytes]:
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=_DAYS))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address(_HOST))]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([named]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())
     )

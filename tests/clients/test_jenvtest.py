@@ -19,9 +19,9 @@ from cryptography.x509.oid import NameOID
 from apiserver_gateway.program import command
 from storage.embedded import EmbeddedEtcd
 from tests.clients.binaries import binary
-from tests.integration.deploy.containers import running, wait_until
 from tests.limits import at_most
 from tests.ports import free_ports
+from tests.processes import running, wait_until
 
 
 def self_signed(directory: Path, name: str, subject: x509.Name, *names: x509.GeneralName) -> None:

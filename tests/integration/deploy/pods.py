@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -18,10 +19,21 @@ from urllib.parse import urlsplit
 
 from apiserver_gateway.testing import ApiServer, Refused, ask
 from tests.clients.binaries import binary
-from tests.integration.deploy.containers import expanded, run, translated
+from tests.processes import run
 
 NOT_FOUND, CONFLICT = 404, 409
 JOBS = "/apis/batch/v1/jobs?watch=true&labelSelector=app.kubernetes.io/name=apiserver-gateway"
+
+
+def expanded(text: str, environment: Mapping[str, str]) -> str:
+    """The text with each $(NAME) replaced, as Kubernetes does."""
+    return re.sub(r"\$\(([A-Z_]+)\)", lambda found: environment.get(found[1], found[0]), text)
+
+
+def translated(text: str, here: Mapping[str, str]) -> str:
+    """The text with what is elsewhere in a container replaced by what it is here; the longest first."""
+    pattern = "|".join(re.escape(each) for each in sorted(here, key=len, reverse=True))
+    return re.sub(pattern, lambda found: here[found[0]], text) if here else text
 
 
 @dataclass

@@ -20,9 +20,9 @@ import yaml
 from apiserver_gateway.testing import ApiServer, api_server, ask
 from storage.embedded import binary_version, find_binary
 from tests.clients.binaries import binary
-from tests.integration.deploy.containers import run, running, wait_until
 from tests.integration.deploy.pods import Pods, running_jobs
 from tests.ports import free_ports
+from tests.processes import run, running, wait_until
 
 CHART = Path(__file__).parents[3] / "deploy" / "helm" / "apiserver-gateway"
 NAME = "api-apiserver-gateway"

@@ -20,9 +20,9 @@ from gateway.commands.envtest import assets
 from gateway.commands.kube_apiserver import translated
 from gateway.credentials.certificates import Authority, issue, new_authority
 from storage.embedded import EmbeddedEtcd
-from tests.integration.deploy.containers import running, wait_until
 from tests.limits import at_most
 from tests.ports import free_ports
+from tests.processes import running, wait_until
 
 READ = "import os, json; print(json.load(open(os.environ['KUBECONFIG']))['clusters'][0]['cluster']['server'])"
 

@@ -28,16 +28,16 @@ from apiserver_gateway.testing import ApiServer
 from storage.embedded import find_binary
 from tests import plugins
 from tests.clients.binaries import binary
-from tests.integration.deploy.containers import running, wait_until
 from tests.integration.deploy.pods import running_jobs
 from tests.ports import free_ports
+from tests.processes import running, wait_until
 
 ROOT = Path(__file__).parents[3]
 CHECKOUT = ("Makefile", "README.md", "deploy", "docker-compose.yml", "docs", "pyproject.toml")
 
 # Commands that no test of a page runs, why, and what does instead.
 ELSEWHERE = {
-    r"(\w+=\S+ )*docker ": "there is no Docker engine; tests/integration/deploy runs the services' commands",
+    r"(\w+=\S+ )*docker ": "tests/engine, where there is a Docker engine",
     r"(pip|python3? -m (pip|venv)|apt-get|git clone|cd apiserver-gateway$|\. \.venv)\b": "sets up a machine",
     r"(pipx|uvx|sudo)\b": "sets up a machine; tests/integration/packaging and deploy try the wheel and the unit",
     r"(apiserver-gateway up -- )?cargo ": "builds for minutes; the command up is tested",

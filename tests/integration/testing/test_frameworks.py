@@ -1,4 +1,4 @@
-"""The fixtures with pytest and pytest-xdist, the test case of unittest, asyncio, and a container."""
+"""The fixtures with pytest and pytest-xdist, the test case of unittest, and asyncio."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, Refused, aio, ask
+from apiserver_gateway.testing import Refused, aio, ask
 from apiserver_gateway.testing.cases import ApiServerTestCase
-from storage.embedded import EmbeddedEtcd
 from tests import plugins
 
 ROOT = Path(__file__).parents[3]
@@ -120,84 +118,3 @@ async def test_with_asyncio() -> None:
             await aio.ask(api, "GET", f"{path}/a")
     turning.cancel()
     assert turns > 10
-
-
-class FakeNetwork:
-    def __enter__(self) -> FakeNetwork:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-
-class FakeContainer:
-    """What a container's command does, as a process of this machine's; its network is this machine's too."""
-
-    etcd: EmbeddedEtcd | None = None
-
-    def __init__(self, image: str) -> None:
-        self.image, self.command, self.environment = image, "", dict(os.environ)
-        self.directory = Path()
-        self.server: ApiServer | None = None
-
-    def with_command(self, command: str) -> FakeContainer:
-        self.command = command
-        return self
-
-    def with_env(self, name: str, value: str) -> FakeContainer:
-        self.environment[name] = value
-        return self
-
-    def with_network(self, _: Any) -> FakeContainer:
-        return self
-
-    with_network_aliases = with_exposed_ports = waiting_for = with_network
-
-    def get_container_host_ip(self) -> str:
-        return "127.0.0.1"
-
-    def get_exposed_port(self, port: int) -> int:
-        assert port == 6443 and self.server is not None
-        return self.server.port
-
-    def exec(self, command: list[str]) -> tuple[int, bytes]:
-        assert command[0] == "cat" and self.server is not None
-        return 0, self.server.ca_file.read_bytes()
-
-    def __enter__(self) -> FakeContainer:
-        if "etcd" in self.image:
-            type(self).etcd = EmbeddedEtcd(loopback=True)
-            type(self).etcd.start()
-            return self
-        assert self.etcd is not None
-        flags = [flag for flag in self.command.split()[1:] if "--cert-dir" not in flag and "--etcd-servers" not in flag]
-        self.directory.mkdir(exist_ok=True)
-        self.server = ApiServer(self.directory, flags, self.etcd.endpoint)
-        self.server.token = self.environment["APISERVER_GATEWAY_ADMIN_TOKEN"]
-        self.server.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.server is not None:
-            self.server.stop()
-        elif self.etcd is not None:
-            self.etcd.close()
-
-
-def test_a_server_in_a_container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is no Docker here: its containers are played by processes, with the flags that they are given."""
-    from apiserver_gateway.testing import containers
-
-    class Here(FakeContainer):
-        def __init__(self, image: str) -> None:
-            super().__init__(image)
-            self.directory = tmp_path / "gateway"
-
-    monkeypatch.setattr(containers, "DockerContainer", Here)
-    monkeypatch.setattr(containers, "Network", FakeNetwork)
-    with containers.ApiServerContainer(flags=["--service-cluster-ip-range=10.6.0.0/16"]) as api:
-        service = ask(api, "GET", "/api/v1/namespaces/default/services/kubernetes")
-        assert service["spec"]["clusterIP"] == "10.6.0.1"
-        assert "current-context" in api.kubeconfig.read_text()
-        directory = api.directory
-    assert not directory.exists()

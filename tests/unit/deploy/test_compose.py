@@ -21,9 +21,10 @@ GATEWAY = SERVICES["gateway"]
 
 
 def test_the_file_is_of_the_compose_specification() -> None:
-    assert set(PyCompose.from_json(json.dumps(COMPOSE)).service_names()) == set(SERVICES)
-    for name, service in SERVICES.items():
-        misspelt = {**COMPOSE, "services": {name: {**service, "depend_on": {}}}}
+    plain = json.loads(re.sub(r"\$\{\w+:\+[^}]*\}", "", re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", json.dumps(COMPOSE))))
+    assert set(PyCompose.from_json(json.dumps(plain)).service_names()) == set(SERVICES)
+    for name, service in plain["services"].items():
+        misspelt = {**plain, "services": {name: {**service, "depend_on": {}}}}
         with pytest.raises(ValueError):
             PyCompose.from_json(json.dumps(misspelt))
         assert all(isinstance(word, str) for word in service["command"])
@@ -48,7 +49,8 @@ def test_services_that_stay_are_checked_and_restarted_and_their_logs_bounded() -
             continue
         check = service["healthcheck"]
         assert check["test"][0] == "CMD"
-        assert all(duration(check[key]) for key in ("interval", "timeout", "start_period", "start_interval"))
+        assert all(duration(check[key]) for key in ("interval", "timeout", "start_period"))
+        assert "start_interval" not in check, "Docker Engine before 25 refuses it"
         assert service["restart"] == "unless-stopped"
         assert service["logging"]["options"] == {"max-size": "10m", "max-file": "3"}
         assert service["read_only"] and service["cap_drop"] == ["ALL"]
@@ -88,6 +90,15 @@ def test_the_build_finds_its_dockerfile_and_sources() -> None:
     for source in sources:
         assert (ROOT / source).exists()
         assert f"!{source}" in ignored
+
+
+def test_both_images_have_one_base_which_is_pinned() -> None:
+    snapshots = (ROOT / "deploy" / "snapshots" / "Dockerfile").read_text()
+    bases = [line for text in (DOCKERFILE, snapshots) for line in text.splitlines() if line.startswith("ARG BASE=")]
+    assert len(bases) == 2 and len(set(bases)) == 1
+    assert re.fullmatch(r"ARG BASE=python:\d+\.\d+\.\d+-slim-\w+@sha256:[0-9a-f]{64}", bases[0])
+    (etcd,) = [line.removeprefix("ARG ETCD=") for line in snapshots.splitlines() if line.startswith("ARG ETCD=")]
+    assert etcd in SERVICES["etcd"]["image"], "etcdutl is of the etcd whose data it writes"
 
 
 def test_the_image_runs_as_nobody_in_particular() -> None:

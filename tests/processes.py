@@ -1,9 +1,8 @@
-"""A container as a process of this machine: its command, with places and addresses that are others here replaced."""
+"""Programs as processes of a test: run to their end, or running while a test asks them."""
 
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,17 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 PATIENCE = 90.0
-
-
-def expanded(text: str, environment: Mapping[str, str]) -> str:
-    """The text with each $(NAME) replaced, as Kubernetes does."""
-    return re.sub(r"\$\(([A-Z_]+)\)", lambda found: environment.get(found[1], found[0]), text)
-
-
-def translated(text: str, here: Mapping[str, str]) -> str:
-    """The text with what is elsewhere in a container replaced by what it is here; the longest first."""
-    pattern = "|".join(re.escape(each) for each in sorted(here, key=len, reverse=True))
-    return re.sub(pattern, lambda found: here[found[0]], text) if here else text
 
 
 @contextmanager

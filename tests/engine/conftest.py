@@ -1,0 +1,28 @@
+"""Fixtures of tests on an engine: a project of docker-compose.yml, and networks and containers that end with a test."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.engine.project import Project
+
+MARK = "APISERVER_GATEWAY_TEST_ENGINE"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _engine() -> None:
+    if not os.environ.get(MARK):
+        pytest.skip("there is no Docker engine: `python -m tests.engine` starts one, as root, and runs these tests")
+
+
+@pytest.fixture
+def project(request: pytest.FixtureRequest) -> Iterator[Project]:
+    """The project, of which nothing runs yet; all of it is removed in the end."""
+    made = Project()
+    try:
+        yield made
+    finally:
+        made.remove()

@@ -1,0 +1,148 @@
+"""What tests on an engine need without a registry: Compose, built from its module, and images of Debian's packages.
+
+All is kept in a cache directory. Each thing is made once; a change of how it is made makes it anew. Wants root, Go,
+Debian's packages and the modules of Go, and no package of Python's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "apiserver-gateway"
+PLACE = CACHE / "engine"
+COMPOSE = "v2.40.3"
+ETCD = "3.6.16"
+SUITE = "bookworm"
+CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+# programs, and Debian's packages that have them
+PACKAGES = {"dockerd": "docker.io", "docker": "docker.io", "mmdebstrap": "mmdebstrap", "iptables": "iptables"}
+
+
+class Missing(Exception):
+    """Something cannot be made here; the message says what, and why."""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """An image of Debian's packages."""
+
+    name: str
+    packages: tuple[str, ...]
+
+    @property
+    def archive(self) -> Path:
+        """Its file system, named by what it is made of."""
+        recipe = json.dumps([SUITE, self.packages, CERTIFICATES.is_file()])
+        return PLACE / f"{self.name}-{hashlib.sha256(recipe.encode()).hexdigest()[:12]}.tar"
+
+    @property
+    def image(self) -> str:
+        """The name of the image."""
+        return f"apiserver-gateway-tests/{self.archive.stem}"
+
+
+# what the gateway's own image is made of, in place of Docker's python
+BASE = Tree("base", ("python3", "python3-venv", "python-is-python3", "ca-certificates"))
+# the load balancer with what its health check runs, and the Compose that is too old
+PROGRAMS = Tree("programs", ("haproxy", "wget", "docker-compose"))
+ETCD_IMAGE = f"apiserver-gateway-tests/etcd:{ETCD}"
+
+
+def compose() -> Path:
+    """Where the docker command looks for its plug-ins (DOCKER_CONFIG); Compose is there."""
+    return PLACE / f"compose-{COMPOSE}"
+
+
+def make() -> None:
+    """Makes what is missing. Raises Missing."""
+    PLACE.mkdir(parents=True, exist_ok=True)
+    _install()
+    _build_compose()
+    for tree in (BASE, PROGRAMS):
+        _build_tree(tree)
+    etcd()
+
+
+def etcd() -> Path:
+    """The directory with etcd, etcdctl and etcdutl, which .ci/run uses as well. Raises Missing."""
+    place = CACHE / f"etcd-{ETCD}"
+    place.mkdir(parents=True, exist_ok=True)
+    modules = {"etcd": "server", "etcdctl": "etcdctl", "etcdutl": "etcdutl"}
+    if all((place / name).is_file() for name in modules):
+        return place
+    if not (place / "go.mod").is_file():
+        _run(["go", "mod", "init", "etcd"], place)
+    _run(["go", "get", *(f"go.etcd.io/etcd/{each}/v3@v{ETCD}" for each in modules.values())], place)
+    for name, module in modules.items():
+        _run(["go", "build", "-mod=mod", "-o", f"{name}.new", f"go.etcd.io/etcd/{module}/v3"], place)
+        (place / f"{name}.new").replace(place / name)
+    return place
+
+
+def _install() -> None:
+    missing = {package for program, package in PACKAGES.items() if not shutil.which(program, path=_path())}
+    if not missing:
+        return
+    if os.geteuid():
+        raise Missing(f"this needs {', '.join(sorted(missing))}, which root alone can install")
+    lock = "-oDPkg::Lock::Timeout=120"  # another apt-get may be at work
+    _run(["apt-get", lock, "update", "-qq"], PLACE)
+    _run(["apt-get", lock, "install", "-y", "-qq", "--no-install-recommends", *sorted(missing)], PLACE)
+
+
+def _path() -> str:
+    return os.environ["PATH"] + os.pathsep + "/usr/sbin:/sbin"
+
+
+def _build_compose() -> None:
+    program = compose() / "cli-plugins" / "docker-compose"
+    if program.is_file():
+        return
+    program.parent.mkdir(parents=True, exist_ok=True)
+    module = f"github.com/docker/compose/v2@{COMPOSE}"
+    source = json.loads(_run(["go", "mod", "download", "-json", module], PLACE))["Dir"]
+    flags = [
+        "-mod=readonly",
+        "-trimpath",
+        "-ldflags",
+        f"-s -w -X github.com/docker/compose/v2/internal.Version={COMPOSE}",
+    ]
+    _run(["go", "build", *flags, "-o", f"{program}.new", "./cmd"], Path(source))
+    Path(f"{program}.new").replace(program)
+
+
+def _build_tree(tree: Tree) -> None:
+    if tree.archive.is_file():
+        return
+    words = ["mmdebstrap", "--quiet", "--variant=minbase", "--format=tar", f"--include={','.join(tree.packages)}"]
+    if "ca-certificates" in tree.packages and CERTIFICATES.is_file():
+        words.append(f"--customize-hook=copy-in {CERTIFICATES} {CERTIFICATES.parent}")
+    unfinished = tree.archive.with_suffix(".new")
+    _run([*words, SUITE, str(unfinished)], PLACE)
+    unfinished.replace(tree.archive)
+
+
+def _run(words: list[str], directory: Path) -> str:
+    environment = {**os.environ, "PATH": _path(), "CGO_ENABLED": "0", "DEBIAN_FRONTEND": "noninteractive"}
+    try:
+        done = subprocess.run(
+            words,
+            cwd=directory,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=1500,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Missing(f"{' '.join(words)}: {error}") from None
+    if done.returncode:
+        raise Missing(f"{' '.join(words)} ended with {done.returncode}: {done.stderr[-800:]}")
+    return done.stdout
