@@ -1,14 +1,44 @@
-"""Functions of a text that remember what they returned, bounded by bytes: what a client sends stays in no memory."""
+"""What is remembered of what clients send, bounded by bytes: `memo` for functions of a text, `Memory` for all else."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
+Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 LONGEST = 256  # characters; longer texts hardly come again
 _OVERHEAD = 200  # bytes, about, that an entry takes beside its text and its value
+
+
+class Memory(dict[Key, Value], Generic[Key, Value]):
+    """A dict of at most so many bytes; forgets all when it is full, since what is in use is soon back.
+
+    To be filled by `keep` alone. What takes more than `largest` bytes is not kept.
+    """
+
+    __slots__ = ("_free", "_largest", "_size")
+
+    def __init__(self, size: int = 4 << 20, largest: int = 16 << 10) -> None:
+        super().__init__()
+        self._free = self._size = size
+        self._largest = largest
+
+    def keep(self, key: Key, value: Value, size: int) -> None:
+        """Remembers a value; `size` are the bytes, about, of it and its key that others don't hold anyway."""
+        if size > self._largest:
+            return
+        self._free -= size + _OVERHEAD
+        if self._free < 0:
+            self.clear()
+            self._free -= size + _OVERHEAD
+        self[key] = value
+
+    def clear(self) -> None:
+        """Forgets all."""
+        super().clear()
+        self._free = self._size
 
 
 class _Memo(dict[str, Value], Generic[Value]):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from gateway.access.remote import Remote, RemoteError
 from gateway.access.selection import field_requirements, label_requirements
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
+from gateway.memo import Memory
 from storage.instruments import counter, histogram
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ DURATION = histogram(
 
 GROUP = "authorization.k8s.io"
 VARIABLE = "request"
-_MOST_REMEMBERED = 8192
+_VERDICT = 300  # bytes of what is remembered beside its texts
 _LONGEST_REMEMBERED = 10_000  # characters that clients have the choice of
 _TEXTS = ("namespace", "verb", "group", "version", "resource", "subresource", "name")
 
@@ -63,7 +63,7 @@ class WebhookAuthorizer:
 
     def __init__(self, remote: Remote, settings: WebhookSettings, conditions: Sequence[Program] = ()) -> None:
         self._remote, self._settings, self._conditions = remote, settings, tuple(conditions)
-        self._remembered: OrderedDict[str, tuple[float, Verdict]] = OrderedDict()
+        self._remembered: Memory[str, tuple[float, Verdict]] = Memory(16 << 20, 64 << 10)
 
     def known(self, attributes: Attributes) -> Verdict | None:
         """Nothing is known without a look at the whole request."""
@@ -137,9 +137,8 @@ class WebhookAuthorizer:
     def _remember(self, key: str, verdict: Verdict) -> None:
         ttl = self._settings.authorized_ttl if verdict.allowed else self._settings.unauthorized_ttl
         if ttl > 0:
-            self._remembered[key] = (time.monotonic() + ttl, verdict)
-            if len(self._remembered) > _MOST_REMEMBERED:
-                self._remembered.popitem(last=False)
+            size = len(key) + len(verdict.reason) + len(verdict.error) + _VERDICT
+            self._remembered.keep(key, (time.monotonic() + ttl, verdict), size)
 
 
 def review_spec(attributes: Attributes) -> JsonObject:

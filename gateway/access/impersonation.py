@@ -7,7 +7,6 @@ refusal has.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -26,6 +25,7 @@ from gateway.http.user import (
     extra_of,
 )
 from gateway.kinds.attributes import Attributes
+from gateway.memo import Memory
 from gateway.validation.field import go_quote
 from gateway.validation.names import is_dns1123_subdomain
 
@@ -35,7 +35,6 @@ _PREFIX = b"impersonate-"
 _BEGINNING = b"\n" + _PREFIX  # in lines of names, none of which has a line end
 _USER, _GROUP, _UID, _EXTRA = (_PREFIX + name for name in (b"user", b"group", b"uid", b"extra-"))
 _MANY = 4  # checks for which all-embracing rights are asked first
-_MOST_REMEMBERED = 10_000  # users
 _LONGEST = 64 * 1024  # bytes that all headers of impersonation may have
 
 
@@ -49,7 +48,7 @@ class Impersonation:
 
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
-        self._last: OrderedDict[str, int] = OrderedDict()  # the mode that was last allowed, by user
+        self._last: Memory[str, int] = Memory(1 << 20)  # the mode that was last allowed, by user
 
     async def user(self, headers: Iterable[tuple[bytes, bytes]], attributes: Attributes) -> User:
         """Who the request of `attributes` is carried out as: its own user where the headers name nobody else.
@@ -83,10 +82,8 @@ class Impersonation:
         return _MODES[index].verb if index >= 0 and _MODES[index].name else ""
 
     def _remember(self, requestor: str, index: int) -> None:
-        self._last[requestor] = index
-        self._last.move_to_end(requestor)
-        if len(self._last) > _MOST_REMEMBERED:
-            self._last.popitem(last=False)
+        if self._last.get(requestor) != index:
+            self._last.keep(requestor, index, len(requestor))
 
     async def _in_mode(self, mode: Mode, wanted: User, attributes: Attributes) -> User:
         requestor = attributes.user

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -17,6 +16,7 @@ from gateway.forwarding.upload import body_of
 from gateway.http.exchange import TEXT_TYPE, Header, Request, Response
 from gateway.http.sending import audit_id
 from gateway.http.status import StatusError
+from gateway.memo import memo
 from gateway.outbound.client import Client
 from gateway.outbound.errors import CallError
 from gateway.outbound.identity import ClientIdentity
@@ -128,13 +128,9 @@ class Delegation:
             return _plain(503, error.message)
 
 
+@memo(longest=_MEMORABLE, share=4)
 def _places(path: str) -> tuple[str, bytes]:
     """A path as a request line has it, and as X-Forwarded-Uri says it."""
-    return _known_places(path) if len(path) <= _MEMORABLE else _known_places.__wrapped__(path)
-
-
-@lru_cache(1024)
-def _known_places(path: str) -> tuple[str, bytes]:
     return quote(path, safe=PLAIN), quote(cleaned(path), safe=PLAIN).encode()
 
 

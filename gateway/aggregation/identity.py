@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from gateway.http.exchange import Header
 from gateway.http.user import User
+from gateway.memo import Memory
 from gateway.outbound.request import lines_of
 
 _EXTRA = "x-remote-extra-"
 _LEGAL = frozenset("!#$&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
-@lru_cache(1024)
+_known: Memory[User, tuple[tuple[Header, ...], bytes]] = Memory(2 << 20)
+
+
 def on_behalf_of(user: User) -> tuple[Header, ...]:
     """The headers that name a user."""
+    return _said(user)[0]
+
+
+def lines_on_behalf_of(user: User) -> bytes:
+    """The same, as a request has them."""
+    return _said(user)[1]
+
+
+def _said(user: User) -> tuple[tuple[Header, ...], bytes]:
+    found = _known.get(user)
+    if found is None:
+        headers = _headers(user)
+        found = headers, lines_of(headers)
+        _known.keep(user, found, 4 * user.size)
+    return found
+
+
+def _headers(user: User) -> tuple[Header, ...]:
     found = [("x-remote-user", user.name)]
     if user.uid:
         found.append(("x-remote-uid", user.uid))
@@ -22,12 +41,6 @@ def on_behalf_of(user: User) -> tuple[Header, ...]:
     found += [(f"{_EXTRA}{_escaped(key)}", value) for key, values in user.extra for value in values]
     named = [(name, value) for name, value in found if _is_value(value)]
     return tuple((name.encode(), value.encode("utf-8", "surrogateescape")) for name, value in named)
-
-
-@lru_cache(1024)
-def lines_on_behalf_of(user: User) -> bytes:
-    """The same, as a request has them."""
-    return lines_of(on_behalf_of(user))
 
 
 def _escaped(key: str) -> str:

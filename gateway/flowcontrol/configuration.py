@@ -15,11 +15,12 @@ from gateway.flowcontrol.shuffling import flow_hash, hand
 from gateway.http.request_info import RequestInfo
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
+from gateway.memo import Memory
 from storage.following import ByName
 
 _NAME = "priority-and-fairness"  # in logs and metrics
 MANDATORY = (EXEMPT, CATCH_ALL)
-_MOST_REMEMBERED = 8192
+_FLOW_SIZE = 1000  # bytes of a question and what was found, beside the user and the path
 _MEMORABLE = 512  # characters of a path
 _DEFAULT_SHARES = 30
 
@@ -71,7 +72,7 @@ class Configuration:
             _NAME, lambda entry, _: _level(entry.parsed()), self._changed, "priority level"
         )
         self._ordered: list[Schema] = []
-        self._found: dict[tuple[object, ...], Flow] = {}
+        self._found: Memory[tuple[object, ...], Flow] = Memory()
         self._rebuild()
 
     def put(self, resource: str, obj: JsonObject) -> None:
@@ -118,9 +119,7 @@ class Configuration:
         if found is None:
             found = self._find(user, info)
             if len(info.path) <= _MEMORABLE:
-                if len(self._found) >= _MOST_REMEMBERED:
-                    self._found.clear()
-                self._found[question] = found
+                self._found.keep(question, found, user.size + len(info.path) + _FLOW_SIZE)
         return found
 
     def _find(self, user: User, info: RequestInfo) -> Flow:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from gateway.http.status import StatusError, unsupported_media_type
+from gateway.memo import Memory
 
 META_GROUP = "meta.k8s.io"
 _META_VERSIONS = ("v1", "v1beta1")
@@ -18,7 +19,7 @@ TABLE, PARTIAL, PARTIAL_LIST = "Table", "PartialObjectMetadata", "PartialObjectM
 
 _HUMANS = (b"curl", b"Wget", b"Mozilla/5.0")
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
-_MEMO_LIMIT = 1024
+_REPRESENTATION = 500  # bytes of what is remembered for an Accept header
 MEMORABLE = 256  # bytes of a header that is remembered; clients' own are shorter
 _LONGEST = 64 * 1024  # characters of a header that are read
 _LONGEST_TYPE = 4096  # bytes of a body's media type with its parameters
@@ -97,7 +98,7 @@ class Negotiator:
         self.has_cbor = CBOR in served
         self._subtypes = tuple((media, media.name.removeprefix(f"{_TYPE}/")) for media in served)
         self.streams = tuple(media.advertised for media in served if media.advertised)
-        self._memo: dict[tuple[bytes, str], Representation] = {}
+        self._memo: Memory[tuple[bytes, str], Representation] = Memory(1 << 20)
 
     def negotiate(self, accept: bytes, verb: str) -> Representation:
         """The representation for an Accept header's value (b"" when there is none); raises StatusError 406.
@@ -116,9 +117,7 @@ class Negotiator:
 
     def _remember(self, accept: bytes, kind: str, found: Representation) -> None:
         if len(accept) <= MEMORABLE:
-            if len(self._memo) >= _MEMO_LIMIT:
-                self._memo.clear()
-            self._memo[accept, kind] = found
+            self._memo.keep((accept, kind), found, _REPRESENTATION + len(accept))
 
     def _negotiate(self, accept: str, kind: str) -> Representation:
         produced = self.types + self.streams if kind else self.types

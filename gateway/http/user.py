@@ -10,6 +10,8 @@ UNAUTHENTICATED_GROUP = "system:unauthenticated"
 AUTHENTICATED_GROUP = "system:authenticated"
 MASTERS_GROUP = "system:masters"
 
+_TEXT = 60  # bytes that a text takes beside its characters
+
 Extra = tuple[tuple[str, tuple[str, ...]], ...]
 
 
@@ -28,6 +30,18 @@ class User:
 
     def __hash__(self) -> int:
         return self._hash
+
+    @property
+    def size(self) -> int:
+        """How many bytes it takes, about."""
+        found = 200 + len(self.name) + len(self.uid)
+        for group in self.groups:
+            found += _TEXT + len(group)
+        for key, values in self.extra:
+            found += _TEXT + len(key)
+            for value in values:
+                found += _TEXT + len(value)
+        return found
 
 
 ITSELF = User("system:apiserver", (MASTERS_GROUP,))

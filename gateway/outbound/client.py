@@ -6,8 +6,10 @@ Connections are kept for the next call of the same target, and TLS sessions for 
 from __future__ import annotations
 
 import asyncio
+import resource
 import socket
 import ssl
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable
 from dataclasses import dataclass, field
 from time import monotonic
@@ -21,6 +23,8 @@ from gateway.outbound.target import Target
 
 LARGEST = 64 << 20  # bytes of a whole answer
 _MOST_IDLE = 128  # connections of one target that wait for another call: fewer than are in use is handshakes for ever
+_SHARE = 16  # of the descriptors that the process may have: as many connections of all targets wait, and at most
+_MOST_IDLE_ALTOGETHER = 512
 _IDLE = 90.0  # seconds until such a one is closed, as Go's transports have it
 _DIAL, _HANDSHAKE = 30.0, 10.0  # seconds
 
@@ -116,11 +120,16 @@ class Streamed:
 
 
 class Client:
-    """Makes calls, of any number of targets. To be used on one event loop."""
+    """Makes calls, of any number of targets. To be used on one event loop.
 
-    def __init__(self, most_idle: int = _MOST_IDLE) -> None:
+    Connections that wait for another call are bounded, of one target and of all, so that others find descriptors.
+    """
+
+    def __init__(self, most_idle: int = _MOST_IDLE, altogether: int | None = None) -> None:
         self._most_idle = most_idle
-        self._idle: dict[Target, list[Connection]] = {}  # of each, the one that was used last is the last one
+        self._altogether = _most_altogether() if altogether is None else altogether
+        self._idle: OrderedDict[Target, list[Connection]] = OrderedDict()  # that which was used last is the last one
+        self._waiting = 0  # connections of all targets
         self._expiry: asyncio.TimerHandle | None = None  # while any wait: when the first of them has waited enough
 
     async def call(self, target: Target, request: OutboundRequest, timeout: float, largest: int = LARGEST) -> Answer:
@@ -157,6 +166,7 @@ class Client:
         for connection in [each for kept in self._idle.values() for each in kept]:
             connection.close()
         self._idle.clear()
+        self._waiting = 0
         if self._expiry is not None:
             self._expiry.cancel()
             self._expiry = None
@@ -219,6 +229,9 @@ class Client:
         waiting = self._idle.get(target)
         while waiting:
             connection = waiting.pop()
+            self._waiting -= 1
+            if not waiting:
+                del self._idle[target]
             if not connection.lost and connection.keepable:
                 return connection
         return None
@@ -237,12 +250,24 @@ class Client:
             self._idle[target] = [connection]
         else:
             waiting.append(connection)
+            self._idle.move_to_end(target)
+        self._waiting += 1
+        while self._waiting > self._altogether:
+            self._end_one()
         if self._expiry is None:
             self._expiry = asyncio.get_running_loop().call_later(_IDLE, self._expire)
 
+    def _end_one(self) -> None:
+        """Ends a connection of the target that was not called for the longest time."""
+        target, waiting = next(iter(self._idle.items()))
+        waiting.pop(0).close()
+        self._waiting -= 1
+        if not waiting:
+            del self._idle[target]
+
     def _expire(self) -> None:
         """Ends the connections that have waited for long enough."""
-        now, left = monotonic(), dict[Target, list[Connection]]()
+        now, left = monotonic(), OrderedDict[Target, list[Connection]]()
         for target, waiting in self._idle.items():
             kept = [each for each in waiting if now - each.since < _IDLE]
             for connection in waiting[: len(waiting) - len(kept)]:
@@ -250,9 +275,15 @@ class Client:
             if kept:
                 left[target] = kept
         self._idle, self._expiry = left, None
+        self._waiting = sum(map(len, left.values()))
         if left:
             first = min(waiting[0].since for waiting in left.values())
             self._expiry = asyncio.get_running_loop().call_later(first + _IDLE - now, self._expire)
+
+
+def _most_altogether() -> int:
+    descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return min(_MOST_IDLE_ALTOGETHER, descriptors // _SHARE) if descriptors > 0 else _MOST_IDLE_ALTOGETHER
 
 
 async def _address_of(host: str) -> str:

@@ -17,6 +17,7 @@ from gateway.http.sending import audit_id
 from gateway.http.status import StatusError, not_found
 from gateway.kinds.registry import builtin_groups
 from gateway.kinds.strategies import is_imported
+from gateway.memo import Memory
 from gateway.requests.context import Outcome, RequestContext
 from gateway.requests.measures import Measures, measures_of
 from gateway.requests.parts import Gateway
@@ -25,7 +26,8 @@ from gateway.requests.unloaded import is_unloaded
 from gateway.subresources import PASSED_ON
 from gateway.verbs import Verb, verb_for
 
-_ROUTES_LIMIT = 8192
+_ROUTES = 16 << 20  # bytes of the routes that are remembered of each sort: about 8000
+_ROUTE = 1500  # bytes of a route beside what the client sent
 _MEMORABLE_PATH = 512  # characters: those of the longest names
 _MEMORABLE_QUERY = 48  # bytes; longer queries hardly come again
 
@@ -55,9 +57,9 @@ class Routes:
         self._media = gateway.services.media
         self._longest = gateway.settings.request_timeout
         self._builtin = builtin_groups(gateway.registry) & gateway.registry.groups.keys()
-        self.gets: dict[tuple[str, bytes], Route] = {}  # by path and query
-        self.creates: dict[tuple[str, bytes], Route] = {}
-        self._delegated: dict[tuple[str, bytes], Delegated] = {}  # what GETs ask other servers for
+        self.gets: Memory[tuple[str, bytes], Route] = Memory(_ROUTES)  # by path and query
+        self.creates: Memory[tuple[str, bytes], Route] = Memory(_ROUTES)
+        self._delegated: Memory[tuple[str, bytes], Delegated] = Memory(_ROUTES)  # what GETs ask other servers for
         gateway.endpoints.on_change(self.gets.clear)
         gateway.endpoints.on_change(self.creates.clear)
 
@@ -100,9 +102,8 @@ class Routes:
         """Remembers what a request asks another server for: whoever serves it, its path and query mean the same."""
         request = context.request
         if request.method == "GET" and _is_memorable(request):
-            if len(self._delegated) >= _ROUTES_LIMIT:
-                self._delegated.clear()
-            self._delegated[request.path, request.query_string] = request.info, context.timeout, request.query
+            key = request.path, request.query_string
+            self._delegated.keep(key, (request.info, context.timeout, request.query), _size(request))
 
     def find(self, context: RequestContext) -> Outcome:
         """Sets the route; the answer for a path that no kind is served under. Raises StatusError 404 or 405."""
@@ -136,9 +137,7 @@ class Routes:
         route = Route(info, endpoint, verb, media, request.query, timeout, measures, problem)
         if _is_ready(route, request.method) and _is_memorable(request):
             known = self.gets if request.method == "GET" else self.creates
-            if len(known) >= _ROUTES_LIMIT:
-                known.clear()
-            known[request.path, request.query_string] = route
+            known.keep((request.path, request.query_string), route, _size(request))
         return route
 
     def _timeout(self, request: Request) -> float | None:
@@ -195,3 +194,7 @@ def _read_info(request: Request, scope: Mapping[str, Any]) -> Response | None:
         refused.headers = [*refused.headers, (b"audit-id", audit_id(request.headers))]
         return refused
     return None
+
+
+def _size(request: Request) -> int:
+    return _ROUTE + 3 * len(request.path) + 3 * len(request.query_string)

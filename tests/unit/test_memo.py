@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.memo import LONGEST, memo
+from gateway.memo import LONGEST, Memory, memo
 
 
 def counting(size: int = 1 << 20) -> tuple[list[str], object]:
@@ -42,3 +42,20 @@ def test_it_never_holds_more_than_its_size() -> None:
     for number in range(10_000):
         upper(f"{number:0200d}")  # type: ignore[operator]
         assert sum(map(len, upper.__self__)) < 100_000  # type: ignore[attr-defined]
+
+
+def test_a_memory_never_holds_more_than_its_size() -> None:
+    memory: Memory[int, int] = Memory(size=100_000)
+    for number in range(5000):
+        memory.keep(number, number, 800)
+        assert 0 < len(memory) <= 100
+    memory.clear()
+    memory.keep(0, 0, 800)
+    assert memory.get(0) == 0
+
+
+def test_what_is_too_large_is_not_kept() -> None:
+    memory: Memory[str, int] = Memory(size=100_000, largest=1000)
+    memory.keep("small", 1, 10)
+    memory.keep("large", 1, 1001)
+    assert list(memory) == ["small"]

@@ -9,9 +9,10 @@ from gateway.access.authorization import NO_OPINION, Decision, Verdict
 from gateway.access.rbac.policy import RbacPolicy, aggregated
 from gateway.http.status import too_many_requests
 from gateway.kinds.attributes import Attributes
+from gateway.memo import Memory
 
 PATIENCE = 5.0  # seconds that a decision waits for the default roles, which a start makes
-_MOST_REMEMBERED = 8192
+_DECISION_SIZE = 1000  # bytes of a question and its verdict, beside its user, its path and the reason
 _MEMORABLE = 4096  # characters of a question that is remembered
 _MOST_PARTS = 512  # groups of its user, and values of extra
 
@@ -23,7 +24,7 @@ class RBAC:
 
     def __init__(self, policy: RbacPolicy) -> None:
         self._policy = policy
-        self._decided: dict[_Question, Verdict] = {}
+        self._decided: Memory[_Question, Verdict] = Memory(8 << 20)
         policy.on_change(self._decided.clear)
 
     def known(self, attributes: Attributes) -> Verdict | None:
@@ -49,9 +50,8 @@ class RBAC:
         if verdict is None:
             verdict = self._decide(attributes)
             if _is_memorable(attributes):
-                if len(self._decided) >= _MOST_REMEMBERED:
-                    self._decided.clear()
-                self._decided[question] = verdict
+                size = attributes.user.size + len(attributes.info.path) + _DECISION_SIZE
+                self._decided.keep(question, verdict, size + len(verdict.reason))
         return verdict
 
     def _decide(self, attributes: Attributes) -> Verdict:

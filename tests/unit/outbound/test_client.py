@@ -6,6 +6,7 @@ import asyncio
 import gc
 import weakref
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 
 import pytest
 
@@ -93,6 +94,27 @@ def test_a_kept_connection_that_was_closed_is_not_used() -> None:
                     while not all(each.lost for kept in client._idle.values() for each in kept):
                         await asyncio.sleep(0.001)  # the end of the connection has nobody who waits for it
         client.close()
+
+    asyncio.run(run())
+
+
+def test_kept_connections_of_all_targets_are_bounded() -> None:
+    """Who may proxy to a pod has its ports to choose from: descriptors are left for others."""
+
+    async def answering(peer: Peer) -> None:
+        while True:
+            await peer.answer()
+
+    async def run() -> None:
+        client = Client(altogether=2)
+        async with AsyncExitStack() as stack:
+            targets = [await stack.enter_async_context(serving(answering)) for _ in range(5)]
+            for target in [*targets, *targets]:
+                await client.call(target, GET, 60)
+            kept = [each for waiting in client._idle.values() for each in waiting]
+            assert list(client._idle) == targets[3:]
+            assert len(kept) == 2 and not any(each.lost for each in kept)
+            client.close()
 
     asyncio.run(run())
 
