@@ -37,8 +37,8 @@ class Parent:
 
 
 def family_of(address: str) -> str:
-    """The family of a well-formed address, "IPv4" or "IPv6"."""
-    return "IPv6" if ":" in address else "IPv4"
+    """The family of a well-formed address or network, "IPv4" or "IPv6"; of several, of the first one."""
+    return "IPv6" if ":" in address.partition(",")[0] else "IPv4"
 
 
 def _is_network(text: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache, partial
+from importlib import import_module
 from typing import Any
 
 from gateway.defaults import apply_defaults
@@ -46,18 +47,22 @@ ANNOTATED_FIELDS = {
     GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler"): "",
 }
 
+# The resources whose stored objects lack fields that came later and say what others do. The modules of their strategies
+# have `on_read`, which completes an object as kube-apiserver's Decorators do.
+COMPLETED = frozenset({GroupResource("", "services"), GroupResource("", "persistentvolumeclaims")})
+
 
 Entry = dict[str, Any]  # a resource as the catalog describes it
 
 
-def builtin_registry() -> Registry:
-    """A registry of the catalog's resources, which are made once a process."""
-    return _registry().copy()
+def builtin_registry(primary_family: str = "IPv4") -> Registry:
+    """A registry of the catalog's resources, which are made once a process for each primary IP family."""
+    return _registry(primary_family).copy()
 
 
 @cache
-def _registry() -> Registry:
-    registry, models = Registry(), _models()
+def _registry(primary_family: str) -> Registry:
+    registry, models = Registry(), _models(primary_family)
     verbs: dict[frozenset[str], frozenset[str]] = {}  # a few, which all share
     for group, version, entries in _versions():
         served = (each for entry in entries for each in _resources(models, GroupVersion(group, version), entry, verbs))
@@ -71,13 +76,13 @@ def _versions() -> Iterator[tuple[str, str, list[Entry]]]:
             yield group["name"], version["version"], version["resources"]
 
 
-def _models() -> dict[str, Model]:
+def _models(primary_family: str) -> dict[str, Model]:
     """The models by `_place`. Versions that share storage are versions of one model, whatever their groups."""
     places: dict[str, dict[GroupVersion, Entry]] = {}
     for group, version, entries in _versions():
         for entry in entries:
             places.setdefault(_place(group, entry), {})[GroupVersion(group, version)] = entry
-    return {place: _model(place, versions) for place, versions in places.items()}
+    return {place: _model(place, versions, primary_family) for place, versions in places.items()}
 
 
 def _place(group: str, entry: Entry) -> str:
@@ -93,7 +98,7 @@ def _is_stored(entry: Entry) -> bool:
     return "create" in entry["verbs"] and "list" in entry["verbs"]
 
 
-def _model(place: str, versions: dict[GroupVersion, Entry]) -> Model:
+def _model(place: str, versions: dict[GroupVersion, Entry], primary_family: str) -> Model:
     first, entry = next(iter(versions.items()))
     plural = entry["name"]
     resource = GroupResource(first.group, plural)
@@ -110,6 +115,7 @@ def _model(place: str, versions: dict[GroupVersion, Entry]) -> Model:
         storage_version=STORAGE_VERSIONS.get(resource, first),
         versions={each: _version(each, found) for each, found in versions.items()},
         strategies=partial(strategy_for, first.group, plural),
+        on_read=partial(_complete, plural, primary_family) if resource in COMPLETED else _keep,
         convert=partial(_convert, entry["kind"]),
         field_values=VALUES.get(resource, {}),
     )
@@ -126,6 +132,14 @@ def _version(version: GroupVersion, entry: Entry) -> Version:
         annotated_fields=partial(_annotated_fields, gvk.kind) if gvk in ANNOTATED_FIELDS else frozenset,
         selectable=NAMES.get(GroupResource(version.group, entry["name"]), DEFAULT),
     )
+
+
+def _keep(obj: JsonObject) -> None:
+    return None
+
+
+def _complete(plural: str, primary_family: str, obj: JsonObject) -> None:
+    import_module(f"gateway.kinds.strategies.{plural}").on_read(obj, primary_family)
 
 
 def _convert(kind: str, obj: JsonObject, source: GroupVersion, target: GroupVersion) -> JsonObject:

@@ -106,6 +106,7 @@ class Model:
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     strategies: Callable[[str], Strategy] = _generic  # by subresource, "" for the resource itself
+    on_read: Callable[[JsonObject], None] = _keep  # completes an object of the storage version, in place
     convert: ConvertObject = _same
     convert_all: ConvertAll | None = None  # where `convert` can't: a webhook does it
     canonicaliser: Callable[[Model], Canonicalise] = canonicaliser

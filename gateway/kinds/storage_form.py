@@ -42,6 +42,7 @@ def canonicaliser(model: Model) -> Callable[[bytes], bytes]:
         null_empty_lists(version.type, obj)
         version.default(obj)
         stored = model.convert(obj, version.gvk.group_version, model.storage_version)
+        model.on_read(stored)
         return encode_stored(stored, model.kind, model.storage_version.api_version)
 
     return canonicalise

@@ -40,6 +40,7 @@ from gateway.aggregation.running import AGGREGATION_HOOKS, Aggregation
 from gateway.aggregation.services import GROUP as REGISTRATION
 from gateway.aggregation.services import RESOURCE as API_SERVICES
 from gateway.aggregation.services import ApiServices, GroupVersion
+from gateway.allocation.addresses import family_of
 from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS
 from gateway.controllers.definitions import Definitions
 from gateway.controllers.running import Controllers
@@ -139,7 +140,7 @@ def gateway_of(settings: Settings, feeder: Path | None = None) -> Gateway:
 
 def _registry(settings: Settings) -> Registry:
     """The kinds that are built in, but for those that --runtime-config switches off."""
-    registry = builtin_registry()
+    registry = builtin_registry(family_of(settings.service_cluster_ip_range))
     if settings.runtime_config:
         from gateway.kinds.enablement import switched_off
 

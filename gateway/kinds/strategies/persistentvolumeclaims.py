@@ -50,6 +50,12 @@ def normalize_sources(spec: JsonObject) -> None:
         spec["dataSource"] = {key: value for key, value in reference.items() if key != "namespace"}
 
 
+def on_read(claim: JsonObject, primary_family: str) -> None:
+    """A claim that was stored before there were two fields has both."""
+    if spec := claim.get("spec"):
+        normalize_sources(spec)
+
+
 def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
     obj["status"] = {"phase": "Pending"}  # what defaulting makes of an empty one
     _drop_foreign_sources(obj["spec"], {})

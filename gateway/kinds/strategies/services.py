@@ -83,6 +83,27 @@ def _drop_unchanged(spec: JsonObject, before: JsonObject, key: str) -> None:
         spec.pop(key, None)
 
 
+def on_read(service: JsonObject, primary_family: str) -> None:
+    """A service that was stored before there were two IP families has the fields of both ("IPv4/IPv6 dual-stack")."""
+    spec = service.get("spec") or {}
+    if (address := spec.get("clusterIP")) and not spec.get("clusterIPs"):
+        spec["clusterIPs"] = [address]
+    if spec.get("type") == "ExternalName":
+        spec.pop("internalTrafficPolicy", None)
+    elif not spec.get("ipFamilies"):
+        spec["ipFamilies"] = _families(spec, primary_family)
+        if spec["ipFamilies"]:
+            spec["ipFamilyPolicy"] = "SingleStack" if len(spec["ipFamilies"]) == 1 else "RequireDualStack"
+        else:
+            del spec["ipFamilies"]
+
+
+def _families(spec: JsonObject, primary: str) -> list[str]:
+    if spec.get("clusterIP") != "None":
+        return ["IPv6" if ":" in address else "IPv4" for address in spec.get("clusterIPs") or ()]
+    return [primary] if spec.get("selector") else [primary, "IPv4" if primary == "IPv6" else "IPv6"]
+
+
 def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return validate_service(obj, None)
 
