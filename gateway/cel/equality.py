@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Hashable
+from typing import Any, cast
 
 from gateway.cel.names import escape
 from gateway.cel.raw import RawMap
@@ -70,6 +70,26 @@ def lookup(items: list[Any]) -> Collection[Any]:
         return frozenset(items)
     except TypeError:  # lists and maps
         return items
+
+
+def union(one: list[Any], other: Any) -> list[Any]:
+    """The items of a set, and then those of another list that it lacks, each once."""
+    items = list(one)
+    known = set(map(_hashed, items))
+    for each in other:
+        if (key := _hashed(each)) not in known:
+            known.add(key)
+            items.append(each)
+    return items
+
+
+def _hashed(item: Any) -> Hashable:
+    """What is equal for equal items: the item where it can be in a set, a text of a list or map."""
+    try:
+        hash(item)
+    except TypeError:
+        return repr(item)
+    return cast(Hashable, item)
 
 
 def _equal_keyed(one: KeyedList, other: Any) -> bool:

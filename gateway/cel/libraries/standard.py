@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from gateway.cel.equality import compare, equal, key_of, lookup, member
+from gateway.cel.equality import compare, equal, key_of, member, union
 from gateway.cel.moments import between, valid_duration, valid_timestamp
 from gateway.cel.values import (
     INT_MAX,
@@ -64,15 +64,28 @@ def add(one: Any, other: Any) -> Any:
 def add_lists(one: Any, other: Any) -> Any:
     """One list after the other, the other one alone where one is empty; sets and keyed lists are joined."""
     if type(one) is SetList:
-        known = lookup(one)
-        return SetList([*one, *(each for each in other if each not in known)])
+        return SetList(union(one, other))
     if type(one) is KeyedList:
-        joined = {key_of(each, one.keys): each for each in one}
-        joined.update((key_of(each, one.keys), each) for each in other)
-        return KeyedList(list(joined.values()), one.keys)
+        return _merged(one, other)
     if not (one and other):
         return one or other
     return Joined([*one, *other])
+
+
+def _merged(one: KeyedList, other: Any) -> KeyedList:
+    """The items of one, each replaced by the other's last item of its key, and then the other's items of other keys.
+
+    Neither list is merged in itself. Of items of one that have the same key, or lack it, the last is replaced.
+    """
+    items = list(one)
+    places = {key_of(each, one.keys): place for place, each in enumerate(one)}
+    for each in other:
+        place = places.get(key_of(each, one.keys))
+        if place is None:
+            items.append(each)
+        else:
+            items[place] = each
+    return KeyedList(items, one.keys)
 
 
 def subtract(one: Any, other: Any) -> Any:
