@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from storage.cache import ResourceCache
 from storage.consistency import EVENTS_WAIT, ConsistentReads
 from storage.entry import Entry, LabelsAndFields
+from storage.errors import FutureRevision
 from storage.etcd import EtcdClient
 from storage.history import Overrun
 from storage.keys import prefix_end
@@ -26,6 +27,7 @@ PAGE = 500  # keys asked of etcd at once
 MAX_PAGE = 10_000
 _INDEXES = {By.FIELD: "f", By.LABEL: "l"}
 OWN_WAIT = 2.0  # seconds that a write is not answered while the cache does not have it
+MOST_REVISION = (1 << 63) - 1  # that etcd can be asked for
 FUTURE_WAIT = 3.0  # seconds that a read waits for a resourceVersion that is not there yet
 
 
@@ -144,6 +146,8 @@ class Reads:
         compaction, which the history may still have: continue tokens and exact versions end with it. Raises Compacted,
         FutureRevision, Unavailable.
         """
+        if revision > MOST_REVISION:
+            raise FutureRevision(self._cache.reached)
         if self._cache.compacted <= revision <= self._cache.reached:
             try:
                 past = resource.undoings.at(resource, revision).range(prefix, start)

@@ -9,7 +9,7 @@ from gateway.http.exchange import Request
 from gateway.http.parameters import boolean, integer
 from gateway.http.request_info import RequestInfo, watch_parameter
 from gateway.http.status import StatusError, bad_request, invalid
-from gateway.schema.integers import MOST, parse_uint
+from gateway.schema.integers import parse_uint
 from gateway.selectors import fields, labels
 from gateway.selectors.fields import Selectable
 from gateway.validation.field import FieldError, forbidden, go_quote, not_supported
@@ -44,11 +44,14 @@ class ListOptions:
 
 
 def parse_resource_version(text: str, prefix: str = "", code: int = 500, reason: str = "") -> int:
-    """A resourceVersion as a number, 0 when it is unset. Raises StatusError with the given code and message prefix."""
+    """A resourceVersion as a number of 64 bits without a sign, 0 when it is unset; etcd's have one bit less.
+
+    Raises StatusError with the given code and message prefix.
+    """
     if not text or text == "0":
         return 0
     try:
-        return min(parse_uint(text), MOST)
+        return parse_uint(text)
     except ValueError as fault:
         quoted = go_quote(text)
         message = f"resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: {fault}"

@@ -36,6 +36,15 @@ def test_who_names_no_user_to_act_as_is_refused(server: ApiServer) -> None:
     assert (answer.status, answer.headers["x-content-type-options"]) == (400, "nosniff")
 
 
+@pytest.mark.parametrize("version", [2**63 - 1, 2**63, 2**64 - 1])
+@pytest.mark.parametrize("match", ["&resourceVersionMatch=NotOlderThan", "&resourceVersionMatch=Exact", ""])
+def test_a_version_that_is_far_ahead_is_told_as_it_was_asked(server: ApiServer, version: int, match: str) -> None:
+    path = "/api/v1/namespaces" if match else "/api/v1/namespaces/default"
+    answer = ask(server, "GET", f"{path}?resourceVersion={version}{match}")
+    assert answer.status == 504
+    assert answer.json["message"].startswith(f"Timeout: Too large resource version: {version}, current: ")
+
+
 @pytest.mark.parametrize("path", ["/nosuch", "/apis/nosuch.example.com/v1/things", "/healthz/", "/readyz/nosuch"])
 def test_paths_of_nobody_are_not_found_as_text(server: ApiServer, path: str) -> None:
     answer = ask(server, "GET", path)
