@@ -2,6 +2,8 @@
 
 Kubernetes API reference, "Quantity"; a fixed-point number with at most nine decimal places that keeps the family of
 suffixes in which it was written. A text that needs no change is kept as it is ("+5", "0100"), as kube-apiserver does.
+What is greater than the suffixes reach is written with an exponent; kube-apiserver leaves that out (kubernetes 140459),
+and keeps 32 bits of an exponent (141203), where a longer one is refused here.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ MAX_DIGITS = 10_000
 
 _MAX_INT64 = (1 << 63) - 1
 _FAST_DIGITS = 18
-_INT64_DIGITS = 19
+_MAX_EXPONENT = (1 << 31) - 1
+_INT32_DIGITS = 10
 _EXACT_POWER = 18  # 10**18 is the last power of ten in 64 bits
 _NANO = -9
 _NEAR = 40  # scales that differ by less are brought together at once
@@ -169,6 +172,8 @@ def parse_quantity(text: str) -> Quantity:
         if len(digits) > MAX_DIGITS:
             raise QuantityError(WRONG_NUMBER)
         quantity = _parse_large(negative, int(Decimal(digits)), -len(places), exponent, format)
+    if exponent > _MAX_EXPONENT - MAX_DIGITS and _reduced(quantity.unscaled, quantity.scale)[1] > _MAX_EXPONENT:
+        raise QuantityError(WRONG_SUFFIX)  # its canonical form could not be read
     return quantity
 
 
@@ -184,12 +189,12 @@ def _interpret(suffix: str) -> tuple[int, Format]:
     if suffix in _BINARY_EXPONENTS:
         return _BINARY_EXPONENTS[suffix], Format.BINARY
     parts = _exponent(suffix)
-    if parts is None or len(digits := parts[2].lstrip("0")) > _INT64_DIGITS:
+    if parts is None or len(digits := parts[2].lstrip("0")) > _INT32_DIGITS:
         raise QuantityError(WRONG_SUFFIX)
     exponent = int(parts[1] + (digits or "0"))
-    if not -(1 << 63) <= exponent <= _MAX_INT64:
+    if not -_MAX_EXPONENT - 1 <= exponent <= _MAX_EXPONENT:
         raise QuantityError(WRONG_SUFFIX)
-    return (exponent + (1 << 31)) % (1 << 32) - (1 << 31), Format.EXPONENT  # only 32 bits of it are kept
+    return exponent, Format.EXPONENT
 
 
 def _parse_small(text: str, negative: bool, number: str, places: str, exponent: int, format: Format) -> Quantity | None:
@@ -238,16 +243,15 @@ def _canonical(unscaled: int, scale: int, format: Format) -> str:
         whole, rest = (size * 10**scale, 0) if scale >= 0 else divmod(size, 10**-scale)
         if whole >= 1024 and not rest:
             step = 0
-            while whole % 1024 == 0:
+            while whole % 1024 == 0 and step < len(_BINARY_SUFFIXES) - 1:
                 whole, step = whole // 1024, step + 1
-            suffix = _BINARY_SUFFIXES[step] if step < len(_BINARY_SUFFIXES) else ""  # as Go, which has no more
-            return f"{sign}{_digits(whole)}{suffix}"
+            return f"{sign}{_digits(whole)}{_BINARY_SUFFIXES[step]}"
         format = Format.DECIMAL
     size, scale = _reduced(size, scale)
     digits, scale = _digits(size * 10 ** (scale % 3)), scale - scale % 3
-    if format is Format.EXPONENT:
-        return f"{sign}{digits}e{scale}" if scale else f"{sign}{digits}"
-    return f"{sign}{digits}{_DECIMAL_SUFFIXES.get(scale, '')}"
+    if (format is Format.EXPONENT and scale) or scale not in _DECIMAL_SUFFIXES:
+        return f"{sign}{digits}e{scale}"
+    return f"{sign}{digits}{_DECIMAL_SUFFIXES[scale]}"
 
 
 def _digits(size: int) -> str:

@@ -61,7 +61,7 @@ def test_order_and_arithmetic_are_those_of_the_exact_numbers(one: str, other: st
         ("0.5", "500m"), ("1.5Gi", "1536Mi"), ("1000000", "1M"), ("1e3", "1e3"), ("1024Gi", "1Ti"), ("0.5Ki", "512"),
         ("0.1Ki", "102400m"), ("9223372036854775808", "9223372036854775808"), ("8Ei", "9223372036854775807"),
         ("0.0000000001", "1n"), ("+5", "+5"), ("0100", "0100"), ("1.", "1."), (".5", "500m"), ("0.000", "0"),
-        ("-0", "0"), ("1000E", "1"),
+        ("-0", "0"), ("1000E", "1e21"), ("1500E", "1500E"), ("-12000000E", "-12e24"), ("1e2147483647", "10e2147483646"),
     ],
 )  # fmt: skip
 def test_texts_are_written_back_in_canonical_form(text: str, written: str) -> None:
@@ -88,3 +88,31 @@ def test_values_in_other_units_are_rounded_up() -> None:
         1000,
         -2,
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1e2147483648",
+        "1e4294967296",
+        "1E-2147483649",
+        "10e2147483647",
+        "1000000000000000000000e2147483640",
+        "1e00099999999999",
+    ],
+)
+def test_exponents_of_more_than_32_bits_are_refused(text: str) -> None:
+    with pytest.raises(QuantityError, match=re.escape(WRONG_SUFFIX)):
+        parse_quantity(text)
+
+
+@pytest.mark.parametrize("text", ["1e2147483647", "999e2147483640", "1e-2147483648", "5e0000000000000003"])
+def test_what_is_written_back_can_be_read(text: str) -> None:
+    assert parse_quantity(canonical(text)) == parse_quantity(text)
+
+
+def test_sums_beyond_the_suffixes_keep_their_value() -> None:
+    binary, decimal = parse_quantity("4Ei"), parse_quantity("500E")
+    for _ in range(8):
+        binary, decimal = binary + binary, decimal + decimal
+    assert (str(binary), str(decimal)) == ("1024Ei", "128e21")
