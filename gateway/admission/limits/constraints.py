@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from gateway.schema.quantity import Quantity, parse_quantity
@@ -93,11 +93,19 @@ OF_CLAIMS: tuple[tuple[str, Constraint], ...] = (("min", minimum), ("max", maxim
 
 
 def violations(
-    limit: Mapping[str, Mapping[str, str]], constraints: tuple[tuple[str, Constraint], ...], kind: str, usage: Usage
+    limit: Mapping[str, Mapping[str, str]],
+    constraints: tuple[tuple[str, Constraint], ...],
+    kind: str,
+    usage: Usage,
+    kept: Collection[str] = (),
 ) -> Iterator[str]:
-    """What a usage violates of one item of a LimitRange of that kind, resources in the order of their names."""
+    """What a usage violates of one item of a LimitRange of that kind, resources in the order of their names, without
+    those that are `kept`.
+    """
     for member, constraint in constraints:
         for name, text in sorted((limit.get(member) or {}).items()):
+            if name in kept:
+                continue
             problem = constraint(kind, name, parse_quantity(text), usage)
             if problem:
                 yield problem

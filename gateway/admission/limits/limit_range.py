@@ -67,12 +67,16 @@ def violations_of_pod(limit_range: JsonObject, spec: JsonObject) -> Iterator[str
                 yield from violations(limit, OF_PODS, "Pod", usage)
 
 
-def violations_of_claim(limit_range: JsonObject, spec: JsonObject) -> Iterator[str]:
-    """What the LimitRange refuses of a claim's specification."""
+def violations_of_claim(limit_range: JsonObject, spec: JsonObject, old: JsonObject | None = None) -> Iterator[str]:
+    """What the LimitRange refuses of a claim's specification. Requests that are those of the old one are not judged
+    again: the claim has them already (kubernetes 142170).
+    """
     usage = Usage(_usage(spec).requests, {})
+    before = _usage(old or {}).requests
+    kept = frozenset(name for name, request in usage.requests.items() if before.get(name) == request)
     for limit in limit_range["spec"].get("limits") or ():
         if limit.get("type") == "PersistentVolumeClaim":
-            yield from violations(limit, OF_CLAIMS, "PersistentVolumeClaim", usage)
+            yield from violations(limit, OF_CLAIMS, "PersistentVolumeClaim", usage, kept)
 
 
 def _usage(holder: JsonObject) -> Usage:

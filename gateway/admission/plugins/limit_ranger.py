@@ -92,13 +92,16 @@ async def _hold(admission: Admission, limit_ranges: list[JsonObject]) -> None:
     assert obj is not None
     from gateway.admission.limits.limit_range import violations_of_claim, violations_of_pod
 
-    found = violations_of_pod if admission.resource.resource == "pods" else violations_of_claim
+    spec, old = obj.get("spec") or {}, admission.old
+    is_pod = admission.resource.resource == "pods"
+    before = None if old is None else old.get("spec")
     for limit_range in limit_ranges:
         rule = _rule(limit_range)
         if admission.specification.has_passed(rule):
             continue
         _refuse_too_much(admission, limit_range, obj)
-        problems = list(found(limit_range, obj.get("spec") or {}))
+        found = violations_of_pod(limit_range, spec) if is_pod else violations_of_claim(limit_range, spec, before)
+        problems = list(found)
         if problems:
             raise refused(admission, obj, joined(problems))
         admission.specification.passes(rule)

@@ -31,14 +31,16 @@ def _is_standard(name: str) -> bool:
     return name in STANDARD or name.startswith((HUGE_PAGES, REQUESTS + HUGE_PAGES))
 
 
-def _amounts(amounts: dict[str, str] | None, path: str) -> list[FieldError]:
+def _amounts(amounts: dict[str, str] | None, path: str, *stored: dict[str, str] | None) -> list[FieldError]:
+    """What is wrong with these. An amount that is stored already is not judged again (kubernetes 142190)."""
     found: list[FieldError] = []
     for name, value in (amounts or {}).items():
         at = f"{path}[{name}]"
         found += validate_resource_name(name, at)
         if "/" not in name and not _is_standard(name):
             found.append(invalid(at, name, "must be a standard resource for quota"))
-        validate_quantity(name, value, at, found)
+        if not any(name in before and quantity_of(before[name]) == quantity_of(value) for before in stored if before):
+            validate_quantity(name, value, at, found)
     return found
 
 
@@ -89,9 +91,9 @@ def _selector(spec: JsonObject) -> list[FieldError]:
     return found
 
 
-def _validate_spec(obj: JsonObject) -> list[FieldError]:
-    spec = obj.get("spec", {})
-    return _amounts(spec.get("hard"), "spec.hard") + _scopes(spec) + _selector(spec)
+def _validate_spec(obj: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
+    spec, before = obj.get("spec", {}), (old or {}).get("spec", {})
+    return _amounts(spec.get("hard"), "spec.hard", before.get("hard")) + _scopes(spec) + _selector(spec)
 
 
 def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
@@ -99,7 +101,7 @@ def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
 
 
 def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    found, scopes = _validate_spec(obj), obj.get("spec", {}).get("scopes")
+    found, scopes = _validate_spec(obj, old), obj.get("spec", {}).get("scopes")
     if set(scopes or ()) != set(old.get("spec", {}).get("scopes") or ()):
         found.append(invalid("spec.scopes", scopes, IMMUTABLE))
     return found
@@ -107,8 +109,13 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext)
 
 def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     found = [] if obj["metadata"].get("resourceVersion") else [required("resourceVersion")]
-    status = obj.get("status") or {}
-    return found + _amounts(status.get("hard"), "status.hard") + _amounts(status.get("used"), "status.used")
+    status, before = obj.get("status") or {}, old.get("status") or {}
+    hard = before.get("hard"), old.get("spec", {}).get("hard")
+    return (
+        found
+        + _amounts(status.get("hard"), "status.hard", *hard)
+        + _amounts(status.get("used"), "status.used", before.get("used"))
+    )
 
 
 def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:

@@ -165,3 +165,20 @@ def test_claims_are_held_to_what_they_request() -> None:
         "minimum storage usage per PersistentVolumeClaim is 1Gi.  No request is specified",
         "maximum storage usage per PersistentVolumeClaim is 2Gi.  No request is specified",
     ]
+
+
+def test_claims_keep_what_they_request_already() -> None:
+    item = {"type": "PersistentVolumeClaim", "min": {"storage": "1Gi"}, "max": {"storage": "2Gi", "other": "1"}}
+
+    def of(old: dict[str, str], new: dict[str, str]) -> list[str]:
+        before = {"resources": {"requests": old}}
+        return list(violations_of_claim(limits(item), {"resources": {"requests": new}}, before))
+
+    assert of({"storage": "3Gi", "other": "2"}, {"storage": "3072Mi", "other": "2"}) == []
+    assert of({"storage": "3Gi", "other": "2"}, {"storage": "4Gi", "other": "2"}) == [
+        "maximum storage usage per PersistentVolumeClaim is 2Gi, but request is 4Gi"
+    ]
+    assert of({"storage": "3Gi"}, {"storage": "3Gi", "other": "2"}) == [
+        "maximum other usage per PersistentVolumeClaim is 1, but request is 2"
+    ]
+    assert of({"storage": "3Gi", "other": "2"}, {"other": "2"}) != []
