@@ -287,7 +287,7 @@ class GarbageCollector:
         about: JsonObject = {"kind": kind.kind, "apiVersion": kind.api_version}
         about |= {key: metadata[key] for key in ("namespace", "name", "uid") if metadata.get(key)}
         for owner in owners:
-            of = self._owners.endpoint(owner) or self._foreign.kind(owner.api_version, owner.kind)
+            of = self._owners.endpoint(owner) or self._owners.foreign(owner)
             if of is not None:
                 self._strangers.suspect(of, owner, about)
 

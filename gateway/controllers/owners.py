@@ -19,7 +19,7 @@ REMEMBERED = 4096  # absent owners; a uid never comes back
 
 
 class UnknownKind(Exception):
-    """An owner's kind is not served, at least not in that version: nobody knows whether the owner exists."""
+    """An owner's kind is not served in any version of its group: nobody knows whether the owner exists."""
 
 
 class ClusterScoped(Exception):
@@ -73,7 +73,7 @@ class Owners:
             self._absent.move_to_end(remembered)
             return Presence.ABSENT
         endpoint = self.endpoint(owner)
-        if endpoint is None and (kind := self._foreign.kind(owner.api_version, owner.kind)) is not None:
+        if endpoint is None and (kind := self.foreign(owner)) is not None:
             found = await self._abroad(kind, owner, namespace)
             return found or self._remember(remembered)
         if endpoint is None:
@@ -107,7 +107,7 @@ class Owners:
 
     def is_abroad(self, owner: Owner) -> bool:
         """Whether an extension server has the owner, if anybody has."""
-        return self._foreign.kind(owner.api_version, owner.kind) is not None and self.endpoint(owner) is None
+        return self.foreign(owner) is not None and self.endpoint(owner) is None
 
     def gone(self, uid: str, key: bytes, api_version: str, kind: str) -> None:
         """An object was seen to be deleted; its kind may not be served when somebody asks for it as an owner."""
@@ -118,7 +118,8 @@ class Owners:
     async def _is_gone(self, owner: Owner) -> bool:
         """Whether an owner of a kind that is not served was seen to be deleted, and etcd has no other word on it."""
         key, api_version, kind = self._gone.get(owner.uid, (b"", "", ""))
-        if not key.endswith(f"/{owner.name}".encode()) or (api_version, kind) != (owner.api_version, owner.kind):
+        same = (_group(api_version), kind) == (_group(owner.api_version), owner.kind)
+        if not same or not key.endswith(f"/{owner.name}".encode()):
             return False
         stored = await self._endpoints.services.stores.of(key).get(key)
         return stored is None or loads(stored.value)["metadata"].get("uid") != owner.uid
@@ -127,7 +128,7 @@ class Owners:
         """Whether this process has seen the owner; at once."""
         endpoint = self.endpoint(owner)
         try:
-            if endpoint is None and (kind := self._foreign.kind(owner.api_version, owner.kind)) is not None:
+            if endpoint is None and (kind := self.foreign(owner)) is not None:
                 return self._foreign.holds(kind, _place(kind.namespaced, owner, namespace), owner.name, owner.uid)
             entry = None if endpoint is None else endpoint.cache.get(self._key(endpoint, owner, namespace))
         except ClusterScoped:
@@ -135,13 +136,30 @@ class Owners:
         return entry is not None and entry.readable is entry and uid_of(entry) == owner.uid
 
     def endpoint(self, owner: Owner) -> Endpoint | None:
-        """What serves the kind that an owner is said to be; None when nothing does."""
-        group, _, version = owner.api_version.rpartition("/")
-        resource = self._endpoints.registry.by_kind(group, version, owner.kind)
+        """What serves the kind that an owner is said to be, in that version or else in another one of its group; None
+        when nothing does. An object is the same in all versions (kubernetes 102641, 137036).
+        """
+        registry, (group, _, version) = self._endpoints.registry, owner.api_version.rpartition("/")
+        resource = registry.by_kind(group, version, owner.kind)
+        if resource is None and self._foreign.kind(owner.api_version, owner.kind) is None:
+            found = (registry.by_kind(group, each, owner.kind) for each in registry.groups.get(group, ()))
+            resource = next((each for each in found if each is not None), None)
         return None if resource is None or not resource.storage_prefix else self._endpoints.of_resource(resource)
+
+    def foreign(self, owner: Owner) -> ForeignKind | None:
+        """The kind of another server that an owner is said to be, in that version or else another one of its group."""
+        exact = self._foreign.kind(owner.api_version, owner.kind)
+        if exact is not None:
+            return exact
+        wanted = _group(owner.api_version), owner.kind
+        return next((kind for kind in self._foreign.followed() if (kind.group, kind.kind) == wanted), None)
 
     def _key(self, endpoint: Endpoint, owner: Owner, namespace: str) -> bytes:
         return endpoint.key(_place(endpoint.resource.namespaced, owner, namespace), owner.name)
+
+
+def _group(api_version: str) -> str:
+    return api_version.rpartition("/")[0]
 
 
 def _place(namespaced: bool, owner: Owner, namespace: str) -> str:

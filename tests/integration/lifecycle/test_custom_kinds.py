@@ -96,21 +96,39 @@ def served(api: Api, version: str, on: bool) -> None:
     until(lambda: (api.ask("GET", f"/apis/{GROUP}/{version}").status == 200) is on)
 
 
-def test_owners_of_a_version_that_is_not_served_keep_their_dependents_until_it_is(gadgets: Gadgets) -> None:
+@pytest.fixture
+def older(gadgets: Gadgets) -> dict[str, Any]:
+    """An owner in a version that is not served any more, of which "dependent" is the dependent, and blocks it."""
     api, path = gadgets.api, f"{DEFINITIONS}/gadgets.{GROUP}"
     found = api.ask("GET", path).json
     found["spec"]["versions"].append({**found["spec"]["versions"][0], "name": "v1beta1", "storage": False})
     assert api.ask("PUT", path, found).status == 200
     until(lambda: api.ask("GET", f"/apis/{GROUP}/v1beta1").status == 200)
     old = {**gadgets.create("owner"), "apiVersion": f"{GROUP}/v1beta1"}
-    api.create("dependent", [old])
+    api.create("dependent", [(old, True)])
     served(api, "v1beta1", on=False)
-    api.ask("DELETE", f"{gadgets.path}/owner?propagationPolicy=Background")
-    api.create("probe", [api.create("other")])
+    return old
+
+
+@pytest.mark.parametrize("policy", ["Background", "Foreground"])
+def test_dependents_go_with_an_owner_in_a_version_that_is_not_served(
+    gadgets: Gadgets, older: dict[str, Any], policy: str
+) -> None:
+    api = gadgets.api
+    api.create("later", [older, api.create("other")])
     api.delete("other", "Background")
-    until(lambda: api.names() == {"dependent"})  # the other one was looked at later, and is gone
-    served(api, "v1beta1", on=True)
-    until(lambda: not api.names())
+    until(lambda: len((api.get("later") or {})["metadata"]["ownerReferences"]) == 1)  # the owner is known to be there
+    assert api.names() == {"dependent", "later"}
+    assert api.ask("DELETE", f"{gadgets.path}/owner?propagationPolicy={policy}").status == 200
+    until(lambda: not api.names() and not gadgets.names())
+
+
+def test_dependents_go_with_a_kind_of_which_they_name_a_version_that_is_not_served(
+    gadgets: Gadgets, older: dict[str, Any]
+) -> None:
+    assert gadgets.api.names() == {"dependent"}
+    gadgets.api.ask("DELETE", f"{DEFINITIONS}/gadgets.{GROUP}")
+    until(lambda: not gadgets.api.names())
 
 
 def test_dependents_go_with_owners_whose_kind_goes(gadgets: Gadgets) -> None:
