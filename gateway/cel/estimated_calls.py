@@ -17,13 +17,14 @@ _LONGEST_FORMAT_NAME, _LONGEST_FORMAT_REGEX = 64, 128
 
 @dataclass(slots=True)
 class Argument:
-    """An argument: its node and type, where in the schema it comes from, and its size if that is known."""
+    """An argument: its node and type, where in the schema it comes from, its size and that of its items if known."""
 
     node: Node | None
     type: Type
     path: tuple[str, ...]
     computed: Range | None
     size_at: SizeAt
+    items: Range | None = None
 
     @property
     def known(self) -> Range:
@@ -135,7 +136,7 @@ def _join(target: Target, arguments: Arguments) -> Estimate | None:
         return None
     items, size = target.size, NOTHING
     if target.type.parameters:
-        size = items.times(_element_size(target))
+        size = items.times(target.items or _element_size(target))  # kube-apiserver knows only those of the schema
     if arguments:
         between = Range(max(items.least - 1, 0), max(items.most - 1, 0))
         size = size.plus(arguments[0].size.times(between))
@@ -154,6 +155,18 @@ def _parsed(factor: float) -> _Estimator:
         return Estimate(arguments[0].size.scaled(factor)) if arguments else None
 
     return estimate
+
+
+def _part_of_url(growth: int) -> _Estimator:
+    """A text of an URL is no longer than the URL, or so many times as long where it is escaped; kube-apiserver knows no
+    bound (kubernetes 141984).
+    """
+    return lambda target, arguments: Estimate(ONE, target and Range(0, min(target.size.most * growth, LARGEST)))
+
+
+def _address(least: int, most: int) -> _Estimator:
+    """An address as text; kube-apiserver knows no bound."""
+    return lambda target, arguments: Estimate(ONE, Range(least, most))
 
 
 _ADDRESS = Range(4, 16)
@@ -314,6 +327,8 @@ _FIRST: dict[str, _Estimator] = {
     **{f"list_{name}_sort": _sort(factor) for name, factor in _FACTORS.items()},
     **{f"list_{name}_sortByAssociatedKeys": _sort_by(factor) for name, factor in _FACTORS.items()},
     "cidr_ip": _nominal,
+    "ip_to_string": _address(2, 39),
+    "cidr_to_string": _address(4, 43),
 }
 _CIDR: dict[str, _Estimator] = {
     "cidr_contains_ip_string": _contains_ip(True),
@@ -327,12 +342,13 @@ _NOMINAL = (
     *("prefixLength", "family", "isUnspecified", "isLoopback", "isLinkLocalMulticast", "isLinkLocalUnicast"),
     *("isGlobalUnicast", "format.named", "sign", "asInteger", "isInteger", "asApproximateFloat"),
     *("isGreaterThan", "isLessThan", "compareTo", "add", "sub", "major"),
-    *("minor", "patch", "getScheme", "getHostname", "getHost", "getPort"),
-    *("getEscapedPath", "getQuery"),
+    *("minor", "patch"),
 )
 _BY_FUNCTION: dict[str, _Estimator] = {
     "check": lambda target, arguments: Estimate(fixed(AUTHORIZATION_CHECK)),
     **dict.fromkeys(_NOMINAL, _nominal),
+    **dict.fromkeys(("getScheme", "getHostname", "getHost", "getPort", "getQuery"), _part_of_url(1)),
+    "getEscapedPath": _part_of_url(3),
     **dict.fromkeys(("fieldSelector", "labelSelector"), _selector),
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _each_element),
     **dict.fromkeys(("url", "jsonpatch.escapeKey"), _url),

@@ -146,7 +146,9 @@ class _Estimator:
         path = self._path(node)
         if path and path[0] in (ACCUMULATOR, "__result__"):
             path = ()
-        return Argument(node, node.type, path, self._size(node), self._size_at)
+        entries = self._entries_of(node)
+        items = entries.value if entries is not None and entries.is_list else None
+        return Argument(node, node.type, path, self._size(node), self._size_at, items)
 
     def _overload(
         self, node: Call, overload: str, target: Argument | None, arguments: list[Argument], costs: list[Range]
