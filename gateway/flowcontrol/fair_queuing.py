@@ -46,16 +46,16 @@ class Queue:
     in_use: int = 0  # seats
     work: float = 0.0  # of those that wait
     _running: int = 0  # seats that are charged as time goes on
-    _start: float = 0.0
+    start: float = 0.0  # as it was charged last
     _charged: float = 0.0  # when that was
 
     @property
     def busy(self) -> bool:
         return bool(self.executing or self.waiting)
 
-    def start(self, now: float) -> float:
+    def start_at(self, now: float) -> float:
         """The virtual time at which the next request would start."""
-        return self._start + self._running * (now - self._charged)
+        return self.start + self._running * (now - self._charged)
 
     def join(self, virtual: float, now: float) -> None:
         """A request has come at a virtual time, to a queue in which none waits. It can't start before it has come.
@@ -64,9 +64,9 @@ class Queue:
         use, and take all seats later.
         """
         if not self.executing:
-            self._start, self._charged = virtual, now
+            self.start, self._charged = virtual, now
         elif self.charge(now) < virtual:
-            self._start = virtual
+            self.start = virtual
 
     def add(self, waiting: Waiting, now: float) -> None:
         """Has a request wait."""
@@ -88,26 +88,26 @@ class Queue:
         self.executing += 1
         self.in_use += seats
         self._running += running
-        self._start += work
+        self.start += work
 
     def end(self, running: int, correction: float, now: float) -> None:
         """A request is over, and its charge corrected. Its seats may be in use for longer."""
         self.charge(now)
         self.executing -= 1
         self._running -= running
-        self._start += correction
+        self.start += correction
         self._bound()
 
     def charge(self, now: float) -> float:
         """Charges what has been running until now; the start."""
         if now != self._charged:
-            self._start += self._running * (now - self._charged)
+            self.start += self._running * (now - self._charged)
             self._charged = now
-        return self._start
+        return self.start
 
     def _bound(self) -> None:
-        if self.waiting and self._start < self.waiting[0].arrival:
-            self._start = self.waiting[0].arrival
+        if self.waiting and self.start < self.waiting[0].arrival:
+            self.start = self.waiting[0].arrival
 
 
 def work_of(seats: int, kept: float) -> float:
@@ -134,7 +134,7 @@ class VirtualTime:
         There must be a request that waits.
         """
         queues = (each for each in self.busy if each.waiting)
-        return min(queues, key=lambda each: each.start(now) + each.waiting[0].work)
+        return min(queues, key=lambda each: each.start_at(now) + each.waiting[0].work)
 
     def served(self, queue: Queue, now: float) -> None:
         """A request of this queue starts. Virtual time catches up with a queue that was given what others left to it:

@@ -84,7 +84,12 @@ class Level:
         self.target = 0.0  # seats that it was to have when they were lent the last time
         self._wanted = 0  # seats in use and waited for
         self._queues = [Queue(0)]
-        self._dealing, self._virtual = Dealing(), VirtualTime(clock())
+        self._dealing, self._turns = Dealing(), VirtualTime(clock())
+
+    @property
+    def _virtual(self) -> float:
+        """The virtual time, as it was brought up to date last."""
+        return self._turns.now
 
     def now(self) -> float:
         """The time by the level's clock."""
@@ -123,7 +128,7 @@ class Level:
             return None
         now = self.advance()
         queue = self._dealing.choose(hand, self._queues)
-        queue.join(self._virtual.now, now)
+        queue.join(self._virtual, now)
         self._want(seats, now)
         self._begin(queue, seats, kept, now)
         self._measures_of(schema).waited.counts[0] += 1
@@ -138,9 +143,9 @@ class Level:
         if len(queue.waiting) >= self.queuing.length and self.in_use >= self.limit:
             raise self._refusal(schema, Cause.QUEUE_FULL)
         turn = asyncio.get_running_loop().create_future()
-        waiting = Waiting(seats, kept, work_of(seats, kept), self._virtual.now, turn)
+        waiting = Waiting(seats, kept, work_of(seats, kept), self._virtual, turn)
         queue.add(waiting, now)
-        self._virtual.busy.setdefault(queue)
+        self._turns.busy.setdefault(queue)
         self.waiting += 1
         self._want(seats, now)
         measures = self._measures_of(schema)
@@ -170,7 +175,7 @@ class Level:
     def advance(self) -> float:
         """Brings the virtual time up to date; the time."""
         now = self._clock()
-        self._virtual.advance(now, min(self._wanted, max(self.limit, 1)))
+        self._turns.advance(now, min(self._wanted, max(self.limit, 1)))
         return now
 
     def _want(self, seats: int, now: float) -> None:
@@ -178,7 +183,7 @@ class Level:
         self.demand.note(self._wanted, now)
 
     def _begin(self, queue: Queue, seats: int, kept: float, now: float) -> None:
-        self._virtual.served(queue, now)
+        self._turns.served(queue, now)
         self.executing += 1
         self.in_use += seats
         queue.begin(seats, 1 if kept else seats, work_of(seats, kept), now)
@@ -208,7 +213,7 @@ class Level:
         if waiting in queue.waiting:
             queue.remove(waiting, now)
             self.waiting -= 1
-            self._virtual.leaves(queue)
+            self._turns.leaves(queue)
             self._want(-waiting.seats, now)
             self.dispatch()
         else:  # its turn came in the same moment
@@ -219,7 +224,7 @@ class Level:
         """A request is over, of which so many seats were charged while it ran. Its charge is corrected."""
         self.executing -= 1
         queue.end(running, correction, now)
-        self._virtual.leaves(queue)
+        self._turns.leaves(queue)
 
     def given_back_late(self, queue: Queue, seats: int) -> None:
         """Seats that were kept for a while are given back."""
@@ -237,7 +242,7 @@ class Level:
         """Gives free seats to those whose turn it is."""
         now = self._clock()
         while self.waiting:
-            queue = self._virtual.next(now)
+            queue = self._turns.next(now)
             waiting = queue.waiting[0]
             if not self._fits(waiting.seats):
                 return
@@ -253,4 +258,4 @@ class Level:
 
     def queues(self) -> list[Queue]:
         """The queues, those that are being given up included while there is somebody in them."""
-        return [*self._queues, *(queue for queue in self._virtual.busy if queue not in self._queues)]
+        return [*self._queues, *(queue for queue in self._turns.busy if queue not in self._queues)]

@@ -119,7 +119,7 @@ def _queue_rows(name: str, level: Level) -> Iterator[list[object]]:
         sums = sum(each.seats for each in queue.waiting)
         yield [
             name, queue.index, len(queue.waiting), queue.executing, queue.in_use,
-            f"{queue.start(level.now()):.8f}ss", sums, sums, f"{queue.work:.8f}ss",
+            f"{queue.start_at(level.now()):.8f}ss", sums, sums, f"{queue.work:.8f}ss",
         ]  # fmt: skip
 
 
