@@ -161,7 +161,11 @@ def _part_of_url(growth: int) -> _Estimator:
     """A text of an URL is no longer than the URL, or so many times as long where it is escaped; kube-apiserver knows no
     bound (kubernetes 141984).
     """
-    return lambda target, arguments: Estimate(ONE, target and Range(0, min(target.size.most * growth, LARGEST)))
+
+    def estimate(target: Target, arguments: Arguments) -> Estimate | None:
+        return None if target is None else Estimate(ONE, Range(0, min(target.size.most * growth, LARGEST)))
+
+    return estimate
 
 
 def _address(least: int, most: int) -> _Estimator:
