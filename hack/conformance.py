@@ -79,7 +79,6 @@ GROUPS = (
     Group(("aggregation",)),  # it makes groups unavailable
 )
 TOPICS = tuple(topic for group in GROUPS for topic in group.topics)
-MOST_AGAIN = 3  # scenarios that differ by chance
 Report = dict[str, list[dict[str, Any]]]
 
 
@@ -113,20 +112,10 @@ def main() -> int:
     for group in GROUPS:
         if wanted := [topic for topic in group.topics if topic in topics]:
             given = options.directory, group, wanted, options.apart
-            found = compared(*given, options.only, options.jobs)
-            report |= found
-            for name, differences in few(unexpected_of(found, expected)).items():
-                print(f"DIFFERED, and compared once more, alone: {name}")
-                shown(name, differences)
-                report |= compared(*given, f"^{re.escape(name)}$", 1)
+            report |= compared(*given, options.only, options.jobs)
     if options.report:
         options.report.write_text(json.dumps(report))
     return verdict(report, expected, topics if not options.only else set())
-
-
-def few(differing: Report) -> Report:
-    """What is compared once more: scenarios say when a step comes, and a busy machine does not always keep that."""
-    return differing if len(differing) <= MOST_AGAIN else {}
 
 
 def can_enter_namespace() -> bool:

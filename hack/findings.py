@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Judges what a test run left beside its failures: exit 1 for a skip or a server's error that nobody has announced.
 
-    APISERVER_GATEWAY_FINDINGS=FILE make test; hack/findings.py FILE
+    APISERVER_GATEWAY_FINDINGS=FILE make test; hack/findings.py FILE [STEP ...]
+
+It ends with a table of what was not checked: skipped tests by their reason, and the lines that begin with `SKIPPED:` in
+the files of STEP, which are what steps of the gate have printed.
 
 A line of .ci/findings-expected.txt is `skip TEST | TEXT # reason` or `log TEST | TEXT # reason`; TEST and TEXT are
 regular expressions that are searched for.
@@ -49,6 +52,16 @@ def announced(file: Path) -> list[Announced]:
     return found
 
 
+def not_checked(findings: list[dict[str, str]], steps: list[Path]) -> list[tuple[int, str]]:
+    """The reasons for which something was left out, with the number of tests (0 for a step), the most tests first."""
+    reasons = Counter(each["text"] for each in findings if each["kind"] == "skip")
+    rows = [(count, reason) for reason, count in reasons.most_common()]
+    for step in steps:
+        said = step.read_text(encoding="utf-8", errors="replace").splitlines() if step.exists() else []
+        rows += [(0, line.removeprefix("SKIPPED:").strip()) for line in said if line.startswith("SKIPPED:")]
+    return rows
+
+
 def main() -> int:
     """The exit status."""
     file = Path(sys.argv[1])
@@ -59,6 +72,11 @@ def main() -> int:
     )
     for (kind, test, text), times in sorted(strange.items()):
         print(f"UNANNOUNCED {kind}: {test}: {text}" + (f" ({times} times)" if times > 1 else ""))
+    if rows := not_checked(findings, [Path(each) for each in sys.argv[2:]]):
+        print("\nwhat was not checked, and why\n\n  tests  reason")
+        print("\n".join(f"{count or 'a step':>7}  {reason}" for count, reason in rows), end="\n\n")
+    else:
+        print("everything was checked")
     print(f"findings: {len(findings)} beside the failures, {sum(strange.values())} of them not announced")
     return 1 if strange else 0
 

@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-import pytest_rerunfailures
 from hypothesis import settings
 
 from storage.embedded import EmbeddedEtcd, EmbeddedEtcdError, find_binary
@@ -58,19 +57,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if hasattr(config, "workerinput"):
         place = longest_first([item.nodeid for item in items])
         items.sort(key=lambda item: place(item.nodeid))
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Has a test that is run anew (tests/limits.py) begin with servers that have nothing of its first run.
-
-    It would find its own objects there, and fail by that. The plug-in keeps from the end what is of a wider scope.
-    """
-    if getattr(item, "execution_count", 1) > 1:
-        state = item.session._setupstate
-        state.stack.update(pytest_rerunfailures.suspended_finalizers)
-        pytest_rerunfailures.suspended_finalizers.clear()
-        state.teardown_exact(None)
 
 
 @pytest.fixture(scope="session")

@@ -89,10 +89,13 @@ class Connections:
         from http.client import HTTPSConnection
         from urllib.parse import urlsplit
 
+        from apiserver_gateway.trust import judge_as_go
+
         if not server.url:
             raise ConnectionError("the server was not started")
         if self._context is None:
             self._context = ssl.create_default_context(cafile=str(server.ca_file))
+            judge_as_go(self._context)
         place = urlsplit(server.url)
         return HTTPSConnection(place.hostname or "", place.port, timeout=timeout, context=self._context)
 

@@ -7,6 +7,8 @@ import tempfile
 from functools import lru_cache
 from typing import Any
 
+from apiserver_gateway.trust import judge_as_go
+
 _MOST_SESSIONS = 256  # names that a context remembers a session of
 
 
@@ -56,8 +58,7 @@ def trusting(authorities: str, *, insecure: bool = False) -> Context:
         context.load_verify_locations(cadata=authorities)
     else:
         context.load_default_certs(ssl.Purpose.SERVER_AUTH)
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    judge_as_go(context)
     return context
 
 

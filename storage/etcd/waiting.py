@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from apiserver_gateway.trust import judge_as_go
 from storage.errors import PermissionDenied, StorageError, Unauthenticated
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ async def _trouble(endpoint: str, settings: EtcdSettings, alert: float) -> str:
 
 async def _secure_trouble(host: str, port: int, settings: EtcdSettings, alert: float) -> str:
     context = ssl.create_default_context(cafile=settings.ca_file)
+    judge_as_go(context)  # as gRPC does, which makes the connection that counts
     if settings.cert_file and settings.key_file:
         context.load_cert_chain(settings.cert_file, settings.key_file)
     where = f"etcd at {host}:{port}"

@@ -11,7 +11,7 @@ import pytest
 from apiserver_gateway.testing import ApiServer
 from tests.hostile.probe import cpu_seconds, held_at_most
 from tests.integration.server.client import ask
-from tests.limits import at_most
+from tests.limits import at_most_cpu
 
 HELD = 0.1  # seconds
 CROWD = 1_000
@@ -40,7 +40,7 @@ def test_a_crowd_that_begins_tls_at_once_holds_nobody(server: ApiServer) -> None
         for connection in crowd:
             assert connection.recv(1) == b"\x16"  # a record of the server's own handshake
         assert ask(server, "GET", "/version").status == 200
-    at_most(cpu_seconds(server.pid) - before, 10)
+    at_most_cpu(cpu_seconds(server.pid) - before, 10)
 
 
 @pytest.mark.parametrize(

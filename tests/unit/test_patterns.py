@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,7 +15,8 @@ import pytest
 
 import gateway
 import storage
-from tests.limits import at_most
+from tests.hostile.doubling import cpu
+from tests.limits import at_most_cpu, least
 
 COUNT = 1500  # repetitions: what takes the square of that is told from what does not
 PUMPS = (
@@ -75,6 +75,9 @@ def _patterns() -> dict[str, Any]:
 PATTERNS = _patterns()
 
 
+MOST = 0.03  # seconds
+
+
 @pytest.mark.parametrize("name", sorted(PATTERNS))
 def test_a_pattern_takes_time_that_grows_with_the_text(name: str) -> None:
     match = PATTERNS[name]
@@ -83,7 +86,9 @@ def test_a_pattern_takes_time_that_grows_with_the_text(name: str) -> None:
         for start in STARTS:
             for end in ENDS:
                 text: Any = start + pump * COUNT + end
-                began = time.thread_time()
-                match(text.encode() if binary else text)
-                took = time.thread_time() - began
-                at_most(took, 0.03, f"{start!r} + {pump!r}… + {end!r}: {{found:.2f}} s, {{limit}} s are allowed")
+                looked_at = text.encode() if binary else text
+                took = cpu(lambda: match(looked_at))  # noqa: B023
+                if took > MOST:  # the collector of garbage may have come
+                    took = least(lambda: cpu(lambda: match(looked_at)))  # noqa: B023
+                words = f"{start!r} + {pump!r}… + {end!r}: {{found:.2f}} s, {{limit:.2f}} s are allowed"
+                at_most_cpu(took, MOST, words)

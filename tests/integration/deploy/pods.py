@@ -105,8 +105,8 @@ class Pods:
         for item in items:
             path = where / item["path"]
             path.unlink(missing_ok=True)
-            path.touch(source.get("defaultMode", 0o644))
             path.write_bytes(held[item["key"]])
+            path.chmod(source.get("defaultMode", 0o644))
 
     def _projected(self, sources: list[dict[str, Any]], pod: dict[str, Any]) -> dict[str, bytes]:
         """What a pod with a token gets: that, the cluster's CA, and its namespace."""

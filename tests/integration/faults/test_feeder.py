@@ -102,7 +102,7 @@ def test_workers_go_on_when_the_feeder_is_killed_and_when_one_of_them_is(etcd: E
                 assert same == workers
                 told.more_acknowledgements()
             assert not told.broken
-            at_most(told.slowest, STALL)
+            at_most(told.slowest, STALL + told.withheld.until_now())
             kill(workers[0])
             told.more_acknowledgements()
             assert workers[1] in roles(server)[1]

@@ -17,7 +17,7 @@ from apiserver_gateway.testing import ApiServer, ServerDidNotStart, api_server
 from storage.embedded import EmbeddedEtcd
 from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask, connect
-from tests.limits import at_most
+from tests.limits import at_most_cpu
 
 WATCH = "/api/v1/namespaces?watch=1&resourceVersion=0"
 SOON = 60.0  # seconds in which what is awaited must have come
@@ -41,7 +41,7 @@ def cpu_seconds(pid: int) -> float:
 def test_a_server_is_ready_soon() -> None:
     """In CPU time, so that what else runs on the machine does not count; etcd starts meanwhile."""
     with api_server() as server:
-        at_most(cpu_seconds(server.pid), 1.5)
+        at_most_cpu(cpu_seconds(server.pid), 1.5)
 
 
 def test_stopping_ends_watches_cleanly() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import random
 import select
+import shutil
 import signal
+import subprocess
 import threading
 import time
 from contextlib import ExitStack, suppress
@@ -18,7 +20,7 @@ from apiserver_gateway.throwaway import new_place
 from tests.benchmarks.starting import open_watches
 from tests.integration.server.test_processes import cpu_seconds
 from tests.integration.testing.leaving import TESTS, run
-from tests.limits import at_most
+from tests.limits import at_most, within
 
 KILLS = int(os.environ.get("KILLS", "8"))  # 50 take some minutes
 
@@ -87,6 +89,13 @@ def test_it(monkeypatch):
         assert found.left() == []
 
 
+def may_mount() -> bool:
+    """Whether a file system of one's own can be mounted: containers and hardened kernels refuse it."""
+    words = ["unshare", "-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]
+    return shutil.which("unshare") is not None and subprocess.run(words, capture_output=True).returncode == 0
+
+
+@pytest.mark.skipif(not may_mount(), reason="nothing can be mounted here (unshare -rm)")
 def test_out_of_disk(tmp_path: Path) -> None:
     """The disk is full before a server starts, and while one runs."""
     tests = """
@@ -147,9 +156,8 @@ def test_a_stop_does_not_wait_for_clients_that_do_not_read() -> None:
     """They do not end TLS either: half a second would pass."""
     with api_server() as server, ExitStack() as watches:
         open_watches(server, 20, watches)
-        began = time.monotonic()
-        server.stop()
-        at_most(time.monotonic() - began, 0.4)
+        with within(0.4):
+            server.stop()
 
 
 @pytest.mark.long

@@ -7,7 +7,6 @@ import contextlib
 import http.client
 import json
 import ssl
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,7 +15,7 @@ from storage.embedded import EmbeddedEtcd
 from tests.forked import api_server
 from tests.integration.lifecycle.api import until
 from tests.integration.server.client import Answer, ask
-from tests.limits import at_most
+from tests.limits import within
 
 Servers = tuple[ApiServer, ApiServer]
 NAMESPACE = "/api/v1/namespaces/default"
@@ -49,9 +48,8 @@ def test_a_right_is_in_force_at_once_and_soon_elsewhere(servers: Servers) -> Non
         return ask(server, "GET", f"{NAMESPACE}/configmaps", headers=ada).status == 200
 
     def soon(expected: bool) -> None:
-        began = time.monotonic()
-        until(lambda: may(servers[1]) is expected)
-        at_most(time.monotonic() - began, 1.0, "it was in force elsewhere after {found:.3f} s, {limit} s are allowed")
+        with within(1.0, "it was in force elsewhere after {found:.3f} s, {limit:.3f} s are allowed"):
+            until(lambda: may(servers[1]) is expected)
 
     assert not may(servers[0]) and not may(servers[1])
     assert ask(servers[0], "POST", bindings, binding).status == 201
@@ -125,10 +123,10 @@ def test_events_expire() -> None:
         api_server("--event-ttl=3s", etcd_servers=etcd.endpoint) as one,
         api_server("--event-ttl=3s", etcd_servers=etcd.endpoint) as other,
     ):
-        began = time.monotonic()
-        assert ask(one, "POST", f"{NAMESPACE}/events", about).status == 201
-        patched = ask(other, "PATCH", f"{NAMESPACE}/events/e", {"count": 2}, headers=MERGE)
-        at_most(time.monotonic() - began, 2.5)  # else its time may be over
+        patched = None
+        while patched is None or patched.status == 404:  # on a busy machine its time may be over
+            assert ask(one, "POST", f"{NAMESPACE}/events", about).status == 201
+            patched = ask(other, "PATCH", f"{NAMESPACE}/events/e", {"count": 2}, headers=MERGE)
         assert patched.status == 200
         version = patched.json["metadata"]["resourceVersion"]
         assert ask(one, "POST", f"{NAMESPACE}/configmaps", {"metadata": {"name": "stays"}}).status == 201

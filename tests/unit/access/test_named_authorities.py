@@ -23,7 +23,8 @@ def test_the_cas_of_clients_are_named(tmp_path: Path, asks: bool) -> None:
         threading.Thread(target=_shake_hands, args=(listener, context), daemon=True).start()
         words = ["openssl", "s_client", "-connect", f"127.0.0.1:{listener.getsockname()[1]}"]
         said = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60).stdout
-    named = "CN = apiserver-gateway-ca" in said.partition("Acceptable client certificate CA names")[2].split("---")[0]
+    names = said.partition("Acceptable client certificate CA names")[2].split("---")[0]
+    named = "CN=apiserver-gateway-ca" in names.replace(" ", "")  # OpenSSL 3.2 and later print no spaces
     assert named is asks, said
 
 

@@ -30,8 +30,15 @@ class Waits:
 async def test_each_is_woken_at_its_time_and_never_before() -> None:
     among, now = Alarms(), monotonic()
     waiting = [Waits(among, now + after) for after in (0.35, 0.05, 0.2, 0.0, 0.35, 0.21)]
-    late = await asyncio.gather(*(each.woken for each in waiting))
-    assert min(late) >= 0 and max(late) < 20 * TICK
+    await in_time(waiting)
+
+
+async def in_time(waiting: list[Waits]) -> None:
+    """All are woken, none before its time, and none after a timer of the loop that is two ticks later."""
+    await asyncio.sleep(max(each.when for each in waiting) + 2 * TICK - monotonic())
+    for _ in range(10):  # turns of the loop: on a busy machine both are late, and what rings early is set again
+        await asyncio.sleep(0)
+    assert min(each.woken.result() for each in waiting) >= 0
 
 
 async def test_who_does_not_wait_any_more_is_not_woken() -> None:
@@ -44,11 +51,14 @@ async def test_who_does_not_wait_any_more_is_not_woken() -> None:
 
 async def test_what_is_far_away_rings_early_with_others_and_again_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(alarms, "FAR", 4)
-    among, early = Alarms(), (int(monotonic() / TICK) // 4 + 3) * 4
+    now = monotonic()
+    monkeypatch.setattr(alarms, "monotonic", lambda: now)  # while they are set, however long that takes
+    among, early = Alarms(), (int(now / TICK) // 4 + 3) * 4
     waiting = [Waits(among, (early + 2.5) * TICK + each / 10_000) for each in range(100)]
     assert {each.tick for each in waiting} == {early}
-    late = await asyncio.gather(*(each.woken for each in waiting))
-    assert min(late) >= 0 and max(late) < 20 * TICK and {each.rang for each in waiting} <= {1, 2}
+    monkeypatch.setattr(alarms, "monotonic", monotonic)
+    await in_time(waiting)
+    assert {each.rang for each in waiting} <= {1, 2}
 
 
 async def test_thousands_of_one_moment_take_several_turns_of_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
