@@ -5,7 +5,7 @@ BIN := .venv/bin
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-.PHONY: help run test test-all tools test-engine lint types proto catalog etcd-wheel hostile bench docs release check clean
+.PHONY: help run test test-all tools engine-tools test-engine lint types proto catalog etcd-wheel hostile bench docs release check clean
 
 define environment
 @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python >= 3.11 is needed; name one with PYTHON=python3.12"; exit 1; }
@@ -48,10 +48,10 @@ test: .venv/ready ## all tests but the long ones, on a real etcd and with real c
 test-all: .venv/ready ## the long tests too
 	@$(PYTEST) $(ARGS)
 
-tools: ## what test-engine needs: Compose and images of Debian's packages, built once
+engine-tools: ## what test-engine needs: Compose and images of Debian's packages, built once
 	@$(PYTHON) -m tests.engine tools
 
-test-engine: .venv/ready tools ## the tests on a Docker engine, which is started for them, as root
+test-engine: .venv/ready engine-tools ## the tests on a Docker engine, which is started for them, as root
 	@$(BIN)/python -m tests.engine $(ARGS)
 
 lint: .venv/ready ## style, by ruff
@@ -86,6 +86,9 @@ docs: .venv/docs ## the pages of docs/ as a site, in build/site
 
 release: .venv/release ## wheel, sdist, SBOM and licences in dist/, built, checked and tried
 	@$(BIN)/python hack/release.py $(ARGS)
+
+tools: engine-tools ## programs that some tests run beside the server (etcd, Kubernetes, Compose), built once
+	@.ci/tools
 
 check: test-all lint types ## the tests, style and types
 

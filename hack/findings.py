@@ -56,10 +56,9 @@ def not_checked(findings: list[dict[str, str]], steps: list[Path]) -> list[tuple
     """The reasons for which something was left out, with the number of tests (0 for a step), the most tests first."""
     reasons = Counter(each["text"] for each in findings if each["kind"] == "skip")
     rows = [(count, reason) for reason, count in reasons.most_common()]
-    for step in steps:
-        said = step.read_text(encoding="utf-8", errors="replace").splitlines() if step.exists() else []
-        rows += [(0, line.removeprefix("SKIPPED:").strip()) for line in said if line.startswith("SKIPPED:")]
-    return rows
+    said = [step.read_text(encoding="utf-8", errors="replace") for step in steps if step.exists()]
+    lines = dict.fromkeys(line for text in said for line in text.splitlines() if line.startswith("SKIPPED:"))
+    return rows + [(0, line.removeprefix("SKIPPED:").strip()) for line in lines]
 
 
 def main() -> int:

@@ -15,7 +15,7 @@ from hypothesis import settings
 
 from storage.embedded import EmbeddedEtcd, EmbeddedEtcdError, find_binary
 from storage.etcd import EtcdClient, EtcdSettings
-from tests import findings, forked
+from tests import findings, forked, times
 from tests.long import ETCD, LONG, has_none
 from tests.order import longest_first
 from tests.stalls import MARK, follow_servers, loop_is_not_held
@@ -120,3 +120,4 @@ def pytest_sessionfinish() -> None:
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     findings.skipped(report)
+    times.note(report)

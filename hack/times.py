@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Prints where the time of a run of the gate went: by part with its budget, by folder of tests, and the slowest tests.
+
+    hack/times.py PARTS TESTS
+
+A line of PARTS is `PART<tab>SECONDS<tab>BUDGET`; parts with the budget `once` are not counted. A line of TESTS is what
+tests/times.py writes.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+SLOWEST = 20
+LEAST = 5.0  # seconds of a folder that is told
+
+
+def parts(file: Path) -> list[str]:
+    """The rows of the first table."""
+    rows, whole = [], 0
+    for line in _lines(file):
+        part, seconds, budget = line.split("\t")
+        whole += int(seconds) if budget != "once" and "beside" not in part else 0
+        over = "  OVER" if budget.isdecimal() and int(seconds) > int(budget) else ""
+        rows.append(f"{seconds:>8}{budget:>8}  {part}{over}")
+    return ["seconds  budget  part", *rows, f"{whole:>8}{1200:>8}  all, without what is built once"] if rows else []
+
+
+def folder(test: str) -> str:
+    """The folder that a test is counted in: two below tests/, as tests/integration/quotas."""
+    return "/".join(test.partition("::")[0].split("/")[:-1][:3])
+
+
+def tests(file: Path) -> list[str]:
+    """The rows of the other two."""
+    by_test: Counter[str] = Counter()
+    for line in _lines(file):
+        name, seconds = json.loads(line)
+        by_test[name] += seconds
+    by_folder: Counter[str] = Counter()
+    for name, seconds in by_test.items():
+        by_folder[folder(name)] += seconds
+    rows = [f"{seconds:8.0f}  {name}" for name, seconds in by_folder.most_common() if seconds >= LEAST]
+    slowest = [f"{seconds:8.1f}  {name}" for name, seconds in by_test.most_common(SLOWEST)]
+    return ["seconds  tests in", *rows, "", f"seconds  the {SLOWEST} slowest tests", *slowest] if by_test else []
+
+
+def _lines(file: Path) -> list[str]:
+    return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+
+
+def main() -> int:
+    """The exit status."""
+    print("\n== where the time went\n")
+    print("\n".join([*parts(Path(sys.argv[1])), "", *tests(Path(sys.argv[2]))]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
