@@ -1,0 +1,98 @@
+"""Tests do not depend on how busy a machine is: none waits for a fixed time, no limit is one of a clock alone."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+TESTS = Path(__file__).parents[1]
+
+# Pauses that wait for nothing which could be awaited: file -> how many, and what they are.
+PAUSES = {
+    "hostile/test_extension_servers.py": (4, "a server that is slow, and a client that does not read for a while"),
+    "hostile/test_issuers.py": (1, "an issuer that is slow"),
+    "hostile/test_unreadable.py": (2, "for those who look at intervals; what they must not do, nothing tells"),
+    "integration/customresources/test_memory.py": (1, "watches end meanwhile; what comes then waits for that"),
+    "integration/customresources/test_watches.py": (1, "longer than what would end a watch takes"),
+    "integration/encryption/kms_plugin.py": (1, "a plug-in that is slow"),
+    "integration/etcd/test_outages.py": (1, "the call is under way, or not yet: both end"),
+    "integration/etcd/test_unary.py": (1, "a server that says nothing"),
+    "integration/faults/load.py": (1, "as clients do before they try again"),
+    "integration/reads/test_catching_up.py": (2, "readers come one after the other"),
+    "integration/reads/test_shared_cache.py": (2, "a process is killed at any moment, and is away for any time"),
+    "integration/reads/witness.py": (1, "a watcher that reads slowly"),
+    "robustness/mixed.py": (6, "faults last for a while"),
+    "robustness/test_etcd_in_trouble.py": (1, "longer than a token lives"),
+    "robustness/test_members.py": (3, "load that goes on before a fault and after it"),
+    "unit/encodings/test_renderings.py": (1, "a task is cancelled at any moment"),
+    "unit/http/test_alarms.py": (1, "a timer of the loop, with which alarms are compared"),
+    "unit/outbound/test_client.py": (1, "one connection is kept later than the other"),
+    "unit/storage/instruments/test_timing.py": (2, "the wait that is measured"),
+    "unit/storage/test_waking.py": (1, "a follower that takes long"),
+    "unit/test_watchdog.py": (4, "beats of the watchdog, and waits that hold nothing"),
+}
+
+CLOCKS = {"monotonic", "perf_counter", "time"}
+CPU = {"thread_time", "process_time", "cpu_seconds"}
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Every module of the tests by its path, but for benchmarks, which measure."""
+    files = (path for path in TESTS.rglob("*.py") if "benchmarks" not in path.parts)
+    return {path.relative_to(TESTS).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in files}
+
+
+def called(node: ast.AST) -> str:
+    """The last name of what a call calls; "" for what is no call."""
+    if not isinstance(node, ast.Call):
+        return ""
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def pauses(tree: ast.AST, polls: bool = False) -> Iterator[int]:
+    """The lines that sleep for a while outside a loop that looks for something."""
+    for node in ast.iter_child_nodes(tree):
+        is_zero = isinstance(node, ast.Call) and ast.unparse(node).endswith("sleep(0)")
+        if called(node) == "sleep" and not polls and not is_zero:
+            yield node.lineno  # type: ignore[attr-defined]  # a call has one
+        yield from pauses(node, polls or isinstance(node, ast.While))
+
+
+def limits_of_a_clock(tree: ast.AST) -> Iterator[int]:
+    """The lines that compare a span of a clock with the most that it may be, and allow for nothing."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assert):
+            for each in ast.walk(node.test):
+                if isinstance(each, ast.Compare) and isinstance(each.ops[0], ast.Lt | ast.LtE) and _is_span(each.left):
+                    yield node.lineno
+        if called(node) == "at_most":
+            assert isinstance(node, ast.Call)
+            names = {called(each) for each in ast.walk(node)}
+            if names & CPU or (names & CLOCKS and "until_now" not in names):
+                yield node.lineno
+
+
+def _is_span(node: ast.AST) -> bool:
+    names = {called(each) for each in ast.walk(node)}
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and bool(names & CLOCKS)
+
+
+def test_both_are_found() -> None:
+    bad = ast.parse("time.sleep(1)\nassert time.monotonic() - began < 3\nat_most(time.thread_time() - began, 1)")
+    good = ast.parse("while not found():\n    assert time.monotonic() < end\n    time.sleep(0.1)\nsleep(0)")
+    assert ([*pauses(bad)], [*limits_of_a_clock(bad)]) == ([1], [2, 3])
+    assert ([*pauses(good)], [*limits_of_a_clock(good)]) == ([], [])
+
+
+def test_nothing_waits_for_a_fixed_time() -> None:
+    found = Counter(name for name, tree in trees().items() for _ in pauses(tree))
+    assert dict(found) == {name: count for name, (count, _) in PAUSES.items()}
+
+
+def test_no_limit_is_one_of_a_clock_alone() -> None:
+    found = [f"{name}:{line}" for name, tree in trees().items() for line in limits_of_a_clock(tree)]
+    assert found == [], "tests/limits.py has limits that a busy machine does not break"

@@ -1,0 +1,122 @@
+"""Breaks rules of the server at random, one at a time, and counts which of them the tests notice.
+
+    python -m tests.upstream mutate --count 40 --seed 1 [--require 36] [--patience 600]
+
+A rule is a comparison, which is turned round (`<` becomes `>=`, `in` becomes `not in`), or a condition of an `and` or
+`or`, which is dropped. Rules are drawn in turn from validation, admission, quotas, storage and access. Each is broken
+in a copy of the tree, where the tests run that can notice: first the unit tests that import the module, nearest first,
+then those of servers that are about its part. They stop at the first failure. Exit 1 where --require is not reached.
+
+What is not noticed is printed: a test for it is missing, or the rule decides nothing (an optimization, a message).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.upstream.mutations import Mutation, mutated, mutations
+from tests.upstream.noticing import noticing
+
+ROOT = Path(__file__).parents[2]
+PARTS = ("gateway/validation", "gateway/admission", "gateway/quotas", "storage", "gateway/access")
+LEFT_OUT = ("storage/etcd/generated",)
+COPIED = ("apiserver_gateway", "gateway", "storage", "tests", "hack", "docs", "deploy", "examples", ".ci")
+AT_ONCE = 25  # files of tests that one pytest runs: the nearest ones notice most
+
+
+def main(given: Sequence[str]) -> int:
+    """The exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.upstream mutate", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--count", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--require", type=int, help="how many must be noticed; nine of ten by default")
+    parser.add_argument("--patience", type=float, default=600.0, help="seconds for the tests of one broken rule")
+    parser.add_argument("--list", action="store_true", help="only print which rules are broken")
+    options = parser.parse_args(given)
+    chosen = drawn(options.count, options.seed)
+    if options.list:
+        print("\n".join(map(str, chosen)))
+        return 0
+    unnoticed = []
+    with tempfile.TemporaryDirectory(prefix="mutate-") as directory:
+        tree = copied(Path(directory))
+        for number, each in enumerate(chosen, 1):
+            began = time.monotonic()
+            by = noticed(tree, each, options.patience)
+            print(f"{number:3} {by or 'NOT NOTICED':<60} {each} ({time.monotonic() - began:.0f} s)", flush=True)
+            if not by:
+                unnoticed.append(each)
+    found, least = len(chosen) - len(unnoticed), options.require or -(-options.count * 9 // 10)
+    print(f"seed {options.seed}: {found} of {len(chosen)} broken rules were noticed, {least} are asked for")
+    return 0 if found >= least else 1
+
+
+def drawn(count: int, seed: int) -> list[Mutation]:
+    """The rules that a seed breaks."""
+    chance = random.Random(seed)
+    by_part = []
+    for part in PARTS:
+        files = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / part).rglob("*.py"))
+        found = [each for file in files if not file.startswith(LEFT_OUT) for each in mutations(ROOT, file)]
+        by_part.append(chance.sample(found, min(len(found), count)))
+    return [by_part[number % len(PARTS)][number // len(PARTS)] for number in range(count)]
+
+
+def copied(directory: Path) -> Path:
+    """A copy of the tree, of what tests need."""
+    tree = directory / "tree"
+    tree.mkdir()
+    for name in COPIED:
+        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"), symlinks=True)
+    for file in ROOT.iterdir():
+        if file.is_file():
+            shutil.copy2(file, tree / file.name)
+    return tree
+
+
+def noticed(tree: Path, mutation: Mutation, patience: float) -> str:
+    """The test that fails with a rule broken, "" where none does in the time."""
+    file, until = tree / mutation.file, time.monotonic() + patience
+    source = file.read_text(encoding="utf-8")
+    try:
+        file.write_text(mutated(source, mutation), encoding="utf-8")
+        files = noticing(tree, mutation.file)
+        for start in range(0, len(files), AT_ONCE):
+            left = until - time.monotonic()
+            if left <= 0:
+                return ""
+            if by := failing(tree, files[start : start + AT_ONCE], left):
+                return by
+    finally:
+        file.write_text(source, encoding="utf-8")
+    return ""
+
+
+def failing(tree: Path, files: list[str], patience: float) -> str:
+    """The first test that fails, or the file that cannot be imported; "" where all pass, or take too long."""
+    words = ["-x", "-q", "-m", "not long", "-p", "no:cacheprovider", "--timeout=120", "--tb=no", "-rfE", *files]
+    environment = os.environ | {"PYTHONPATH": str(tree)}
+    command = [sys.executable, "-m", "pytest", *words]
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(command, cwd=tree, env=environment, stdout=output, stderr=output)
+        try:
+            status = process.wait(patience)
+        except subprocess.TimeoutExpired:
+            process.terminate()  # its servers end with it
+            process.wait()
+            return ""
+        output.seek(0)
+        said = output.read()
+    if status in (0, 5):  # 5: there are no short tests in these files
+        return ""
+    lines = (line for line in said.splitlines() if line.startswith(("FAILED ", "ERROR ")))
+    return next(lines, f"pytest ended with {status}").partition(" - ")[0]

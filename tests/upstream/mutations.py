@@ -1,0 +1,81 @@
+"""Which rules a module has that can be broken, and its source with one of them broken."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Lt: ast.GtE,
+    ast.GtE: ast.Lt,
+    ast.Gt: ast.LtE,
+    ast.LtE: ast.Gt,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+}
+
+LITERALS = (ast.Constant, ast.Dict, ast.List, ast.Tuple)  # `x or {}` is a default, and no rule
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """A piece of a file, by its place in bytes of UTF-8, and what comes instead."""
+
+    file: str
+    line: int
+    start: int
+    end: int
+    instead: str
+    was: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.was[:60]} -> {self.instead[:60]}"
+
+
+@cache
+def mutations(root: Path, file: str) -> list[Mutation]:
+    """All of a file, in the order of its lines."""
+    source = (root / file).read_text(encoding="utf-8")
+    encoded = source.encode()
+    starts = [0]
+    for line in source.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line.encode()))
+    found = []
+    for node, instead in _broken(ast.parse(source)):
+        start = starts[node.lineno - 1] + node.col_offset
+        end = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
+        was = " ".join(encoded[start:end].decode().split())
+        found.append(Mutation(file, node.lineno, start, end, f"({ast.unparse(instead)})", was))
+    return sorted(found, key=lambda each: (each.start, each.end, each.instead))
+
+
+def mutated(source: str, mutation: Mutation) -> str:
+    """The source of the module with the rule broken."""
+    encoded = source.encode()
+    return (encoded[: mutation.start] + mutation.instead.encode() + encoded[mutation.end :]).decode()
+
+
+def _broken(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Expressions, and what they are when they are broken. What f-strings and annotations have is left alone."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.JoinedStr | ast.Assert) or _is_for_type_checkers(node):
+            continue
+        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+            turned = TURNED[type(node.ops[0])]()
+            yield node, ast.Compare(node.left, [turned], node.comparators)
+        elif isinstance(node, ast.BoolOp) and not any(isinstance(each, LITERALS) for each in node.values):
+            for dropped in range(len(node.values)):
+                rest = [value for number, value in enumerate(node.values) if number != dropped]
+                yield node, rest[0] if len(rest) == 1 else ast.BoolOp(node.op, rest)
+        yield from _broken(node)
+
+
+def _is_for_type_checkers(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
