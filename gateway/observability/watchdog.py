@@ -1,13 +1,16 @@
 """Detects a blocked event loop: by a computation on it, or by a thread that holds the GIL.
 
 The loop sets a mark every tenth of a second. A thread checks the mark, and notes the stacks of all threads when it is
-late. Only time counts in which this process computed: a busy machine or a stopped process is no fault of the server.
+late. Only time counts in which this process computed and the loop's thread did not wait for a core: a busy machine or a
+stopped process is no fault of the server.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import os
 import sys
 import threading
 import time
@@ -53,7 +56,8 @@ class Watchdog:
     """What is known of the loop's turns. `start` and `beat` are called on the loop."""
 
     def __init__(self) -> None:
-        self._at, self._computed = time.monotonic(), time.process_time()
+        self._at, self._computed, self._waited = time.monotonic(), time.process_time(), 0.0
+        self._schedule = -1  # the file in which the kernel says for how long the loop's thread has waited for a core
         self._noted = ""  # where the threads were when the loop was late
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
@@ -62,23 +66,35 @@ class Watchdog:
     def start(self) -> None:
         """Begins to watch the loop of this thread."""
         self._loop_thread = threading.get_ident()
+        with contextlib.suppress(OSError):  # another system than Linux, or a kernel that does not count it
+            self._schedule = os.open(
+                f"/proc/self/task/{threading.get_native_id()}/schedstat", os.O_RDONLY | os.O_CLOEXEC
+            )
+        self._waited = self._withheld()
         self._thread.start()
 
     def stop(self) -> None:
         """Ends."""
         self._ended.set()
+        if self._schedule >= 0:
+            os.close(self._schedule)
+            self._schedule = -1
 
     def beat(self) -> None:
         """The loop has its turn."""
-        now, computed = time.monotonic(), time.process_time()
-        held = min(now - self._at - BEAT, computed - self._computed)
+        now, computed, waited = time.monotonic(), time.process_time(), self._withheld()
+        held = min(now - self._at - BEAT - (waited - self._waited), computed - self._computed)
         _LAG.observe(max(now - self._at - BEAT, 0.0))
         if held > LIMIT:
             _HELD.inc()
             _SECONDS.inc(held)
             where = self._noted or self._places()
             log.warning("the event loop was blocked", extra={"seconds": round(held, 3), "where": where})
-        self._at, self._computed, self._noted = now, computed, ""
+        self._at, self._computed, self._waited, self._noted = now, computed, waited, ""
+
+    def _withheld(self) -> float:
+        """Seconds for which the loop's thread was ready to run and had no core."""
+        return int(os.pread(self._schedule, 80, 0).split()[1]) / 1e9 if self._schedule >= 0 else 0.0
 
     def _watch(self) -> None:
         while not self._ended.wait(_LOOK):

@@ -185,10 +185,10 @@ def test_what_a_webhook_makes_of_an_object_may_be_large_and_holds_up_nobody(serv
     def long(request: Request) -> dict[str, Any]:
         return {**request["object"], "data": {"k": "x" * (3 << 20)}}
 
-    with webhook(server, many, "configmaps", mutating=True, **here(place)):
+    with webhook(server, many, "configmaps", mutating=True, timeoutSeconds=30, **here(place)):
         ask(server, "POST", maps(place), config_map("a"))
     with (
-        webhook(server, long, "configmaps", mutating=True, **here(place)),
+        webhook(server, long, "configmaps", mutating=True, timeoutSeconds=30, **here(place)),
         pytest.raises(Refused, match=r"failed to call webhook: .*the answer is larger than 3145728 bytes"),
     ):
         ask(server, "POST", maps(place), config_map("b"))
