@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -28,6 +29,7 @@ PAUSES = {
     "robustness/test_etcd_in_trouble.py": (1, "longer than a token lives"),
     "robustness/test_members.py": (3, "load that goes on before a fault and after it"),
     "unit/encodings/test_renderings.py": (1, "a task is cancelled at any moment"),
+    "unit/flowcontrol/test_fair_queuing.py": (7, "the clock of its loop is simulated"),
     "unit/http/test_alarms.py": (1, "a timer of the loop, with which alarms are compared"),
     "unit/outbound/test_client.py": (1, "one connection is kept later than the other"),
     "unit/storage/instruments/test_timing.py": (2, "the wait that is measured"),
@@ -35,15 +37,17 @@ PAUSES = {
     "unit/test_watchdog.py": (4, "beats of the watchdog, and waits that hold nothing"),
 }
 
+WORDS = re.compile(r"\b(sleep|at_most|monotonic|perf_counter|time\.time)\(")
 CLOCKS = {"monotonic", "perf_counter", "time"}
 CPU = {"thread_time", "process_time", "cpu_seconds"}
 
 
 @cache
 def trees() -> dict[str, ast.Module]:
-    """Every module of the tests by its path, but for benchmarks, which measure."""
+    """The modules of the tests that have to do with time, by their paths, but for benchmarks, which measure."""
     files = (path for path in TESTS.rglob("*.py") if "benchmarks" not in path.parts)
-    return {path.relative_to(TESTS).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in files}
+    texts = {path.relative_to(TESTS).as_posix(): path.read_text(encoding="utf-8") for path in files}
+    return {name: ast.parse(text) for name, text in texts.items() if WORDS.search(text)}
 
 
 def called(node: ast.AST) -> str:
