@@ -16,13 +16,14 @@ from gateway.aggregation.identity import on_behalf_of
 from gateway.aggregation.services import ApiServices
 from gateway.endpoints.foreign import ForeignError, ForeignKind
 from gateway.http.user import User
-from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.jsontypes import JsonObject, dumps
 from gateway.outbound.client import Answer, Client, Streamed
 from gateway.outbound.errors import CallError
 from gateway.outbound.identity import ClientIdentity
 from gateway.outbound.request import OutboundRequest
 from gateway.outbound.services import NoAddress, ServiceAddresses
 from gateway.outbound.target import Target
+from gateway.schema.outside import read_object
 from gateway.webhooks.refusals import refusal
 from storage.time_slice import TimeSlice
 
@@ -226,11 +227,8 @@ def _event(line: bytes, kind: ForeignKind) -> Event:
 
 
 def _object(body: bytes) -> JsonObject:
-    try:
-        found = loads(body)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
+    found = read_object(body)
+    if found is None:
         raise ForeignError("the answer is no object")
     return found
 

@@ -5,13 +5,12 @@ Only for the field manager "kubectl" (Kubernetes' "Server-Side Apply", "Upgradin
 
 from __future__ import annotations
 
-from typing import Any
-
 from gateway.apply.comparison import compare
 from gateway.apply.field_set import FieldSet, difference
 from gateway.apply.nonconformity import nonconformity
 from gateway.apply.walks import applied_paths
-from gateway.jsontypes import GO_ESCAPES, JsonObject, dumps_sorted, loads
+from gateway.jsontypes import GO_ESCAPES, JsonObject, dumps_sorted
+from gateway.schema.outside import read_object
 from gateway.schema.types import Type
 
 MANAGER = "kubectl"
@@ -48,11 +47,7 @@ def _last_applied(live: JsonObject) -> JsonObject | None:
     text = (live["metadata"].get("annotations") or {}).get(ANNOTATION)
     if not text:
         return None
-    try:
-        applied: Any = loads(text)
-    except ValueError:
-        return None
-    return applied if isinstance(applied, dict) else None
+    return read_object(text.encode())
 
 
 def _as_annotation(config: JsonObject) -> str:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.jsontypes import GO_ESCAPES, dumps, loads
+from gateway.jsontypes import GO_ESCAPES, dumps
 from gateway.memo import memo
 from gateway.schema.integers import int64
+from gateway.schema.outside import read_json
 from gateway.validation.field import go_quote
 
 _RANKS = {"f": 0, "k": 1, "v": 2, "i": 3}
@@ -51,9 +52,9 @@ def parsed(element: str) -> tuple[str, Any]:
         case "f":
             return kind, text
         case "v":
-            return kind, loads(text)
+            return kind, read_json(text.encode())
         case "k":
-            members = loads(text)
+            members = read_json(text.encode())
             if not isinstance(members, dict):
                 raise ValueError(f"no object: {text}")
             return kind, dict(sorted(members.items()))

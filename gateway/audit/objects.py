@@ -11,6 +11,7 @@ import orjson
 
 from gateway.jsontypes import JsonObject, dumps
 from gateway.schema.encode import encode_answer
+from gateway.schema.outside import read_yaml
 
 if TYPE_CHECKING:
     from gateway.schema.types import Type
@@ -81,9 +82,7 @@ def embedded(body: Body, without_managed_fields: bool) -> Any:
 def _decoded(body: Body) -> Any:
     """Raises ValueError."""
     if body.media.endswith("yaml"):
-        from gateway.schema.yaml_body import parse_yaml
-
-        return parse_yaml(body.data)[0]
+        return read_yaml(body.data)[0]
     if body.media.endswith("cbor"):
         from gateway.encodings.cbor import decode
 

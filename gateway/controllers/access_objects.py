@@ -9,6 +9,7 @@ from gateway.controllers.bootstrap_objects import BootstrapObject
 from gateway.credentials.front_proxy import CA_FILE, NAME
 from gateway.jsontypes import JsonObject
 from gateway.pem import blocks
+from gateway.schema.outside import read_json
 from gateway.settings.config import Settings
 
 AUTHENTICATION = "extension-apiserver-authentication"
@@ -64,8 +65,8 @@ def _joined(name: str, told: str, text: str) -> str:
         lacking = [each for each in own if each not in known]
         return told if not lacking else "".join(f"{each}\n" for each in (*known, *lacking))
     try:
-        names = json.loads(told or "[]")
-        lacking = [each for each in json.loads(text) if each not in names]
+        names = read_json((told or "[]").encode())
+        lacking = [each for each in read_json(text.encode()) if each not in names]
     except ValueError:
         return text
     return told if told and not lacking else json.dumps([*names, *lacking])

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from gateway.defaults.registry import Defaulters
 from gateway.defaults.table import compile_table
-from gateway.jsontypes import JsonObject, loads
+from gateway.jsontypes import JsonObject
+from gateway.schema.outside import read_json
 
 _CPU_PERCENT = 80
 _ANNOTATION = "autoscaling.alpha.kubernetes.io/"
@@ -38,7 +39,7 @@ def _cpu_target(autoscaler: JsonObject) -> None:
 
 def _holds_metrics(text: str) -> bool:
     try:
-        value = loads(text)
+        value = read_json(text.encode())
     except ValueError:
         return False
     return isinstance(value, list) and bool(value)

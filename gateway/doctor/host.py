@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import shutil
@@ -19,6 +18,7 @@ from gateway.outbound.errors import CallError
 from gateway.outbound.request import OutboundRequest
 from gateway.outbound.target import Target
 from gateway.outbound.trust import Context, trusting
+from gateway.schema.outside import read_object
 from gateway.settings.config import Settings
 
 FEW, TOO_FEW = 8192, 1024  # file descriptors
@@ -43,10 +43,7 @@ async def _port(settings: Settings) -> list[Finding]:
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)
     answer = await _answer(host, port, trusting("", insecure=True), "/version")  # nothing secret is sent
     if answer is not None and answer.status in (200, 401, 403):
-        try:
-            version = json.loads(answer.body).get("gitVersion", "")
-        except (ValueError, AttributeError):
-            version = ""
+        version = (read_object(answer.body) or {}).get("gitVersion", "")
         said = f"a server is at work there{f' ({version})' if version else ''}"
         return [warn(check, said, "fine if this is the server that you check; otherwise choose another --secure-port")]
     return [fail(check, f"{address}:{port}: {reason}", "choose another --bind-address or --secure-port")]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.jsontypes import JsonObject, dumps
 from gateway.schema.integers import int64
+from gateway.schema.outside import read_object
 from gateway.validation.field import go_quote
 
 _HTML = str.maketrans({"&": "\\u0026", "<": "\\u003c", ">": "\\u003e"})  # what Go's JSON does not leave as it is
@@ -78,8 +79,4 @@ def in_words_of(said: bytes) -> bytes:
 
 
 def _object(said: bytes) -> JsonObject:
-    try:
-        found = loads(said)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
+    return read_object(said) or {}

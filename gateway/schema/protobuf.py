@@ -14,8 +14,9 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
-from gateway.jsontypes import JsonObject, loads
+from gateway.jsontypes import JsonObject
 from gateway.schema.catalog import type_of
+from gateway.schema.outside import read_json
 from gateway.schema.protobuf_wire import BYTES, FIXED64, VARINT, ProtobufError, varints, wire_fields
 from gateway.schema.types import Field, Type, TypeKind, compiled
 
@@ -261,7 +262,7 @@ def _raw_json(data: bytes) -> Any:
     """RawExtension, JSON and FieldsV1 carry JSON in a message."""
     raw = _last_values(data, _RAW).get(1)
     try:
-        return loads(raw) if raw else None
+        return read_json(raw) if raw else None
     except ValueError:
         raise ProtobufError("a field that holds JSON holds something else") from None
 

@@ -63,11 +63,12 @@ def checked(found: JsonObject, shape: Mapping[str, Shape]) -> JsonObject:
 
 def load_yaml(data: bytes) -> Any:
     """What a text of one YAML document means, to which no key is given twice. Raises InvalidConfiguration."""
-    from gateway.schema.yaml_body import YamlError, parse_yaml
+    from gateway.schema.outside import read_yaml
+    from gateway.schema.yaml_scalars import YamlError
 
     try:
         data.decode()
-        value, duplicates = parse_yaml(data, alone=True)
+        value, duplicates = read_yaml(data, alone=True)
     except UnicodeDecodeError as error:
         raise InvalidConfiguration(f"it is no UTF-8 text: byte {error.start} is not") from None
     except YamlError as error:

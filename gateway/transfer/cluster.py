@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from gateway.access.remote import Place
-from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.jsontypes import JsonObject, dumps
 from gateway.outbound.client import Answer, Client
 from gateway.outbound.errors import CallError
 from gateway.outbound.request import OutboundRequest
+from gateway.schema.outside import read_object
 
 TIMEOUT = 120.0
 LARGEST = 1 << 30  # bytes of an answer
@@ -73,8 +73,4 @@ def _wait(answer: Answer, pause: float) -> float:
 
 
 def _object(body: bytes) -> JsonObject:
-    try:
-        found: Any = loads(body)
-    except ValueError:
-        found = None
-    return found if isinstance(found, dict) else {}
+    return read_object(body) or {}

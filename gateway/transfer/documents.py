@@ -12,6 +12,8 @@ from typing import Any, BinaryIO
 
 from gateway.encodings.yaml import dumper
 from gateway.jsontypes import JsonObject
+from gateway.schema.outside import read_yaml
+from gateway.schema.yaml_scalars import YamlError
 
 FORMATS = ("yaml", "json")
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -118,13 +120,11 @@ def _json(place: str, data: bytes) -> Iterator[Any]:
 
 
 def _yaml(place: str, data: bytes) -> Iterator[Any]:
-    from gateway.schema.yaml_body import YamlError, parse_yaml
-
     for part in _BETWEEN.split(data):
         if not part.strip():
             continue
         try:
-            found, duplicates = parse_yaml(part)
+            found, duplicates = read_yaml(part)
         except (YamlError, ValueError) as error:
             raise InvalidDocument(f"{place}: {' '.join(str(error).split())}") from None
         if duplicates:

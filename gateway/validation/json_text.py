@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.jsontypes import loads
+from gateway.schema import outside
 from gateway.schema.errors import DecodeError
 from gateway.schema.go_json import parse
 
@@ -18,10 +18,8 @@ def read_json(text: str, *, exact: bool = False) -> Any:
     """
     is_short = len(text) <= _READ_SLOWLY
     try:
-        return parse(text.encode()) if exact and is_short else loads(text)
+        return parse(text.encode()) if exact and is_short else outside.read_json(text.encode())
     except DecodeError:
-        raise
-    except ValueError:
-        if not is_short:
-            raise ValueError("invalid character looking for beginning of value") from None
-        return parse(text.encode())
+        if is_short:
+            raise
+        raise ValueError("invalid character looking for beginning of value") from None

@@ -16,13 +16,15 @@ from posixpath import normpath
 from time import monotonic
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
-from gateway.jsontypes import JsonObject, loads
+from gateway.jsontypes import JsonObject
 from gateway.outbound.client import LARGEST, Answer, Client
 from gateway.outbound.errors import CallError, deadline_exceeded
 from gateway.outbound.request import Header, OutboundRequest
 from gateway.outbound.services import NoAddress, ServiceAddresses
 from gateway.outbound.target import Target
 from gateway.outbound.trust import Context, context_of
+from gateway.schema.errors import DecodeError
+from gateway.schema.outside import read_json_soon
 from gateway.webhooks.refusals import refusal
 
 TIMEOUT = 30.0  # seconds
@@ -99,8 +101,8 @@ class Webhooks:
         """
         answered = await self.ask(config, review, timeout, headers, largest)
         try:
-            found = loads(answered)
-        except ValueError:
+            found = await read_json_soon(answered)
+        except DecodeError:
             found = None
         if not isinstance(found, dict):
             told = "couldn't get version/kind; json parse error: the answer is no JSON object"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gateway.jsontypes import dumps, loads
+from gateway.jsontypes import dumps
+from gateway.schema.outside import read_object
 
 _WORDS = {
     400: "the server rejected our request for an unknown reason",
@@ -53,10 +54,7 @@ def words_of(status: int, text: str) -> str:
 
 
 def _status_message(answer: bytes | bytearray) -> str | None:
-    try:
-        found = loads(bytes(answer))
-    except ValueError:
-        return None
-    if not isinstance(found, dict) or found.get("kind") != "Status" or found.get("status") == "Success":
+    found = read_object(answer)
+    if found is None or found.get("kind") != "Status" or found.get("status") == "Success":
         return None
     return str(found.get("message", ""))

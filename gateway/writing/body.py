@@ -21,8 +21,10 @@ from gateway.kinds.unserved import taken_beside
 from gateway.kinds.write_context import WriteContext
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
 from gateway.schema.empty_lists import unstored
+from gateway.schema.outside import read_yaml
 from gateway.schema.refusals import json_kind
 from gateway.schema.types import Type
+from gateway.schema.yaml_scalars import YamlError
 from gateway.validation.field import go_quote
 from gateway.writing.offload import YAML, offloaded
 from gateway.writing.other_kinds import unfit, unreadable_as
@@ -179,10 +181,8 @@ def parse_document(data: bytes, media_type: str, kind: str, strict: list[str], *
         if media_type == CBOR:
             return parse_cbor(data, kind)  # raises StatusError
         if media_type == "application/yaml":
-            from gateway.schema.yaml_body import YamlError, parse_yaml
-
             try:
-                value, duplicates = parse_yaml(data)
+                value, duplicates = read_yaml(data)
             except YamlError as error:
                 raise _unrecognized(kind, str(error), data) from None
             if duplicates and strictly:

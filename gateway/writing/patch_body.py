@@ -8,6 +8,7 @@ from gateway.http import status
 from gateway.http.exchange import Request
 from gateway.kinds.resource import Resource
 from gateway.schema.body import parse_body
+from gateway.schema.outside import read_yaml
 from gateway.writing.options import WriteOptions, write_options
 
 JSON_PATCH = b"application/json-patch+json"
@@ -47,9 +48,7 @@ async def read_patch(request: Request, resource: Resource) -> tuple[bytes, bytes
 def _value(media_type: bytes, body: bytes) -> Any:
     """What a body is, by the parser of its kind of patch, whether it is such a patch or not. Raises ValueError."""
     if media_type == APPLY:
-        from gateway.schema.yaml_body import parse_yaml
-
-        return parse_yaml(body)[0]
+        return read_yaml(body)[0]
     if media_type == APPLY_CBOR:
         from gateway.encodings import cbor
 

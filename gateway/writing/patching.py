@@ -19,8 +19,10 @@ from gateway.schema.body import parse_exactly
 from gateway.schema.decode import DecodeError, DecodeReport, decode
 from gateway.schema.empty_lists import null_empty_lists, unstored
 from gateway.schema.errors import EmbeddedError
+from gateway.schema.outside import read_yaml
 from gateway.schema.refusals import json_kind
 from gateway.schema.types import Type
+from gateway.schema.yaml_scalars import YamlError
 from gateway.validation.field import FieldError
 from gateway.writing.body import complete, warning_lines
 from gateway.writing.offload import BIG, YAML
@@ -113,10 +115,8 @@ def _by_strategic_merge(write: Write, body: bytes) -> MakeObject:
 
 
 def _yaml_config(body: bytes) -> tuple[Any, list[str]]:
-    from gateway.schema.yaml_body import YamlError, parse_yaml
-
     try:
-        config, duplicates = parse_yaml(body)
+        config, duplicates = read_yaml(body)
     except YamlError as error:
         raise status.bad_request(f"error decoding YAML: error converting YAML to JSON: {error}") from None
     return _checked_config(config), duplicates

@@ -9,15 +9,16 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from gateway.jsontypes import JsonObject, loads
+from gateway.jsontypes import JsonObject
 from gateway.outbound.client import Client
 from gateway.outbound.errors import CallError
 from gateway.outbound.request import OutboundRequest
 from gateway.outbound.target import target_of_url
 from gateway.outbound.trust import trusting
+from gateway.schema.outside import read_object
 
 if TYPE_CHECKING:
     from jwt import PyJWK
@@ -136,11 +137,8 @@ class KeySet:
             raise KeySetError(f'Get "{url}": {error}') from None
         if answer.status != 200:
             raise KeySetError(f'Get "{url}": {answer.status}')
-        try:
-            found: Any = loads(answer.body)
-        except ValueError:
-            found = None
-        if not isinstance(found, dict):
+        found = read_object(answer.body, _LARGEST)
+        if found is None:
             raise KeySetError(f'Get "{url}": it is no JSON object')
         return found
 

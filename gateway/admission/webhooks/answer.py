@@ -13,8 +13,9 @@ from gateway.patches.document import go_kind
 from gateway.schema.body import SLOWLY
 from gateway.schema.catalog import META, type_of
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
+from gateway.schema.outside import read_yaml
 from gateway.schema.types import Field, Omit, Type, TypeKind
-from gateway.schema.yaml_body import YamlError, parse_yaml
+from gateway.schema.yaml_scalars import YamlError
 
 GROUP, KIND = "admission.k8s.io", "AdmissionReview"
 _VERSIONS = ("v1", "v1beta1")
@@ -130,7 +131,7 @@ async def _yaml(answer: bytes) -> Any:
     if len(answer) > _MOST_YAML:
         raise DecodeError(f"YAML of more than {_MOST_YAML} bytes")
     try:
-        value, _ = await asyncio.to_thread(parse_yaml, answer)
+        value, _ = await asyncio.to_thread(read_yaml, answer)
     except YamlError as error:
         raise DecodeError(f"error converting YAML to JSON: {error}") from None
     return value

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gateway.jsontypes import GO_ESCAPES, JsonObject, dumps, loads
+from gateway.jsontypes import GO_ESCAPES, JsonObject, dumps
 from gateway.kinds.conversions.annotated_fields import (
     BEHAVIOR,
     CONDITIONS,
@@ -17,6 +17,7 @@ from gateway.kinds.conversions.annotated_fields import (
     METRICS,
     OF_AUTOSCALERS,
 )
+from gateway.schema.outside import read_json
 from gateway.schema.quantity import parse_quantity
 
 _DEFAULT_CPU_PERCENT = 80
@@ -187,7 +188,7 @@ def _read(text: str | None, read_one: Any) -> list[JsonObject] | None:
     if text is None:
         return None
     try:
-        value = loads(text)
+        value = read_json(text.encode())
         return [read_one(item or {}) for item in value or ()]
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
@@ -266,7 +267,7 @@ def _read_behavior(text: str | None) -> JsonObject | None:
     if text is None:
         return None
     try:
-        behavior = _json_names(loads(text))
+        behavior = _json_names(read_json(text.encode()))
     except ValueError:
         return None
     return behavior if isinstance(behavior, dict) else None

@@ -11,6 +11,7 @@ from gateway.kinds.strategies.configmaps import MAX_SIZE, decoded_length, frozen
 from gateway.kinds.strategy import Strategy, on_update
 from gateway.kinds.write_context import WriteContext
 from gateway.schema.errors import DecodeError
+from gateway.schema.outside import read_json
 from gateway.validation.checks import each, immutable
 from gateway.validation.field import FieldError, invalid, required, too_long
 from gateway.validation.formats import is_config_map_key
@@ -67,14 +68,12 @@ def _json_problem(content: bytes) -> str:
 
 def _read(content: bytes) -> object:
     """A value of JSON. Raises DecodeError, or ValueError for what is long: Go's words cost too much there."""
+    if len(content) <= _READ_SLOWLY:
+        return read_json(content)
     try:
         return orjson.loads(content)
     except ValueError:
-        if len(content) > _READ_SLOWLY:
-            raise ValueError("invalid character looking for beginning of value") from None
-        from gateway.schema.go_json import parse  # what hardly anybody sends needs it
-
-        return parse(content)
+        raise ValueError("invalid character looking for beginning of value") from None
 
 
 def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:

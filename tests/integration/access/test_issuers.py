@@ -18,6 +18,14 @@ def test_claims_become_a_user(world: World) -> None:
     }
 
 
+def test_half_a_surrogate_pair_in_a_claim_is_replaced(world: World) -> None:
+    """As Go reads it: all that is made of the name can be written."""
+    found = world.who(world.strangers.token({"sub": "a\ud800da", "roles": ["\udfffpeople"], "jti": "\ud83d\ude00"}))
+    assert not isinstance(found, str)
+    assert (found["username"], found["groups"][0]) == ("oidc:a\ufffdda", "\ufffdpeople")
+    assert found["extra"]["authentication.kubernetes.io/credential-id"] == ["JTI=\U0001f600"]
+
+
 def test_rules_of_claims_and_users_are_kept(world: World) -> None:
     token = world.strangers.token
     assert world.who(token({"sub": "ada", "level": 5})) == "Unauthorized"

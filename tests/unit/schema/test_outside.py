@@ -1,0 +1,120 @@
+"""What others have written is read by one reader, to its bounds, and has valid Unicode."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.encodings import cbor
+from gateway.http.escapes import text_of, unescaped, valid_escapes
+from gateway.http.exchange import parse_query
+from gateway.jsontypes import MAX_DEPTH, dumps
+from gateway.schema.body import parse_body
+from gateway.schema.errors import DecodeError
+from gateway.schema.outside import read_json, read_object, read_yaml
+from gateway.schema.yaml_scalars import YamlError
+from gateway.text.unicode import valid
+
+# texts with halves of surrogate pairs, as Python's own JSON writes them
+TEXTS = st.text(st.one_of(st.characters(categories=("Cs",)), st.characters()), max_size=8)
+VALUES = st.recursive(
+    TEXTS | st.integers(-(1 << 60), 1 << 60) | st.booleans(),
+    lambda each: st.lists(each, max_size=3) | st.dictionaries(TEXTS, each, max_size=3),
+    max_leaves=8,
+)
+
+
+def replaced(value: Any) -> Any:
+    """A value with U+FFFD where Go has it: for each half of a pair whose other half does not follow."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [replaced(each) for each in value]
+    return {replaced(name): replaced(each) for name, each in value.items()} if isinstance(value, dict) else value
+
+
+@given(VALUES)
+def test_no_half_of_a_surrogate_pair_comes_in_by_json(value: Any) -> None:
+    written = json.dumps(value).encode()
+    for found in (read_json(written), parse_body(written)[0]):
+        dumps(found).decode()
+        assert found == replaced(value)
+
+
+@given(VALUES)
+def test_none_comes_in_by_yaml(value: Any) -> None:
+    try:
+        found, _ = read_yaml(json.dumps({"a": value}).encode())
+    except YamlError:  # as goyaml refuses such an escape
+        return
+    dumps(found).decode()
+
+
+@given(st.binary(max_size=40))
+def test_none_comes_in_by_bytes(data: bytes) -> None:
+    text_of(data).encode()
+    for names in parse_query(data.replace(b"+", b"%")).items():
+        str(names).encode()
+    if valid_escapes(data):
+        unescaped(data).encode()
+    try:
+        found = cbor.decode(data)
+    except ValueError:
+        return
+    dumps(found)
+
+
+@given(TEXTS)
+def test_a_text_is_made_valid_once(text: str) -> None:
+    found = valid(text)
+    found.encode()
+    assert valid(found) == found and len(found) == len(text)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"[" * (MAX_DEPTH + 1) + b"]" * (MAX_DEPTH + 1),
+        b"[" * 100_000,
+        b'{"a":' * 700 + b"1" + b"}" * 700,
+        b'"' + b"x" * 100 + b'"',
+        b"{",
+        b"NaN",
+    ],
+)
+def test_what_is_too_deep_too_large_or_no_json_is_refused(data: bytes) -> None:
+    with pytest.raises(DecodeError):
+        read_json(data, 100 if data.startswith(b'"') else 1 << 20)
+    assert read_object(data, 100 if data.startswith(b'"') else 1 << 20) is None
+
+
+def test_what_is_just_not_too_deep_is_read() -> None:
+    assert read_json(b"[" * MAX_DEPTH + b"]" * MAX_DEPTH)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"a: &x {b: *x}",
+        b"a: &a ["
+        + b"x," * 9
+        + b"x]\n"
+        + b"".join(b"%c: &%c [%s]\n" % (98 + i, 98 + i, b",".join([b"*%c" % (97 + i)] * 10)) for i in range(7)),
+        b"a:\n- &c " + b"x" * 60_000 + b"\n" + b"- *c\n" * 5000,
+        b"[" * 1001 + b"]" * 1001,
+    ],
+)
+def test_yaml_that_stands_for_too_much_is_refused(data: bytes) -> None:
+    with pytest.raises(YamlError):
+        read_yaml(data)
+
+
+def test_a_second_document_is_refused_where_one_is_wanted() -> None:
+    assert read_yaml(b"a: 1\n---\nb: 2\n") == ({"a": 1}, [])
+    assert read_yaml(b"--- {a: 1}\n...\n", alone=True) == ({"a": 1}, [])
+    with pytest.raises(YamlError, match="several documents"):
+        read_yaml(b"a: 1\n---\nb: 2\n", alone=True)
