@@ -3,15 +3,12 @@
 Waits, leases, the election, compaction and times to live are measured by clocks that do not jump, as in kube-apiserver.
 What a time is written in (a token, a certificate, an object) is compared with the present time, and is good again when
 the clock is right again.
-
-Run by hand: CLOCK_JUMPS=1 pytest tests/hostile/test_clock_jumps.py
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import select
 import threading
 import time
@@ -24,7 +21,7 @@ import pytest
 from apiserver_gateway.testing import ApiServer
 from storage.embedded import EmbeddedEtcd
 from storage.etcd import EtcdClient, EtcdSettings
-from tests.hostile.jumping import JumpingServer, library
+from tests.hostile.jumping import JumpingServer
 from tests.hostile.probe import cpu_seconds
 from tests.integration.lifecycle.api import Api, until
 from tests.integration.server.client import ask, connect
@@ -36,14 +33,6 @@ MAPS, EVENTS = "/api/v1/namespaces/default/configmaps", "/api/v1/namespaces/defa
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/apiserver-gateway-controllers"
 INTERVAL = 2  # seconds between compactions
 POLICY = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Metadata"}]}
-
-pytestmark = [
-    pytest.mark.skipif(
-        library() is None or "CLOCK_JUMPS" not in os.environ,
-        reason="libfaketime is not installed, or CLOCK_JUMPS is not set: it stalls a server's threads at times",
-    ),
-    pytest.mark.holds_the_loop("each look at the library's clock takes a lock that all threads share"),
-]
 
 
 @pytest.fixture(scope="module")
