@@ -37,8 +37,8 @@ def headers(**values: str) -> list[tuple[bytes, bytes]]:
     return [(f"impersonate-{name.replace('_', '-')}".encode(), value.encode()) for name, value in values.items()]
 
 
-async def become(authorizer: Asked, *given: tuple[bytes, bytes]) -> User:
-    return await Impersonation(authorizer).user(given, Attributes(ADA, request_info("GET", PATH, {})))
+async def become(authorizer: Asked, *given: tuple[bytes, bytes], who: User = ADA) -> User:
+    return await Impersonation(authorizer).user(given, Attributes(who, request_info("GET", PATH, {})))
 
 
 async def test_the_plain_verb_is_enough_and_every_part_is_asked_about() -> None:
@@ -58,6 +58,32 @@ async def test_a_mode_asks_for_the_request_too() -> None:
     for only in (on, name):
         with pytest.raises(StatusError):
             await become(Asked(only), *headers(user="joe"))
+
+
+ACCOUNT = "system:serviceaccount:x:robot"
+
+
+@pytest.mark.parametrize(
+    ("who", "on", "wanted", "may"),
+    [
+        (ACCOUNT, "a", "system:node:a", True),
+        (ACCOUNT, "b", "system:node:a", False),  # it runs on another node
+        (ACCOUNT, "", "system:node:a", False),
+        ("ada", "a", "system:node:a", False),  # who is no service account runs on no node
+        (ACCOUNT, "a", "joe", False),
+    ],
+)
+async def test_a_service_account_may_be_its_own_node(who: str, on: str, wanted: str, may: bool) -> None:
+    """KEP-5284: the mode associated-node."""
+    extra = (("authentication.kubernetes.io/node-name", (on,)),) if on else ()
+    own = User(who, ("system:authenticated",), "", extra)
+    authorizer = Asked("impersonate-on:associated-node:list secrets", "impersonate:associated-node nodes *")
+    try:
+        user = await become(authorizer, *headers(user=wanted), who=own)
+    except StatusError:
+        assert not may, authorizer.questions
+    else:
+        assert may and user.name == wanted
 
 
 @pytest.mark.parametrize(
