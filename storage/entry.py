@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import orjson
 
 from storage.errors import CorruptObject, StoredObject
-from storage.etcd.transforming import UnreadableValue
+from storage.etcd.transforming import AwaitedValue, UnreadableValue
 from storage.memo import Memo, Memos, made_once
 
 METADATA = b'"metadata":{'
@@ -187,6 +187,11 @@ class CorruptEntry(Entry):
     def stored(self) -> StoredObject:
         return StoredObject(self.key, self.raw, self.revision, self.reason)
 
+    def check_awaited(self) -> None:
+        """Raises CorruptObject where it may be read later."""
+        if isinstance(self.raw, AwaitedValue):
+            raise CorruptObject(self.key, self.revision, self.reason)
+
     def at(self, revision: int) -> Entry:
         last = None if self.last is None else self.last.at(revision)
         return CorruptEntry(self.key, self.raw, revision, self.reason, last)
@@ -207,6 +212,11 @@ def entry_of(key: bytes, value: bytes, revision: int, head: bytes) -> Entry:
     if end > 0:
         return BlankedEntry(key, head, tail, revision, value[end : -len(MARK)])
     return Entry(key, head, tail, revision)
+
+
+def is_awaited(entry: Entry) -> bool:
+    """Whether an object can't be read at present, and may be later."""
+    return type(entry) is CorruptEntry and isinstance(entry.raw, AwaitedValue)
 
 
 class BlankedEntry(Entry):
@@ -266,7 +276,12 @@ class Change:
         return self.entry.key
 
     def readable(self) -> Change | None:
-        """The change as it is to those who have seen only what can be read; None if it is none to them."""
+        """The change as it is to those who have seen only what can be read; None if it is none to them.
+
+        Raises CorruptObject for one that can be read later: nobody may be told of what comes after it before.
+        """
+        if self.type is not ChangeType.DELETED and type(self.entry) is CorruptEntry:
+            self.entry.check_awaited()
         entry, previous = self.entry.readable, self.previous and self.previous.readable
         if entry is None or (self.type is not ChangeType.DELETED and entry is not self.entry):
             return None

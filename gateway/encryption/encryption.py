@@ -24,8 +24,9 @@ from gateway.encryption.provider import (
     Provider,
 )
 from gateway.encryption.resources import Keys
-from storage.errors import Untransformed
-from storage.etcd.transforming import StaleValue, UnreadableValue
+from storage.checking import Checker
+from storage.errors import Unavailable, Untransformed
+from storage.etcd.transforming import AwaitedValue, StaleValue, UnreadableValue
 
 logger = logging.getLogger(__name__)
 
@@ -62,13 +63,14 @@ class Encryption:
         Raises OSError, InvalidConfiguration.
         """
         self._path, self._keys, self._server = path, keys, server
-        self._in_force = _made(read_rules(path), server)
+        self._in_force = _made(read_rules(path), server, self._tell_of_return)
         self._by_resource: dict[Place, Chain | None] = {}
         self._watching: list[asyncio.Task[None]] = []
         self._wanted: Sequence[Rule] | None = None  # what was read last and is not in force yet
         self._replacing: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[None]] = set()
         self._listeners: list[Callable[[], None]] = []
+        self._waiting: list[Callable[[], None]] = []
 
     def concerns(self, key: bytes) -> bool:
         return self._chain(key) is not None
@@ -92,6 +94,8 @@ class Encryption:
             plain, stale = await chain.decrypt(value, key)
         except CannotDecrypt as error:
             return _unreadable(value, str(error))
+        except Unavailable as error:
+            return _unreadable(value, str(error), AwaitedValue)
         return StaleValue(plain) if stale else plain
 
     def _chain(self, key: bytes) -> Chain | None:
@@ -127,6 +131,20 @@ class Encryption:
         """Calls a function whenever other providers are in force."""
         self._listeners.append(listener)
 
+    def on_return(self, listener: Callable[[], None]) -> None:
+        """Calls a function when a service is back, so that an AwaitedValue may be read."""
+        self._waiting.append(listener)
+
+    def has_read_again(self, checker: Checker, other_keys: bool) -> None:
+        """Has a cache load what may be readable then: when a service is back, and with `other_keys` when they come."""
+        self.on_return(checker.service_is_back)
+        if other_keys:
+            self.on_change(checker.other_keys)
+
+    def _tell_of_return(self) -> None:
+        for listener in self._waiting:
+            listener()
+
     def followed(self) -> Followed:
         """The file, for whoever reads it anew when it changes."""
         return Followed("--encryption-provider-config", (self._path,), self._reload)
@@ -152,7 +170,7 @@ class Encryption:
 
         What is not the newest by then is left out.
         """
-        new, old = _made(rules, self._server), self._in_force
+        new, old = _made(rules, self._server, self._tell_of_return), self._in_force
         if wrong := await new.wrong():
             metrics.reloaded(self._server, success=False)
             logger.error("--encryption-provider-config changed and cannot be used: %s", wrong[0])
@@ -192,22 +210,22 @@ async def _close_later(old: _InForce) -> None:
     await old.close()
 
 
-def _made(rules: Sequence[Rule], server: str) -> _InForce:
-    """The providers of a configuration."""
+def _made(rules: Sequence[Rule], server: str, back: Callable[[], None]) -> _InForce:
+    """The providers of a configuration; `back` is told when one answers again."""
     services: list[KmsProvider] = []
     providers: dict[Place, list[Provider]] = {}
     for rule in rules:
-        made = [_provider(each, services, server) for each in rule.providers]
+        made = [_provider(each, services, server, back) for each in rule.providers]
         for place in rule.places:
             providers.setdefault(place, []).extend(made)
     return _InForce({place: Chain(_named(place), each) for place, each in providers.items()}, services)
 
 
-def _provider(rule: ProviderRule, services: list[KmsProvider], server: str) -> Provider:
+def _provider(rule: ProviderRule, services: list[KmsProvider], server: str, back: Callable[[], None]) -> Provider:
     if rule.kind == "identity":
         return Identity()
     if rule.kms is not None:
-        found = KmsProvider(KmsService(rule.kms.name, rule.kms.path, rule.kms.timeout), server)
+        found = KmsProvider(KmsService(rule.kms.name, rule.kms.path, rule.kms.timeout), server, back)
         services.append(found)
         return found
     cipher = _CIPHERS[rule.kind]
@@ -220,7 +238,7 @@ def _named(place: Place) -> str:
     return f"{resource}.{group}" if group else resource
 
 
-def _unreadable(value: bytes, reason: str) -> UnreadableValue:
-    found = UnreadableValue(value)
+def _unreadable(value: bytes, reason: str, kind: type[UnreadableValue] = UnreadableValue) -> UnreadableValue:
+    found = kind(value)
     found.reason = f"Internal error occurred: {reason}"
     return found

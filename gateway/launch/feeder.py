@@ -77,6 +77,7 @@ async def _until(stopping: asyncio.Event, *works: Coroutine[Any, Any, None]) -> 
 
 
 async def _decrypt(encryption: Encryption, settings: Settings, files: Following, changed: Callable[[], None]) -> None:
+    encryption.on_return(changed)
     await encryption.start()
     if settings.encryption_provider_config_automatic_reload:
         encryption.on_change(changed)

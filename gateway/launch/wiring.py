@@ -255,10 +255,12 @@ def _services(settings: Settings, registry: Registry, state: _State, servers: _S
         files.add(each)
     if kubelets.paths:
         files.add(Followed("certificates for kubelets", kubelets.paths, kubelets.reload))
-    if state.encryption is not None and settings.encryption_provider_config_automatic_reload:
+    if state.encryption is not None:
+        reloads = settings.encryption_provider_config_automatic_reload
         for database in (state.database, *dict.fromkeys(state.apart.values())):
-            state.encryption.on_change(database.checker.other_keys)
-        files.add(state.encryption.followed())
+            state.encryption.has_read_again(database.checker, reloads)
+        if reloads:
+            files.add(state.encryption.followed())
     return Services(
         settings=settings,
         authenticator=authenticator_of(settings, state.objects, files, uses),

@@ -25,6 +25,10 @@ class UnreadableValue(bytes):
     reason: str = ""
 
 
+class AwaitedValue(UnreadableValue):
+    """What etcd holds, where that can't be read at present: the service that it takes does not answer."""
+
+
 class Transformer(Protocol):
     """Turns values into what etcd is to hold, and back. A key is whole; it is authenticated along with its value."""
 
@@ -37,7 +41,10 @@ class Transformer(Protocol):
         ...
 
     async def into(self, key: bytes, value: bytes) -> bytes:
-        """The value, as a StaleValue or an UnreadableValue where it is one. Raises Unavailable: try again."""
+        """The value, as a StaleValue or an UnreadableValue where it is one: an AwaitedValue where asking again helps.
+
+        It does not wait for long, since all changes of the registry come one after the other.
+        """
         ...
 
 

@@ -9,10 +9,10 @@ from mmap import mmap
 from struct import Struct
 
 from storage.entry import MARK, Entry, spliced_version
-from storage.etcd.transforming import UnreadableValue
+from storage.etcd.transforming import AwaitedValue, UnreadableValue
 from storage.sharing.records import SPLICED, UNREADABLE
 
-_REASON = Struct("<I")  # the length of the reason that comes first of a value that can't be read
+_REASON = Struct("<I?")  # before a value that can't be read: the reason's length, and whether it can be later
 
 
 class Located:
@@ -53,8 +53,9 @@ class Unreadable(Located):
 
     def raw(self) -> UnreadableValue:
         text = self.segment[self.start : self.end]
-        start = _REASON.size + _REASON.unpack_from(text)[0]
-        found = UnreadableValue(text[start:])
+        length, awaited = _REASON.unpack_from(text)
+        start = _REASON.size + length
+        found = (AwaitedValue if awaited else UnreadableValue)(text[start:])
         found.reason = text[_REASON.size : start].decode()
         return found
 
@@ -62,7 +63,7 @@ class Unreadable(Located):
 def unreadable(value: UnreadableValue) -> bytes:
     """What stands in shared memory for a value that can't be read."""
     reason = value.reason.encode()
-    return b"%b%b%b" % (_REASON.pack(len(reason)), reason, value)
+    return b"%b%b%b" % (_REASON.pack(len(reason), isinstance(value, AwaitedValue)), reason, value)
 
 
 def value_at(segment: mmap, start: int, end: int, flags: int) -> Located:

@@ -1,7 +1,8 @@
 """The provider `kms`: values are encrypted with keys derived from a seed, which the key management service encrypts.
 
 A seed is used until the service names another key. When the service does not answer, reads go on, and writes are
-refused three minutes after its last successful status.
+refused three minutes after its last successful status. What was encrypted by a seed that is not known yet can't be read
+then: one call waits for the service, and all others are told at once, until it is back.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -28,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 PREFIX = b"k8s:enc:kms:v2:"
 WELL_INTERVAL, ILL_INTERVAL = 60.0, 10.0  # seconds between looks at the service
+BETWEEN_CALLS = 1.0  # seconds, of a service that does not answer
+_TOLD_AFTER = (0.0, 5.0, 60.0)  # seconds after one another
 WRITABLE = 180.0  # seconds for which a seed encrypts after the service was last well
 FRESH_WELL, FRESH_ILL = 20.0, 3.0  # seconds for which an answer of a health check is good
 SEED_SIZE = INFO_SIZE = KEY_SIZE = 32
@@ -52,7 +55,11 @@ class _Writing:
 class KmsProvider:
     """Encrypts by a service. `server` names this process in metrics."""
 
-    def __init__(self, service: KmsService, server: str) -> None:
+    def __init__(self, service: KmsService, server: str, back: Callable[[], None] = lambda: None) -> None:
+        """`back` is called when the service answers again that has not."""
+        self._back = back
+        self._away = ""  # why what it has encrypted can't be read, while it does not answer
+        self._asking: asyncio.Task[None] | None = None
         self.prefix = PREFIX + service.name.encode() + b":"
         self.name, self.timeout = service.name, service.timeout
         self._service, self._server = service, server
@@ -100,12 +107,45 @@ class KmsProvider:
         if known is not None:
             return known
         metrics.MISSES.labels().inc()
+        if self._away:
+            raise Unavailable(self._away)
         try:
-            secret = await self._service.decrypt(found.source, str(uuid4()), found.key_id, found.annotations)
+            secret = await self._ask_for(found)
+        except Unavailable as error:
+            if not self._away:
+                self._away = str(error)
+                logger.warning("kms plugin does not answer", extra={"provider": self.name, "error": str(error)})
+                self._asking = asyncio.create_task(self._ask_again(found), name=f"kms {self.name}")
+            raise
+        return self._known(place, secret)
+
+    async def _ask_again(self, found: EncryptedObject) -> None:
+        """Asks until the service answers, whatever it says."""
+        while self._away:
+            await asyncio.sleep(BETWEEN_CALLS)
+            try:
+                await self._ask_for(found)
+            except Unavailable:
+                continue
+            except CannotDecrypt:
+                pass
+            self._away = ""
+        logger.info("kms plugin answers again", extra={"provider": self.name})
+        for pause in _TOLD_AFTER:  # what was on its way when it came back is in the cache a little later
+            await asyncio.sleep(pause)
+            if self._away:
+                return
+            self._back()
+
+    async def _ask_for(self, found: EncryptedObject) -> bytes:
+        try:
+            return await self._service.decrypt(found.source, str(uuid4()), found.key_id, found.annotations)
         except KmsError as error:
             if error.code in ("Unavailable", "DeadlineExceeded", "Cancelled"):
                 raise Unavailable(f"failed to decrypt DEK, error: {error}") from None
             raise CannotDecrypt(f"failed to decrypt DEK, error: {error}") from None
+
+    def _known(self, place: SeedKey, secret: bytes) -> bytes:
         if len(secret) < SEED_SIZE:
             raise CannotDecrypt(f"invalid seed length {len(secret)} used for key generation")
         self._remember(place, secret)
@@ -127,6 +167,8 @@ class KmsProvider:
 
     async def health(self) -> str:
         """What is wrong with it, "" for nothing; asked anew every few seconds at most."""
+        if self._away:
+            return f"kmsv2 Provider {self.name} is not healthy, error: {self._away}"
         until, wrong = self._looked
         return wrong if time.monotonic() < until else await self.look()
 
@@ -200,6 +242,8 @@ class KmsProvider:
 
     async def close(self) -> None:
         """Disconnects."""
+        if self._asking is not None:
+            self._asking.cancel()
         await self._service.close()
 
 
