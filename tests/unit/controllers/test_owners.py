@@ -34,10 +34,11 @@ class World:
         )
         kinds = {("", "v1", "ConfigMap"): served}
         endpoints = SimpleNamespace(
-            registry=SimpleNamespace(by_kind=lambda *names: kinds.get(names)),
+            registry=SimpleNamespace(by_kind=lambda *names: kinds.get(names), groups={"": ["v1"]}),
             of_resource=lambda resource: endpoint,
             services=SimpleNamespace(
-                stores=Stores(cast(EtcdStore, self)), foreign_objects=SimpleNamespace(kind=lambda *names: None)
+                stores=Stores(cast(EtcdStore, self)),
+                foreign_objects=SimpleNamespace(kind=lambda *names: None, followed=lambda: ()),
             ),
         )
         self.owners = Owners(cast(Endpoints, endpoints), ITSELF)
@@ -79,10 +80,18 @@ async def test_of_a_kind_that_is_not_served_any_more_what_was_seen_to_go_is_abse
     for stored, expected in (({}, True), ({"o": {"uid": "u-1"}}, False)):
         world = World(**stored)
         world.owners.gone("u-1", b"/configmaps/n/o", "example.com/v1", "Gadget")
-        if expected:
-            assert await world.owners.presence(gadget, "n") is Presence.ABSENT
-        else:
-            with pytest.raises(UnknownKind):
-                await world.owners.presence(gadget, "n")
+        for version in ("v1", "v2"):
+            owner = gadget._replace(api_version=f"example.com/{version}")
+            if expected:
+                assert await world.owners.presence(owner, "n") is Presence.ABSENT
+            else:
+                with pytest.raises(UnknownKind):
+                    await world.owners.presence(owner, "n")
         with pytest.raises(UnknownKind):
-            await world.owners.presence(gadget._replace(api_version="example.com/v2"), "n")
+            await world.owners.presence(gadget._replace(api_version="example.org/v1"), "n")
+
+
+async def test_an_owner_in_a_version_that_is_not_served_is_looked_up_in_another() -> None:
+    older = OWNER._replace(api_version="v1beta1")
+    assert await World(o={"uid": "u-1"}).owners.presence(older, "n") is Presence.THERE
+    assert await World(o={"uid": "u-2"}).owners.presence(older, "n") is Presence.ABSENT
