@@ -73,6 +73,7 @@ hostile: .venv/ready ## an hour of hostile requests, with new examples each time
 	@HYPOTHESIS_PROFILE=search timeout 3600 $(BIN)/python -m pytest tests/hostile $(ARGS); status=$$?; \
 		[ $$status = 124 ] && status=0; exit $$status
 	@$(BIN)/python -m tests.hostile.contract --cases 3000
+	@$(BIN)/python -m tests.hostile.growing --part $$(( $$(date +%s) / 86400 % 20 ))/20
 
 bench: .venv/ready ## the table of tests/benchmarks, and how long each request holds up the others
 	@mkdir -p build

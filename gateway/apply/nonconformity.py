@@ -9,7 +9,7 @@ from gateway.apply.path_element import shown
 from gateway.apply.shapes import Shape, element_of, is_open, item_key, shape_of
 from gateway.patches.go_text import go_print, go_type
 from gateway.schema.types import FORMATTED, FREE_OBJECT, Type, TypeKind
-from gateway.validation.field import go_quote
+from gateway.validation.field import MOST_ERRORS, go_quote, path_to
 
 _Errors = list[tuple[str, str]]
 
@@ -33,7 +33,7 @@ def nonconformity(value: Any, type_: Type, *, duplicates: bool = False) -> str |
 
 
 def _check(value: Any, type_: Type, path: str, errors: _Errors) -> None:
-    if value is None:
+    if value is None or len(errors) >= MOST_ERRORS:
         return
     match type_.kind:
         case TypeKind.STRUCT | TypeKind.MAP:
@@ -60,16 +60,16 @@ def _check(value: Any, type_: Type, path: str, errors: _Errors) -> None:
 def _check_members(value: dict[str, Any], type_: Type, path: str, errors: _Errors) -> None:
     for name, member in value.items():
         if type_.kind is TypeKind.MAP:
-            _check(member, element_of(type_), f"{path}.{name}", errors)
+            _check(member, element_of(type_), path_to(path, f".{name}"), errors)
             continue
         field = type_.fields.get(name)
         if field is None and is_open(type_):
-            _check(member, element_of(type_), f"{path}.{name}", errors)
+            _check(member, element_of(type_), path_to(path, f".{name}"), errors)
             continue
         if field is None:
-            errors.append((f"{path}.{name}", "field not declared in schema"))
+            errors.append((path_to(path, f".{name}"), "field not declared in schema"))
             return
-        _check(member, field.type, f"{path}.{name}", errors)
+        _check(member, field.type, path_to(path, f".{name}"), errors)
 
 
 def _check_items(value: list[Any], type_: Type, path: str, errors: _Errors) -> None:
@@ -89,7 +89,7 @@ def _check_items(value: list[Any], type_: Type, path: str, errors: _Errors) -> N
         if key in seen:
             errors.append((path, f"{_TWICE} {shown(key)}"))
         seen.add(key)
-        _check(item, element, path + shown(key), errors)
+        _check(item, element, path_to(path, shown(key)), errors)
 
 
 def _scalar_error(value: Any, kind: TypeKind) -> str | None:

@@ -19,7 +19,7 @@ from gateway.cel.schema_types import Declared, declare
 from gateway.cel.values import NONE, Optional
 from gateway.cel.whole_floats import Holds, finder
 from gateway.jsontypes import JsonObject
-from gateway.validation.field import MOST_ERRORS, FieldError, duplicate, forbidden, go_quote, invalid, required
+from gateway.validation.field import MOST_ERRORS, FieldError, duplicate, forbidden, go_quote, invalid, path_to, required
 
 LONGEST_MESSAGE = 5 * 1024
 _BEGINNING = 20  # units of cost that take as long as to begin with an expression
@@ -28,7 +28,7 @@ _LIMIT_EXCEEDED = "operation cancelled: actual cost limit exceeded"
 
 
 def _child(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
+    return path_to(path, f".{name}" if path else name)
 
 
 class TooCostly(Exception):
@@ -126,7 +126,7 @@ class SchemaRules:
             for name, item in value.items():
                 if check.budget < 0:
                     return
-                self.additional._validate(check, f"{path}[{name}]", item, old.get(name), ratchet.key(name))
+                self.additional._validate(check, path_to(path, f"[{name}]"), item, old.get(name), ratchet.key(name))
         for name, below in self.properties.items() if len(self.properties) < len(value) else self._present(value):
             if check.budget < 0:
                 return

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from gateway.jsontypes import JsonObject
-from gateway.validation.field import FieldError, duplicate, invalid
+from gateway.validation.field import FieldError, duplicate, invalid, path_to
 
 Check = Callable[[Any, str], list[FieldError]]
 
@@ -39,10 +39,10 @@ def compile_lists(schema: JsonObject) -> Check | None:
         elif isinstance(value, dict):
             if others is not None:
                 for name, member in value.items():
-                    found += others(member, f"{path}[{name}]")
+                    found += others(member, path_to(path, f"[{name}]"))
             for name, one in members.items():
                 if name in value:
-                    found += one(value[name], f"{path}.{name}" if path else name)
+                    found += one(value[name], path_to(path, f".{name}" if path else name))
         return found
 
     return check

@@ -12,7 +12,7 @@ from typing import Any
 
 from gateway.jsontypes import JsonObject
 from gateway.schema.catalog import type_of
-from gateway.validation.field import FieldError, forbidden, invalid, not_supported, required
+from gateway.validation.field import FieldError, forbidden, invalid, not_supported, path_to, required
 from gateway.validation.go_structs import verbatim
 from gateway.validation.list_types import validate_list_types
 from gateway.validation.schema_defaults import EvaluateRules, validate_defaults
@@ -159,7 +159,7 @@ def _members(schema: JsonObject, path: str, place: _Place) -> list[FieldError]:
             below = replace(inner, in_metadata=True)
             if place.root:
                 below = replace(below, no_defaults=f"in top-level {name}")
-        found += _validate(member, f"{path}.properties[{name}]", below)
+        found += _validate(member, path_to(path, f".properties[{name}]"), below)
     return found
 
 

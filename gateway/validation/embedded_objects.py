@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gateway.jsontypes import JsonObject
-from gateway.validation.field import FieldError, invalid, required
+from gateway.validation.field import FieldError, invalid, path_to, required
 from gateway.validation.names import is_dns1035_label, name_is_path_segment
 from gateway.validation.objectmeta import validate_object_meta
 
@@ -35,7 +35,7 @@ def compile_embedded(schema: JsonObject) -> Check | None:
                 if name in members:
                     found += members[name](member, _child(path, name))
                 elif others is not None and name not in known:
-                    found += others(member, f"{path}[{name}]")
+                    found += others(member, path_to(path, f"[{name}]"))
         elif isinstance(value, list) and each is not None:
             for i, item in enumerate(value):
                 found += each(item, f"{path}[{i}]")
@@ -45,7 +45,7 @@ def compile_embedded(schema: JsonObject) -> Check | None:
 
 
 def _child(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
+    return path_to(path, f".{name}" if path else name)
 
 
 def _object(value: JsonObject, path: str) -> list[FieldError]:

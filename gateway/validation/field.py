@@ -16,6 +16,16 @@ from gateway.jsontypes import identical
 from gateway.time_limits import look
 from gateway.validation.go_numbers import go_number
 
+MOST_PATH = 4 << 10
+"""Characters of a path that errors name. Names of members may be long, and each item below them has a path."""
+
+
+def path_to(path: str, part: str) -> str:
+    """A path with one more part, as long as anybody reads it."""
+    longer = path + part
+    return longer if len(longer) <= MOST_PATH else f"{longer[:MOST_PATH]}..."
+
+
 REQUIRED = ("FieldValueRequired", "Required value")
 INVALID = ("FieldValueInvalid", "Invalid value")
 NOT_SUPPORTED = ("FieldValueNotSupported", "Unsupported value")

@@ -15,7 +15,7 @@ from gateway.jsontypes import JsonObject
 from gateway.schema.catalog import META, type_of
 from gateway.schema.decode import DecodeError, DecodeReport, decode
 from gateway.validation.embedded_objects import compile_embedded
-from gateway.validation.field import FieldError, invalid
+from gateway.validation.field import FieldError, invalid, path_to
 from gateway.validation.schema_values import validate_value
 
 META_FIELDS = ("metadata", "apiVersion", "kind")
@@ -153,14 +153,16 @@ def coercion_error(value: Any, schema: JsonObject, path: str) -> FieldError | No
         return None
     properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
     for name, member in value.items():
-        where = f"{path}.{name}" if path else name
+        where = path_to(path, f".{name}" if path else name)
         if schema.get("x-kubernetes-embedded-resource") and (error := _object_error(name, member, where)):
             return error
         below = properties.get(name)
         if below is not None:
             error = coercion_error(member, below, where)
         else:
-            error = coercion_error(member, additional, f"{path}[{name}]") if isinstance(additional, dict) else None
+            error = (
+                coercion_error(member, additional, path_to(path, f"[{name}]")) if isinstance(additional, dict) else None
+            )
         if error:
             return error
     return None

@@ -19,6 +19,7 @@ from gateway.validation.field import (
     go_quote,
     invalid,
     not_supported,
+    path_to,
     required,
     too_long,
     too_many,
@@ -271,11 +272,11 @@ def _object(schema: JsonObject) -> Part:
             one = properties.get(key)
             if one is not None:
                 if was is None or (not name and key in _TYPE_META):
-                    found += one(member, below + key, None)
+                    found += one(member, path_to(below, key), None)
                 else:
-                    found += one(member, below + key, was.key(key))
+                    found += one(member, path_to(below, key), was.key(key))
             elif others is not None:
-                found += others(member, f"{name}.{key}", None if was is None else was.key(key))
+                found += others(member, path_to(name, f".{key}"), None if was is None else was.key(key))
             if len(found) > MOST_ERRORS:
                 return
         found += [required(field_of(f"{name}.{key}")) for key in needed if key not in value]

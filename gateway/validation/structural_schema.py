@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from gateway.jsontypes import JsonObject
 from gateway.time_limits import look
-from gateway.validation.field import FieldError, forbidden, invalid, required
+from gateway.validation.field import FieldError, forbidden, invalid, path_to, required
 from gateway.validation.go_regexp import regexp_problem
 
 ROOT, ITEM, FIELD = "at the root", "for specified array items", "for specified object fields"
@@ -91,7 +91,7 @@ def _invariants(schema: JsonObject, level: str, path: str) -> list[FieldError]:
     elif kind == "array":
         found.append(required(f"{path}.items", "must be specified"))
     for name, below in properties.items():
-        found += _invariants(below, FIELD, f"{path}.properties[{name}]")
+        found += _invariants(below, FIELD, path_to(path, f".properties[{name}]"))
     if additional is not None:
         if level is ROOT:
             found.append(forbidden(f"{path}.additionalProperties", "must not be used at the root"))
@@ -187,7 +187,7 @@ def _nested(schema: JsonObject, path: str, *, skip_any: bool = False) -> list[Fi
     if (items := schema.get("items")) is not None:
         found += _nested(items, f"{path}.items")
     for name, below in (schema.get("properties") or {}).items():
-        found += _nested(below, f"{path}.properties[{name}]")
+        found += _nested(below, path_to(path, f".properties[{name}]"))
     if schema.get("type"):
         found.append(forbidden(f"{path}.type", "must be empty to be structural"))
     if schema.get("additionalProperties", False) is not False:
@@ -229,7 +229,7 @@ def _nested_completeness(
     if (items := schema.get("items")) is not None:
         found += _nested_completeness(items, structure.get("items"), f"{structure_path}.items", f"{path}.items")
     for name, below in (schema.get("properties") or {}).items():
-        where, there = f"{path}.properties[{name}]", f"{structure_path}.properties[{name}]"
+        where, there = path_to(path, f".properties[{name}]"), path_to(structure_path, f".properties[{name}]")
         if (counterpart := (structure.get("properties") or {}).get(name)) is None:
             found.append(required(there, f"because it is defined in {where}"))
         else:

@@ -13,6 +13,8 @@ import pytest
 
 from gateway.apply.field_set import from_wire
 from gateway.apply.managed_fields import update_managed
+from gateway.cel.rules import compile_schema
+from gateway.customresources.keyed_lists import compile_lists
 from gateway.http.status import invalid
 from gateway.jsontypes import JsonObject
 from gateway.kinds.metadata import drop_duplicate_owners
@@ -24,6 +26,7 @@ from gateway.schema.yaml_body import YamlError, parse_yaml
 from gateway.selectors import labels
 from gateway.validation.field import FieldError
 from gateway.validation.objectmeta import validate_object_meta
+from gateway.validation.schema_values import compile_values
 from tests.hostile.doubling import is_in_proportion
 
 CONFIG_MAP, POD = type_for("", "v1", "ConfigMap"), type_for("", "v1", "Pod")
@@ -87,6 +90,18 @@ def patched(operations: list[JsonObject], document: JsonObject) -> Callable[[], 
     return lambda: json_patch.apply(document, operations, CONFIG_MAP)
 
 
+def with_a_long_key(size: int) -> Callable[[], object]:
+    """An object of a CRD whose map has one long key, and many values below it."""
+    items: JsonObject = {"type": "array", "x-kubernetes-list-type": "set", "maxItems": 9, "items": {"type": "string"}}
+    items["x-kubernetes-validations"] = [{"rule": "self.size() < 3"}]
+    lists: JsonObject = {"type": "array", "items": items}
+    schema: JsonObject = {"type": "object", "properties": {"a": {"type": "object", "additionalProperties": lists}}}
+    values, found_twice, rules = compile_values(schema), compile_lists(schema), compile_schema(schema)
+    obj = {"a": {"k" * 100 * size: [["b"]] * size}}
+    assert found_twice is not None and rules is not None
+    return lambda: (values(obj, "", None), found_twice(obj, ""), rules.validate(obj))
+
+
 CASES: dict[str, Callable[[int], Callable[[], object]]] = {
     "containers": lambda n: body({"spec": {"containers": [{"name": f"c{i}", "image": "i"} for i in range(n)]}}),
     "repeated keys": lambda n: wrong('{"data":{' + ",".join(['"a":"b"'] * n) + "}}"),
@@ -139,6 +154,7 @@ CASES: dict[str, Callable[[int], Callable[[], object]]] = {
         ],
         labels={"a": "b"},
     ),
+    "values below a long key": with_a_long_key,
     "label selector": lambda n: lambda: labels.parse(",".join(f"a{i} in (b,c)" for i in range(n // 50))),
 }
 

@@ -16,7 +16,7 @@ from gateway.schema.times import TimeError, canonical_time
 
 MAX_COLUMNS = 256  # of a version; what is behind them is left out
 STEPS = 20_000  # values of an object that all columns together may look at
-SOME_STEPS, STEPS_A_BYTE = 1000, 4  # as many where a path may look at a value many times
+SOME_STEPS, STEPS_A_BYTE = 300, 2  # as many where a path may look at a value many times
 TEXT_STEP = 64  # characters of text that count as one value
 _MAX_INT = 1 << 63
 _fraction = re.compile(r"[.,]([0-9]+)").search

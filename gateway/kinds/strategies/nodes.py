@@ -142,11 +142,11 @@ def _changes(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list
     spec, before, status = obj.get("spec") or {}, old.get("spec") or {}, obj.get("status") or {}
     _resources(status, errors)
     _declared_features(status.get("declaredFeatures") or [], errors)
-    seen: list[JsonObject] = []
+    seen: set[frozenset[tuple[str, str]]] = set()
     for i, address in enumerate(status.get("addresses") or ()):
-        if address in seen:
+        if (members := frozenset(address.items())) in seen:
             errors.append(duplicate(f"status.addresses[{i}]", internal_json("NodeAddress", address)))
-        seen.append(address)
+        seen.add(members)
     new_cidrs, old_cidrs = _cidrs(spec), _cidrs(before)
     if old_cidrs:
         changed = 1 if len(new_cidrs) != len(old_cidrs) else sum(map(str.__ne__, old_cidrs, new_cidrs))

@@ -1,0 +1,390 @@
+"""Finds fields whose length costs a server more than its share of time, memory or answer.
+
+Each list and map of each built-in kind that the served OpenAPI describes is filled with some entries and with twice as
+many: equal ones, different ones, wrong ones. It is sent in each way in which an object is written. Twice as much may
+take about twice the CPU time, whatever else runs on the machine.
+
+    python -m tests.hostile.growing [--part N/M] [KIND ...]
+
+goes through all of them, or through a part, against a server of its own, and prints what it finds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from apiserver_gateway.testing import ApiServer, api_server
+from tests.hostile.probe import MEGABYTE, cpu_seconds, memory
+from tests.integration.server.client import connect
+from tests.limits import TooMuch, at_most
+
+Json = dict[str, Any]
+Step = str | int  # the name of a member; 0: the first item of a list; "*": a map's members
+
+SIZE = 2000  # entries
+LONGEST = 2_900_000  # bytes of a body
+ENOUGH = 0.25  # seconds of CPU below which twice as much is not judged
+FACTOR, ROUNDS = 3.2, 3
+SHARE = 50  # bytes of memory, and of the answer, for each byte that is sent ...
+FREE = 64 * MEGABYTE  # ... beyond these, which a server's memory may vary by
+NAME = "growing"
+_PATIENCE = 120.0
+_DEEPEST = 7
+_MINIMAL = Path(__file__).parents[1] / "unit/validation/minimal.yaml"
+_POD = {"containers": [{"name": "c", "image": "i"}]}
+_TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": _POD}
+_WORKLOAD = {"spec": {"selector": {"matchLabels": {"a": "b"}}, "template": _TEMPLATE}}
+_JOB = {"template": {"spec": {**_POD, "restartPolicy": "Never"}}}
+_VALID: Json = {
+    "v1/ResourceQuota": {"spec": {"hard": {"pods": "100000"}}},
+    "v1/Pod": {"spec": _POD},
+    "v1/PodTemplate": {"template": _TEMPLATE},
+    "v1/ReplicationController": {"spec": {"selector": {"a": "b"}, "template": _TEMPLATE}},
+    "apps/v1/Deployment": _WORKLOAD,
+    "apps/v1/DaemonSet": _WORKLOAD,
+    "apps/v1/ReplicaSet": _WORKLOAD,
+    "apps/v1/StatefulSet": _WORKLOAD,
+    "batch/v1/Job": {"spec": _JOB},
+    "batch/v1/CronJob": {"spec": {"schedule": "* * * * *", "jobTemplate": {"spec": _JOB}}},
+    "v1/Event": {"metadata": {"namespace": "default"}, "involvedObject": {"namespace": "default"}},
+}  # objects that are not in the table of the smallest ones
+# kinds whose objects decide about others' requests
+_FAR_REACHING = ("Validating", "Mutating", "APIService", "FlowSchema", "PriorityLevel", "CustomResourceDefinition")
+# members which tell entries apart, and without which little else is looked at
+_KEYS = (
+    "name",
+    "key",
+    "type",
+    "port",
+    "containerPort",
+    "ip",
+    "mountPath",
+    "kind",
+    "apiVersion",
+    "uid",
+    "devicePath",
+    "cidr",
+    "host",
+    "path",
+    "operator",
+    "driver",
+    "manager",
+    "topologyKey",
+    "image",
+)
+
+
+class Entries(Enum):
+    """What a field is filled with."""
+
+    EQUAL = "equal"
+    DISTINCT = "distinct"
+    WRONG = "wrong"
+
+
+class Way(Enum):
+    """How an object is written."""
+
+    POST = ("POST", "application/json", "")
+    PUT = ("PUT", "application/json", "")
+    MERGE = ("PATCH", "application/merge-patch+json", "")
+    STRATEGIC = ("PATCH", "application/strategic-merge-patch+json", "")
+    APPLY = ("PATCH", "application/apply-patch+yaml", "")
+    STATUS = ("PUT", "application/json", "/status")
+
+
+@dataclass(frozen=True)
+class Field:
+    """A list or map of a kind."""
+
+    kind: str
+    api_version: str
+    collection: str  # the path of its collection
+    body: Json  # the schema of an object
+    schemas: Json
+    steps: tuple[Step, ...]
+    item: Json  # the schema of an entry
+
+    @property
+    def name(self) -> str:
+        return f"{self.api_version}/{self.kind}:{'.'.join(map(str, self.steps))}"
+
+    @property
+    def in_status(self) -> bool:
+        return self.steps[0] == "status"
+
+    def value(self, entries: Entries, size: int) -> Any:
+        """So many entries."""
+        made = (_entry(self.schemas, self.item, entries, number) for number in range(size))
+        if self.steps[-1] == "*":
+            return {f"a{number}.io/k{number}": each for number, each in enumerate(made)}
+        return list(made)
+
+    def filled(self, obj: Json, entries: Entries, size: int) -> Json:
+        """An object with so many entries in the field, and what leads to it."""
+        found: Json = json.loads(json.dumps(obj))
+        here: Any = found
+        schema, steps = _resolved(self.schemas, self.body), [step for step in self.steps if step != "*"]
+        for step, after in zip(steps, [*steps[1:], None], strict=True):
+            if step == 0:
+                schema = _resolved(self.schemas, schema["items"])
+                here = here[0]
+                continue
+            schema = _resolved(self.schemas, schema["properties"][step])
+            if after is None:
+                here[step] = self.value(entries, size)
+            elif after == 0:
+                here[step] = here.get(step) or [minimal(self.schemas, schema["items"], 0)]
+            elif not isinstance(here.get(step), dict):
+                here[step] = minimal(self.schemas, schema, 0)
+            here = here[step]
+        return found
+
+
+def _resolved(schemas: Json, schema: Json) -> Json:
+    while "$ref" in schema or len(schema.get("allOf") or ()) == 1:
+        if "$ref" in schema:
+            schema = schemas[schema["$ref"].rpartition("/")[2]]
+        else:
+            rest = {key: value for key, value in schema.items() if key != "allOf"}
+            schema = {**rest, **_resolved(schemas, schema["allOf"][0])}
+    return schema
+
+
+def _reference(schema: Json) -> str:
+    found: str = schema.get("$ref") or (schema.get("allOf") or [{}])[0].get("$ref") or ""
+    return found
+
+
+def minimal(schemas: Json, schema: Json, number: int, name: str = "", depth: int = 0) -> Any:
+    """A value with what is required, and what tells it from those with another number."""
+    schema = _resolved(schemas, schema)
+    if "oneOf" in schema or "anyOf" in schema:
+        return 80 if name.lower().endswith("port") else 1
+    match schema.get("type"):
+        case "array":
+            return [] if depth > 3 else [minimal(schemas, schema["items"], number, name, depth + 1)]
+        case "integer":
+            return 1 + number % 60_000
+        case "number":
+            return 1
+        case "boolean":
+            return True
+        case "string":
+            return _text(schema.get("format", ""), name, number)
+    members = schema.get("properties") or {}
+    wanted = [*schema.get("required", ()), *(key for key in _KEYS if key in members)] if depth < 5 else []
+    return {key: minimal(schemas, members[key], number, key, depth + 1) for key in dict.fromkeys(wanted)}
+
+
+def _text(form: str, name: str, number: int) -> str:
+    lower, address = name.lower(), f"10.{number // 250 % 250}.{number % 250}"
+    if form == "byte":
+        return "eA=="
+    if form == "date-time":
+        return "2024-01-01T00:00:00Z"
+    if "cidr" in lower:
+        return f"{address}.0/24"
+    if lower.endswith("ip"):
+        return f"{address}.1"
+    if lower.endswith("path"):
+        return f"/a{number}"
+    return "true" if lower == "expression" else f"a{number}"
+
+
+def _entry(schemas: Json, item: Json, entries: Entries, number: int) -> Any:
+    if entries is not Entries.WRONG:
+        return minimal(schemas, item, 7 if entries is Entries.EQUAL else number)
+    match _resolved(schemas, item).get("type"):
+        case "string":
+            return f"-Not_Valid/{number}/"
+        case "integer" | "number":
+            return -1 - number
+        case "boolean":
+            return False
+        case "array":
+            return []
+    return {}
+
+
+def fields(schemas: Json, schema: Json, outer: frozenset[str] = frozenset()) -> Iterator[tuple[tuple[Step, ...], Json]]:
+    """The lists and maps in a schema: the steps to each, and the schema of its entries."""
+    reference = _reference(schema)
+    if (reference and reference in outer) or len(outer) > _DEEPEST:
+        return
+    outer |= {reference} if reference else frozenset()
+    for name, below in (_resolved(schemas, schema).get("properties") or {}).items():
+        if name == "managedFields":
+            continue
+        one = _resolved(schemas, below)
+        if one.get("type") == "array":
+            yield (name,), one["items"]
+            yield from (((name, 0, *steps), item) for steps, item in fields(schemas, one["items"], outer))
+        elif one.get("properties"):
+            yield from (((name, *steps), item) for steps, item in fields(schemas, below, outer))
+        elif isinstance(one.get("additionalProperties"), dict):
+            yield (name, "*"), one["additionalProperties"]
+
+
+class Search:
+    """What there is to be tried with a server, and a try."""
+
+    def __init__(self, server: ApiServer) -> None:
+        self.server = server
+        self._existing: dict[str, Json | None] = {}
+        self._minimal: Json = yaml.safe_load(_MINIMAL.read_text(encoding="utf-8"))
+
+    @cached_property
+    def fields(self) -> list[Field]:
+        """All fields of all kinds; those of metadata once."""
+        found: list[Field] = []
+        for group_version, entry in self._get("/openapi/v3")["paths"].items():
+            if group_version.startswith(("api/", "apis/")) and group_version not in ("api", "apis"):
+                found += self._of_document(self._get(entry["serverRelativeURL"]))
+        return [each for each in found if each.steps[0] != "metadata" or each.kind == "ConfigMap"]
+
+    def _of_document(self, document: Json) -> Iterator[Field]:
+        schemas = document.get("components", {}).get("schemas", {})
+        for path, operations in document["paths"].items():
+            post = operations.get("post")
+            if post is None or path.endswith("}") or f"{path}/{{name}}" not in document["paths"]:
+                continue
+            named = post["x-kubernetes-group-version-kind"]
+            version = f"{named['group']}/{named['version']}".removeprefix("/")
+            body = next(iter(post["requestBody"]["content"].values()))["schema"]
+            collection = path.replace("{namespace}", "default")
+            for steps, item in fields(schemas, body):
+                yield Field(named["kind"], version, collection, body, schemas, steps, item)
+
+    def _get(self, path: str) -> Json:
+        found: Json = json.loads(self._send("GET", path)[1])
+        return found
+
+    def _send(
+        self, method: str, path: str, body: bytes = b"", media_type: str = "application/json"
+    ) -> tuple[int, bytes]:
+        headers = {"Authorization": f"Bearer {self.server.token}", "Content-Type": media_type}
+        connection = connect(self.server, _PATIENCE)
+        try:
+            connection.request(method, path, body, headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+    def tries(self, field: Field) -> list[tuple[Way, Entries]]:
+        """How a field can be tried: those that need an object only where one could be made."""
+        ways = [Way.STATUS] if field.in_status else [Way.POST, Way.APPLY, Way.PUT, Way.MERGE, Way.STRATEGIC]
+        if self.existing(field) is None:
+            ways = [way for way in ways if way in (Way.POST, Way.APPLY)]
+        return [(way, entries) for way in ways for entries in Entries]
+
+    def existing(self, field: Field) -> Json | None:
+        """An object of the field's kind that is stored, None where none could be made."""
+        if field.collection not in self._existing:
+            self._existing[field.collection] = self._made(field)
+        return self._existing[field.collection]
+
+    def _made(self, field: Field) -> Json | None:
+        if field.kind.startswith(_FAR_REACHING):
+            return None
+        known = self._minimal.get(f"{field.api_version}/{field.collection.rpartition('/')[2]}", {}).get("members")
+        valid = _VALID.get(f"{field.api_version}/{field.kind}") or known or {}
+        for obj in (valid, minimal(field.schemas, field.body, 0)):
+            named = {**obj, "apiVersion": field.api_version, "kind": field.kind, "metadata": {"name": NAME}}
+            if self._send("POST", field.collection, json.dumps(named).encode())[0] in (201, 409):
+                return self._get(f"{field.collection}/{NAME}")
+        return None
+
+    def request(self, field: Field, way: Way, entries: Entries, size: int) -> tuple[str, str, bytes, str]:
+        """Method, path, body and media type."""
+        present = self.existing(field)
+        base = {**(present or minimal(field.schemas, field.body, 0)), "metadata": {"name": NAME}}
+        base |= {"apiVersion": field.api_version, "kind": field.kind}
+        if present is not None and way in (Way.PUT, Way.STATUS):
+            base["metadata"] = {key: each for key, each in present["metadata"].items() if key != "managedFields"}
+        elif way is Way.APPLY:
+            base["metadata"] = {"name": f"{NAME}2"}
+        elif way in (Way.MERGE, Way.STRATEGIC):
+            base = {"metadata": {"name": NAME}}
+        obj = field.filled(base, entries, size)
+        method, media_type, part = way.value
+        path = field.collection if way is Way.POST else f"{field.collection}/{base['metadata']['name']}{part}"
+        more = "&fieldManager=growing&force=true" if way is Way.APPLY else ""
+        return method, f"{path}?dryRun=All&fieldValidation=Ignore{more}", json.dumps(obj).encode(), media_type
+
+    def judge(self, field: Field, way: Way, entries: Entries, size: int = SIZE) -> str:
+        """The statuses of the answers. Raises TooMuch where the entries cost more than their share."""
+        once, twice = (self.request(field, way, entries, times * size) for times in (1, 2))
+        if len(twice[2]) > LONGEST:
+            return "too long"
+        what = f"{way.name} {field.name}, {entries.value} entries"
+        first, short = self._cost(what, once)
+        second, long = self._cost(what, twice)
+        ratios: list[float] = []
+        while long > ENOUGH and long > FACTOR * short:
+            ratios.append(round(long / short, 1))
+            if len(ratios) == ROUNDS:
+                raise TooMuch(f"{what}: twice as many take {ratios} times as long, {long:.1f} s")
+            short, long = self._cost(what, once)[1], self._cost(what, twice)[1]
+        return f"{first} {second}"
+
+    def _cost(self, what: str, request: tuple[str, str, bytes, str]) -> tuple[int, float]:
+        """The status of the answer, and the CPU time that it took. Raises TooMuch for its memory and length."""
+        method, path, body, media_type = request
+        pid = self.server.pid
+        before, began = memory(pid), cpu_seconds(pid)
+        Path(f"/proc/{pid}/clear_refs").write_text("5", encoding="ascii")  # the peak is counted from here on
+        status, text = self._send(method, path, body, media_type)
+        taken, allowed = cpu_seconds(pid) - began, SHARE * len(body) + FREE
+        words = f"{what}: {{found:.0f}} MB %s for {len(body)} bytes, {{limit:.0f}} are allowed"
+        at_most((_peak(pid) - before) / MEGABYTE, allowed / MEGABYTE, words % "of memory")
+        at_most(len(text) / MEGABYTE, (SHARE * len(body) + 4 * MEGABYTE) / MEGABYTE, words % "of an answer")
+        if status >= 500 and b"failed to create typed patch object" not in text:  # as kube-apiserver has it
+            raise AssertionError(f"{what}: {status} {text[:300]!r}")
+        return status, taken
+
+
+def _peak(pid: int) -> int:
+    """Bytes of memory that a process had at most since that was last cleared, without what it shares."""
+    fields = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines())
+    found = {name: int(fields[name].split()[0]) * 1024 for name in ("VmHWM", "RssFile", "RssShmem")}
+    return found["VmHWM"] - found["RssFile"] - found["RssShmem"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kinds", nargs="*", metavar="KIND")
+    parser.add_argument("--part", default="0/1", help="N/M: each Mth try, from the Nth on")
+    parser.add_argument("--way", choices=[way.name for way in Way])
+    options = parser.parse_args()
+    first, step = map(int, options.part.split("/"))
+    with api_server() as server:
+        search = Search(server)
+        chosen = [each for each in search.fields if not options.kinds or each.kind in options.kinds]
+        tries = [(field, *one) for field in chosen for one in search.tries(field)]
+        tries = [one for one in tries if options.way in (None, one[1].name)][first::step]
+        print(f"{len(chosen)} fields, {len(tries)} tries", flush=True)
+        found = 0
+        for field, way, entries in tries:
+            try:
+                search.judge(field, way, entries)
+            except (AssertionError, OSError) as error:
+                found += 1
+                print(f"{way.name} {field.name} {entries.value}: {error}", flush=True)
+        print(f"{found} found")
+    sys.exit(bool(found))
+
+
+if __name__ == "__main__":
+    main()
