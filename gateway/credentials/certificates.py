@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import ssl
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -53,14 +55,16 @@ def ensure_certificates(directory: Path, names: Collection[str]) -> Certificates
     """The certificates in `directory`, for host names and addresses besides those that every server has.
 
     The CA is made when there is none, or none whose key is there; the server's certificate when it is missing, half
-    its time is over, it is of another CA, or doesn't cover the names. Raises OSError, and ValueError for files that
-    are no CA.
+    its time is over, it is of another CA, or doesn't cover the names. In a directory that is read-only, as a mounted
+    Secret is, what is there is used as it is. Raises OSError, and ValueError for files that are no CA.
     """
     paths = Certificates(directory / "ca.crt", directory / "apiserver.crt", directory / "apiserver.key")
     wanted = sorted({*ADDRESSES, *names})
     covered = directory / "addresses"
     present = all(path.is_file() for path in (paths.ca, paths.certificate, paths.key))
     if present and _covers(covered, wanted) and _is_of(paths.certificate, paths.ca):
+        return paths
+    if present and not os.access(directory, os.W_OK):
         return paths
     directory.mkdir(parents=True, exist_ok=True)
     with exclusive(directory):
@@ -69,6 +73,25 @@ def ensure_certificates(directory: Path, names: Collection[str]) -> Certificates
         replace_file(paths.certificate, certificate, 0o644)
         replace_file(covered, "\n".join(wanted).encode(), 0o644)
     return paths
+
+
+def wrong_dates(ca: Path) -> str:
+    """What is wrong with a CA's time, and what to do about it; "" for nothing. Raises OSError for what is no CA."""
+    context, now = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), time.time()
+    context.load_verify_locations(ca)
+    for found in context.get_ca_certs():
+        since, until = str(found["notBefore"]), str(found["notAfter"])
+        if ssl.cert_time_to_seconds(since) > now:
+            when = f"is not valid before {since}"
+        elif ssl.cert_time_to_seconds(until) < now:
+            when = f"has been over since {until}"
+        else:
+            continue
+        return (
+            f"the CA {ca} {when}, so that clients refuse this server: set the clock right, or, if the CA was made "
+            "under a wrong clock, remove it with its key and start again"
+        )
+    return ""
 
 
 def keep_authority(directory: Path, authority: Authority) -> None:

@@ -41,8 +41,9 @@ class Identity:
 def kept_token(directory: Path) -> str:
     """The administrator's token that is kept in `directory`; made when there is none. Raises OSError."""
     path = directory / TOKEN_FILE
-    directory.mkdir(parents=True, exist_ok=True)
-    create_file(path, secrets.token_urlsafe(24).encode() + b"\n")
+    if not path.is_file():  # else the directory may be read-only
+        directory.mkdir(parents=True, exist_ok=True)
+        create_file(path, secrets.token_urlsafe(24).encode() + b"\n")
     return path.read_text(encoding="ascii").strip()
 
 

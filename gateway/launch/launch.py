@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from apiserver_gateway.throwaway import move_in, remove
-from gateway.credentials.certificates import Certificates, context_of
+from gateway.credentials.certificates import Certificates, context_of, wrong_dates
 from gateway.credentials.kubeconfig import write_kubeconfig
 from gateway.files import words
 from gateway.launch.announcing import said_of, say_start
@@ -219,6 +219,8 @@ def _prepared(
         try:
             context = context_of(settings, made.certificate, made.key)
             ca = made.ca.read_bytes()
+            if trouble := wrong_dates(made.ca):
+                logger.warning(trouble)
         except (OSError, ssl.SSLError) as error:
             raise LaunchError(f"cannot use {made.certificate} and {made.key}: {error}") from None
     return settings, listening, context, ca

@@ -10,7 +10,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from gateway.credentials.certificates import Authority, ensure_certificates, issue
+from gateway.credentials.certificates import Authority, ensure_certificates, issue, wrong_dates
 from gateway.credentials.identity import IdentityError, keep, kept_token, own, seal, unseal
 
 
@@ -84,3 +84,39 @@ def test_a_certificate_names_its_ca_as_the_ca_does_itself(tmp_path: Path) -> Non
     certificate, _ = issue(Authority(ca.public_bytes(pem), private), ["127.0.0.1"])
     made = x509.load_pem_x509_certificate(certificate)
     assert made.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value.key_identifier == own.digest
+
+
+def test_a_directory_that_is_read_only_is_used_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = ensure_certificates(tmp_path, ["10.0.0.1"])
+    token = kept_token(tmp_path)
+    (tmp_path / "addresses").unlink()  # nobody would put it into a Secret
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+
+    def refused(*_: object) -> None:
+        raise OSError("Read-only file system")
+
+    for writer in ("tempfile.mkstemp", "os.link", "pathlib.Path.mkdir"):
+        monkeypatch.setattr(writer, refused)
+    assert ensure_certificates(tmp_path, ["10.0.0.1"]) == made
+    assert kept_token(tmp_path) == token
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("since", "words"),
+    [(-timedelta(hours=1), ""), (timedelta(days=1), "not valid before"), (-timedelta(days=3), "over")],
+)
+def test_a_ca_that_was_made_under_a_wrong_clock_is_named(tmp_path: Path, since: timedelta, words: str) -> None:
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([])
+    start = datetime.now(UTC) + since
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), 1, start, start + timedelta(days=2))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    file = tmp_path / "ca.crt"
+    file.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    said = wrong_dates(file)
+    assert words in said and bool(said) is bool(words)
+    assert not said or "set the clock right" in said
