@@ -26,7 +26,7 @@ import yaml
 from apiserver_gateway.testing import ApiServer, api_server
 from tests.hostile.probe import MEGABYTE, cpu_seconds, memory
 from tests.integration.server.client import connect
-from tests.limits import TooMuch, at_most
+from tests.limits import at_most
 
 Json = dict[str, Any]
 Step = str | int  # the name of a member; 0: the first item of a list; "*": a map's members
@@ -324,7 +324,7 @@ class Search:
         return method, f"{path}?dryRun=All&fieldValidation=Ignore{more}", json.dumps(obj).encode(), media_type
 
     def judge(self, field: Field, way: Way, entries: Entries, size: int = SIZE) -> str:
-        """The statuses of the answers. Raises TooMuch where the entries cost more than their share."""
+        """The statuses of the answers. Raises AssertionError where the entries cost more than their share."""
         once, twice = (self.request(field, way, entries, times * size) for times in (1, 2))
         if len(twice[2]) > LONGEST:
             return "too long"
@@ -335,12 +335,12 @@ class Search:
         while long > ENOUGH and long > FACTOR * short:
             ratios.append(round(long / short, 1))
             if len(ratios) == ROUNDS:
-                raise TooMuch(f"{what}: twice as many take {ratios} times as long, {long:.1f} s")
+                raise AssertionError(f"{what}: twice as many take {ratios} times as long, {long:.1f} s")
             short, long = self._cost(what, once)[1], self._cost(what, twice)[1]
         return f"{first} {second}"
 
     def _cost(self, what: str, request: tuple[str, str, bytes, str]) -> tuple[int, float]:
-        """The status of the answer, and the CPU time that it took. Raises TooMuch for its memory and length."""
+        """The status of the answer, and the CPU time that it took. Raises AssertionError for its memory and length."""
         method, path, body, media_type = request
         pid = self.server.pid
         before, began = memory(pid), cpu_seconds(pid)
