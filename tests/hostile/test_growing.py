@@ -17,6 +17,7 @@ FAULTS = [
     ("v1/Pod:spec.resourceClaims", Way.POST, Entries.DISTINCT),
     ("apps/v1/Deployment:spec.template.spec.containers.0.ports", Way.PUT, Entries.EQUAL),
     ("v1/ResourceQuota:spec.scopes", Way.PUT, Entries.WRONG),
+    ("v1/ResourceQuota:spec.scopeSelector.matchExpressions", Way.POST, Entries.EQUAL),
     ("storage.k8s.io/v1/StorageClass:allowedTopologies", Way.POST, Entries.WRONG),
     ("v1/Node:status.addresses", Way.STATUS, Entries.DISTINCT),
 ]

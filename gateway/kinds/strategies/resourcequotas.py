@@ -53,10 +53,12 @@ def _misapplied(scope: str, spec: JsonObject) -> int:
 def _scopes(spec: JsonObject) -> list[FieldError]:
     scopes: list[str] = spec.get("scopes") or []
     found: list[FieldError] = []
+    misapplied = {scope: _misapplied(scope, spec) for scope in SCOPES}
     for scope in scopes:
         if scope not in SCOPES:
             found.append(invalid("spec.scopes", scopes, "unsupported scope"))
-        found += [invalid("spec.scopes", scopes, "unsupported scope applied to resource")] * _misapplied(scope, spec)
+        for _ in range(misapplied.get(scope, 0)):
+            found.append(invalid("spec.scopes", scopes, "unsupported scope applied to resource"))
     found += [invalid("spec.scopes", scopes, "conflicting scopes") for pair in CONFLICTS if pair <= set(scopes)]
     return found
 
@@ -66,14 +68,15 @@ def _selector(spec: JsonObject) -> list[FieldError]:
     if selector is None:
         return found
     path, expressions = "spec.scopeSelector.matchExpressions", selector.get("matchExpressions") or []
+    misapplied = {scope: _misapplied(scope, spec) for scope in SCOPES}
+    shown = verbatim("ScopeSelector", selector) if any(misapplied.values()) else ""
     for expression in expressions:
         scope, operator = expression.get("scopeName", ""), expression.get("operator", "")
         values = expression.get("values") or []
         if scope not in SCOPES:
             found.append(invalid(f"{path}.scopeName", scope, "unsupported scope"))
-        found += [
-            invalid(path, verbatim("ScopeSelector", selector), "unsupported scope applied to resource")
-        ] * _misapplied(scope, spec)
+        for _ in range(misapplied.get(scope, 0)):
+            found.append(invalid(path, shown, "unsupported scope applied to resource"))
         if scope in _EXISTS_ONLY and operator != "Exists":
             found.append(invalid(f"{path}.operator", operator, _EXISTS_MESSAGE))
         if operator in ("In", "NotIn"):
