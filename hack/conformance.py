@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Compares throw-away servers with recordings of a real kube-apiserver; exit 1 if a step differs unexpectedly.
 
-    hack/conformance.py DIR [--topics lists,watches] [--apart /pods,/configmaps] [--expected FILE] [--report FILE]
+    hack/conformance.py DIR [--golden NAME] [--topics lists,watches] [--apart /pods,/configmaps] [--expected FILE]
+                        [--report FILE]
 
-DIR holds conformance.py, scenarios/, golden/ and tokens.csv. Topics that were recorded with the same controllers share
-a server. Wording is compared too, but for what WORDING names. FILE lists the steps that are known to differ, with the
-reason. What was found is written to --report, of which hack/compatibility.py makes a page.
+DIR holds conformance.py, scenarios/, golden/ and tokens.csv. NAME is another folder of recordings than golden: those of
+Kubernetes 1.35 are in golden-1.35. Topics that were recorded with the same controllers share a server. Wording is
+compared too, but for what WORDING names. FILE lists the steps that are known to differ, with the reason. What was found
+is written to --report, of which hack/compatibility.py makes a page.
 
 Scenarios whose hosts need an address that is not loopback run in a network namespace made for them, which takes root
 and the commands unshare and ip; without those they are left out, and that is said.
@@ -94,6 +96,7 @@ def main() -> int:
     """The process's exit status comes out."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("directory", type=Path)
+    parser.add_argument("--golden", default="golden", help="the folder of recordings in DIR")
     parser.add_argument("--topics", default=",".join(TOPICS))
     parser.add_argument("--only", default="", help="a regular expression on scenario names")
     parser.add_argument("--expected", type=Path, default=EXPECTED)
@@ -111,7 +114,7 @@ def main() -> int:
     expected = read_expected(options.expected)
     for group in GROUPS:
         if wanted := [topic for topic in group.topics if topic in topics]:
-            given = options.directory, group, wanted, options.apart
+            given = options.directory, options.golden, group, wanted, options.apart
             report |= compared(*given, options.only, options.jobs)
     if options.report:
         options.report.write_text(json.dumps(report))
@@ -133,7 +136,7 @@ def in_namespace() -> int:
     return subprocess.run(command if probed.returncode == 0 else command[6:], env=where).returncode
 
 
-def compared(directory: Path, group: Group, topics: list[str], apart: str, only: str, jobs: int) -> Report:
+def compared(directory: Path, golden: str, group: Group, topics: list[str], apart: str, only: str, jobs: int) -> Report:
     """The differences by scenario, of topics on a server of their own."""
     controllers = ",".join((*_ALWAYS, *group.controllers))
     tokens = f"--token-auth-file={directory / 'tokens.csv'}"
@@ -147,7 +150,8 @@ def compared(directory: Path, group: Group, topics: list[str], apart: str, only:
             overrides = ",".join(f"{each}#{other.endpoint}" for each in apart.split(","))
             flags += [f"--etcd-servers-overrides={overrides}", "--testing-api=false"]
         with api_server(*flags, etcd_servers=etcd.endpoint) as server:
-            return check(directory, server.url, [directory / "scenarios" / topic for topic in topics], only, jobs)
+            paths = [directory / "scenarios" / topic for topic in topics]
+            return check(directory, directory / golden, server.url, paths, only, jobs)
 
 
 def read_expected(file: Path) -> dict[str, Exemption]:
@@ -170,7 +174,7 @@ async def age(endpoint: str) -> None:
         await client.compact(await client.revision())
 
 
-def check(directory: Path, url: str, paths: list[Path], only: str, jobs: int) -> Report:
+def check(directory: Path, golden: Path, url: str, paths: list[Path], only: str, jobs: int) -> Report:
     """Runs the comparison, which prints what differs; gives the differences by scenario. Raises SystemExit."""
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
         command: list[str | Path] = [
@@ -182,7 +186,7 @@ def check(directory: Path, url: str, paths: list[Path], only: str, jobs: int) ->
             "--strict-messages",
             "--diffs=0",
         ]
-        command += [f"--golden={directory / 'golden'}", f"--json={report.name}", f"--jobs={jobs}", f"--only={only}"]
+        command += [f"--golden={golden}", f"--json={report.name}", f"--jobs={jobs}", f"--only={only}"]
         done = subprocess.run([*command, *paths], capture_output=True, text=True)
         for line in done.stdout.splitlines():
             if not line.startswith(("DIFFERS", "    ")):
@@ -191,7 +195,7 @@ def check(directory: Path, url: str, paths: list[Path], only: str, jobs: int) ->
     if not content:
         sys.exit(f"the comparison ended with {done.returncode} and no report:\n{done.stdout}{done.stderr}")
     found: Report = json.loads(content)
-    return {name: _that_count(rows, directory / "golden" / f"{name}.json") for name, rows in found.items()}
+    return {name: _that_count(rows, golden / f"{name}.json") for name, rows in found.items()}
 
 
 def _that_count(rows: list[dict[str, Any]], recording: Path) -> list[dict[str, Any]]:

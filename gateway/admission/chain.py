@@ -12,7 +12,7 @@ and policies ask only what wants it.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
@@ -26,6 +26,7 @@ from gateway.kinds.identity import GroupVersionResource
 from gateway.kinds.objects import Objects
 from gateway.kinds.resource import Resource
 from gateway.quotas.charging import Charges
+from gateway.release.release import Release, release_of
 
 Review = Callable[[Admission], Awaitable[None] | None]
 """Looks at what is to be admitted; comes to None, or to what has to be waited for, as also what takes time has to be.
@@ -79,6 +80,7 @@ class PluginParts:
     policies: Policies
     webhooks: AdmissionWebhooks
     toleration_seconds: tuple[int, int] = (300, 300)  # of nodes that are not ready, and not reachable
+    release: Release = field(default_factory=release_of)
     create: Create = nothing_created
 
 

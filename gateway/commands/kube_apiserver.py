@@ -12,7 +12,8 @@ from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from gateway.settings.config import AUTHORIZATION_MODES, FEATURE_GATES
+from gateway.release.minors import DEFAULT, GIT_VERSIONS
+from gateway.settings.config import AUTHORIZATION_MODES
 from gateway.settings.flags import FLAGS, PREFIX
 from gateway.settings.foreign_flags import ALIASES, FIXED, why_not
 
@@ -60,11 +61,22 @@ def _split(name: str, value: str) -> tuple[str, list[str]]:
     elif name == "authorization-mode":
         known, values = AUTHORIZATION_MODES, _listed(value)
     elif name == "feature-gates":
-        known, values = FEATURE_GATES, [each.removeprefix("kube:") for each in _listed(value)]
+        return _split_gates([each.removeprefix("kube:") for each in _listed(value)])
     else:
         return value, []
     served = [each for each in values if each.partition("=")[0] in known]
     return ",".join(served), [f"--{name}={each}" for each in values if each not in served]
+
+
+def _split_gates(values: list[str]) -> tuple[str, list[str]]:
+    """The settings of gates that the gateway takes, and those that it does not."""
+    from gateway.release.gates import known, unserved
+
+    said = {name.strip(): on.strip().lower() not in _FALSE for name, _, on in (each.partition("=") for each in values)}
+    refused = {each.partition("=")[0] for each in unserved(DEFAULT, said)}
+    names = known(DEFAULT).keys() - refused | ({"AllAlpha"} if not said.get("AllAlpha") else set())
+    served = [each for each in values if each.partition("=")[0].strip() in names]
+    return ",".join(served), [f"--feature-gates={each}" for each in values if each not in served]
 
 
 def _listed(text: str) -> list[str]:
@@ -103,11 +115,10 @@ def _take_pair(taken: dict[str, str]) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serves; returns the exit status."""
     from gateway.commands.cli import main as run
-    from gateway.version import GIT_VERSION
 
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given in (["--version"], ["--version=true"]):
-        print(f"Kubernetes {GIT_VERSION}")
+        print(f"Kubernetes {GIT_VERSIONS[DEFAULT]}")
         return 0
     if {"--help", "-h"} & set(given):  # envtest looks there for flags
         print("kube-apiserver [flags]\n\nFlags:")

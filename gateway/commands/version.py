@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import click
 
-from gateway.version import GIT_VERSION
+from gateway.release.minors import DEFAULT, GIT_VERSIONS
 
 _DISTRIBUTION = "apiserver-gateway"
 
@@ -17,7 +17,7 @@ def versions() -> str:
         own = f"{_DISTRIBUTION} {version(_DISTRIBUTION)}"
     except PackageNotFoundError:  # out of a checkout that is not installed
         own = _DISTRIBUTION
-    return f"{own}, Kubernetes {GIT_VERSION}"
+    return f"{own}, Kubernetes {GIT_VERSIONS[DEFAULT]}"
 
 
 @click.command(short_help="show the version")

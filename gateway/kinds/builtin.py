@@ -15,6 +15,7 @@ from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
 from gateway.kinds.selectable import NAMES, VALUES
 from gateway.kinds.strategies import strategy_for
+from gateway.release.release import Release
 from gateway.schema.catalog import document, type_for
 from gateway.selectors.fields import DEFAULT
 
@@ -55,9 +56,12 @@ COMPLETED = frozenset({GroupResource("", "services"), GroupResource("", "persist
 Entry = dict[str, Any]  # a resource as the catalog describes it
 
 
-def builtin_registry(primary_family: str = "IPv4") -> Registry:
-    """A registry of the catalog's resources, which are made once a process for each primary IP family."""
-    return _registry(primary_family).copy()
+def builtin_registry(primary_family: str = "IPv4", release: Release | None = None) -> Registry:
+    """A registry of the catalog's resources, which are made once a process for each primary IP family.
+
+    `release` is the default one where none is given.
+    """
+    return _registry(primary_family).copy(release)
 
 
 @cache

@@ -13,6 +13,7 @@ from typing import Any
 
 from gateway.kinds.identity import GroupVersionResource
 from gateway.kinds.resource import Resource
+from gateway.release.release import Release, release_of
 
 Key = tuple[str, str, str, str]  # group, version, plural, subresource ("" for the resource itself)
 
@@ -23,14 +24,16 @@ class Registry:
 
     resources: dict[Key, Resource] = field(default_factory=dict)
     groups: dict[str, list[str]] = field(default_factory=dict)  # group -> versions, preferred first
+    release: Release = field(default_factory=release_of)
     unserved: frozenset[tuple[str, str, str]] = frozenset()  # for the server itself alone: group, version, plural
     _of_version: dict[tuple[str, str], tuple[Resource, ...]] = field(default_factory=dict)
     _of_kind: dict[tuple[str, str, str], Resource] = field(default_factory=dict)
 
-    def copy(self) -> Registry:
-        """Another registry of the same resources, which changes by itself."""
+    def copy(self, release: Release | None = None) -> Registry:
+        """Another registry of the same resources, which changes by itself; `release` is of another setting of gates."""
         groups = {group: list(versions) for group, versions in self.groups.items()}
-        return Registry(self.resources.copy(), groups, self.unserved, self._of_version.copy(), self._of_kind.copy())
+        tables = self._of_version.copy(), self._of_kind.copy()
+        return Registry(self.resources.copy(), groups, release or self.release, self.unserved, *tables)
 
     def get(self, group: str, version: str, resource: str, subresource: str = "") -> Resource | None:
         return self.resources.get((group, version, resource, subresource))

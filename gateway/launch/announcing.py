@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 
+from gateway.release.minors import DEFAULT, GIT_VERSIONS
 from gateway.settings.config import Settings
 from gateway.settings.flags import FLAGS, SECRET, shown, shown_default
-from gateway.version import GIT_VERSION
 
 logger = logging.getLogger("gateway")
 
@@ -46,4 +46,4 @@ def said_of(settings: Settings) -> dict[str, object]:
     modes = "by --authorization-config" if settings.authorization_config else ",".join(settings.modes)
     workers = {"workers": settings.workers} if settings.workers > 1 else {}
     etcd = ",".join(settings.etcd_servers) or "embedded"
-    return {"version": GIT_VERSION, "etcd": etcd, **data, "authorization": modes, **workers}
+    return {"version": GIT_VERSIONS[DEFAULT], "etcd": etcd, **data, "authorization": modes, **workers}

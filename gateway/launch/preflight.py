@@ -68,6 +68,14 @@ def _check_apis(settings: Settings) -> None:
         from gateway.launch.placing import servers_apart
 
         servers_apart(settings, builtin_registry())
+    if settings.feature_gates:
+        from gateway.release.gates import InvalidGates
+        from gateway.release.release import release_of
+
+        try:
+            release_of(settings.feature_gates)
+        except InvalidGates as error:
+            raise InvalidSettings(f"--feature-gates: {error}") from None
     if settings.runtime_config:
         from gateway.kinds.builtin import builtin_registry
         from gateway.kinds.enablement import UnknownApi, switched_off

@@ -68,6 +68,7 @@ from gateway.outbound.client import Client
 from gateway.outbound.identity import ClientIdentity
 from gateway.outbound.services import ServiceAddresses
 from gateway.quotas.charging import Charges
+from gateway.release.release import release_of
 from gateway.requests.handler import Handler
 from gateway.requests.interposed import Interposed
 from gateway.requests.parts import Gateway
@@ -140,7 +141,8 @@ def gateway_of(settings: Settings, feeder: Path | None = None) -> Gateway:
 
 def _registry(settings: Settings) -> Registry:
     """The kinds that are built in, but for those that --runtime-config switches off."""
-    registry = builtin_registry(family_of(settings.service_cluster_ip_range))
+    family, release = family_of(settings.service_cluster_ip_range), release_of(settings.feature_gates)
+    registry = builtin_registry(family, release)
     if settings.runtime_config:
         from gateway.kinds.enablement import switched_off
 
@@ -282,7 +284,7 @@ def _services(settings: Settings, registry: Registry, state: _State, servers: _S
         kubelets=kubelets,
         foreign=Contents(servers.api_services, servers.discovered, servers.foreign),
         foreign_objects=servers.followed,
-        media=WITH_CBOR if "CBORServingAndStorage" in settings.feature_gates else STANDARD,
+        media=WITH_CBOR if registry.release.gates.enabled("CBORServingAndStorage") else STANDARD,
     )
 
 
@@ -314,6 +316,7 @@ def _admission(
         policies,
         hooks,
         (settings.default_not_ready_toleration_seconds, settings.default_unreachable_toleration_seconds),
+        registry.release,
     )
     return parts, list(manifests_of(configured, hooks, policies, socket.gethostname()))
 

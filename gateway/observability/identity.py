@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from gateway.settings.config import FEATURE_GATES, Settings
-from gateway.version import version_info
+from gateway.release.release import Release
 from storage.instruments import BETA, counter, gauge
 from storage.instruments.families import declared
 
@@ -28,17 +27,11 @@ HIDDEN = counter(
     "hidden_metrics_total", "Families of metrics that are hidden, because they are deprecated.", level=BETA
 )
 
-_STAGE = "ALPHA"  # of the gates that can be switched
 
-
-def follow(settings: Settings) -> None:
+def follow(release: Release) -> None:
     """Makes the families report this server's versions and feature gates."""
-    info = version_info()
-    version = f"{info['major']}.{info['minor']}"
-    before = f"{info['major']}.{int(str(info['minor'])) - 1}"
-    VERSION.labels("kube", version, version, before).set(1)
-    for gate in FEATURE_GATES:
-        FEATURES.labels(gate, _STAGE).set(gate in settings.feature_gates)
+    VERSION.labels("kube", release.minor, release.minor, release.before).set(1)
+    FEATURES.reads(lambda: {(name, stage): float(on) for name, stage, on in release.gates.states()})
     REGISTERED.reads(
         lambda: {(level, ""): n for level, n in Counter(each.level for each in declared() if each.level).items()}
     )

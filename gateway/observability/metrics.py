@@ -8,8 +8,8 @@ from gateway.requests.parts import Gateway
 
 def follow(gateway: Gateway) -> None:
     """Makes the families report what this gateway does, from now on."""
-    process.follow()
-    identity.follow(gateway.settings)
+    process.follow(gateway.registry.release)
+    identity.follow(gateway.registry.release)
     storage.follow(gateway)
     flowcontrol.follow(gateway.services.limiter)
     workqueues.follow(gateway.controllers.queues)

@@ -9,7 +9,7 @@ import resource
 import time
 from pathlib import Path
 
-from gateway.version import version_info
+from gateway.release.release import Release
 from storage.instruments import BETA, counter, gauge
 
 CPU = counter("process_cpu_seconds_total", "CPU time of the process.", level="")
@@ -46,7 +46,7 @@ BUILD = gauge(
 _BUILD = ("major", "minor", "gitVersion", "gitCommit", "gitTreeState", "buildDate", "goVersion", "compiler", "platform")
 
 
-def follow() -> None:
+def follow(release: Release) -> None:
     """Makes the families report on this process."""
     CPU.reads(lambda: {(): time.process_time()})
     RESIDENT.reads(lambda: {(): _statm(1)})
@@ -61,7 +61,7 @@ def follow() -> None:
     COLLECTIONS.reads(lambda: {(str(index),): each["collections"] for index, each in enumerate(gc.get_stats())})
     COLLECTED.reads(lambda: {(str(index),): each["collected"] for index, each in enumerate(gc.get_stats())})
     PYTHON.labels(platform.python_implementation(), platform.python_version()).set(1)
-    info = version_info()
+    info = release.version_info()
     BUILD.labels(*(str(info.get(name, "")) for name in _BUILD)).set(1)
 
 

@@ -16,7 +16,6 @@ from gateway.openapi.schemas import PATCH, schemas_of, types_of
 from gateway.openapi.without_objects import pages
 from gateway.schema import descriptions
 from gateway.schema.catalog import META, document
-from gateway.version import version_info
 
 ROOT = "/openapi/v3"
 _INFO_OF_DEFINITIONS = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
@@ -35,7 +34,7 @@ class Documents:
             for version in versions
         }
         self._pages = {page.place: page for page in pages(registry)}
-        source = files("gateway.schema").joinpath("catalog.json").read_bytes() + dumps(version_info())
+        source = files("gateway.schema").joinpath("catalog.json").read_bytes() + dumps(registry.release.version_info())
         self._digest = hashlib.sha512(source + descriptions.source().encode())
 
     @property

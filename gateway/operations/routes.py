@@ -24,7 +24,6 @@ from gateway.operations.profiles import heap, profile
 from gateway.operations.status_pages import flagz, statusz
 from gateway.requests.parts import Gateway
 from gateway.requests.plain_answers import NO_SNIFF, PAGE_NOT_FOUND
-from gateway.version import version_info
 from storage.instruments.exposition import OPEN_METRICS, TEXT, exposition
 
 SLIS = "/metrics/slis"
@@ -38,12 +37,12 @@ _LISTED = (
     *("/apis/", "/metrics", SLIS, "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version", "/statusz", "/flagz"),
     *(openid.CONFIGURATION_PATH, openid.KEYS_PATH),
 )
-_VERSION = orjson.dumps(version_info(), option=orjson.OPT_INDENT_2)
 
 
 def operations(gateway: Gateway, siblings: Siblings, paths: Callable[[], list[str]]) -> APIRouter:
     """The router; `paths` lists those that others answer."""
     answers, router = _Answers(gateway, siblings, paths), APIRouter()
+    version = orjson.dumps(gateway.registry.release.version_info(), option=orjson.OPT_INDENT_2)
     inside = (
         (PROFILES, answers.lead_to_profiles),
         (f"{PROFILES}/", answers.show_profiles),
@@ -64,7 +63,7 @@ def operations(gateway: Gateway, siblings: Siblings, paths: Callable[[], list[st
     ):
         router.add_route(path, answer, methods=ANY_METHOD)  # a route of FastAPI's would parse, which nothing here needs
     public = {"cache-control": openid.CACHE_CONTROL}
-    add_service(router, "/version", lambda request: _VERSION, _JSON)
+    add_service(router, "/version", lambda request: version, _JSON)
     add_service(router, openid.CONFIGURATION_PATH, answers.issuer, _JSON, public)
     add_service(router, openid.KEYS_PATH, lambda request: openid.key_set(gateway.settings), openid.KEYS_TYPE, public)
     return router
@@ -106,11 +105,13 @@ class _Answers:
         return page_not_found() if text is None else Response(text, media_type=_TEXT)
 
     async def show_status(self, _request: Request) -> Response:
-        said = statusz(("/healthz", "/livez", "/readyz", "/metrics", "/version", "/flagz"))
+        said = statusz(
+            ("/healthz", "/livez", "/readyz", "/metrics", "/version", "/flagz"), self._gateway.registry.release
+        )
         return Response(said, media_type=_TEXT)
 
     async def show_flags(self, _request: Request) -> Response:
-        return Response(flagz(self._gateway.settings), media_type=_TEXT)
+        return Response(flagz(self._gateway.settings, self._gateway.registry.release.gates), media_type=_TEXT)
 
     async def lead_to_profiles(self, request: Request) -> Response:
         """302, as Go redirects: only who reads gets a page with it."""

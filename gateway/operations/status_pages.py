@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from gateway.observability.process import began
+from gateway.release.gates import Gates
+from gateway.release.release import Release
 from gateway.settings.config import Settings
 from gateway.settings.flags import FLAGS, SECRET
-from gateway.version import GIT_VERSION, MAJOR, MINOR
 
 _HEAD = "apiserver-gateway {}\nThis page is for people and may change; programs read /metrics and /version.\n\n"
 
 
-def statusz(paths: Sequence[str]) -> str:
+def statusz(paths: Sequence[str], release: Release) -> str:
     """Since when what is running; `paths` are pages that tell more."""
     since = began()
     up = int(time.time() - since)
@@ -24,20 +25,22 @@ def statusz(paths: Sequence[str]) -> str:
         ("Started", started),
         ("Up", f"{up // 3600:02}hr {up % 3600 // 60:02}min {up % 60:02}sec"),
         ("Python version", platform.python_version()),
-        ("Binary version", GIT_VERSION.removeprefix("v")),
-        ("Emulation version", f"{MAJOR}.{MINOR}"),
+        ("Binary version", release.git_version.removeprefix("v")),
+        ("Emulation version", release.minor),
         ("Paths", " ".join(paths)),
     )
     return _HEAD.format("statusz") + "".join(f"{name}: {value}\n" for name, value in rows)
 
 
-def flagz(settings: Settings) -> str:
-    """All flags with their values; secrets are not told."""
+def flagz(settings: Settings, gates: Gates) -> str:
+    """All flags with their values, feature gates with all that there are; secrets are not told."""
     lines = []
     for flag in sorted(FLAGS, key=lambda each: each.name):
         value = getattr(settings, flag.setting)
         if flag.setting in SECRET and value:
             value = "(set)"
+        elif flag.setting == "feature_gates":
+            value = ",".join(f"{name}={str(on).lower()}" for name, _, on in sorted(gates.states()))
         elif isinstance(value, frozenset | tuple):
             value = ",".join(sorted(map(str, value)) if isinstance(value, frozenset) else map(str, value))
         lines.append(f"{flag.name}={'' if value is None else value}\n")

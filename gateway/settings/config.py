@@ -20,7 +20,6 @@ AUTHORIZATION_MODES = ("RBAC", "Node", "Webhook", "AlwaysAllow", "AlwaysDeny")  
 AUDIT_MODES = ("batch", "blocking", "blocking-strict")
 AUDIT_VERSION = "audit.k8s.io/v1"
 REVIEW_VERSIONS = ("v1", "v1beta1")  # of the reviews that webhooks are sent
-FEATURE_GATES = frozenset({"CBORServingAndStorage"})  # that can be switched; all are off by default
 
 
 _AUDIT_FLAGS = (
@@ -146,7 +145,7 @@ class Settings:
     cluster_signing_cert_file: Path | None = None
     cluster_signing_key_file: Path | None = None
     cluster_signing_duration: float = 365 * 24 * 3600.0
-    feature_gates: frozenset[str] = frozenset()
+    feature_gates: tuple[tuple[str, bool], ...] = ()
     runtime_config: tuple[tuple[str, bool], ...] = ()
     kubeconfig_out: Path | None = None
     kubeconfig_server: str = ""
@@ -291,10 +290,6 @@ class Settings:
             raise InvalidSettings("--service-account-max-token-expiration: give 1h at least and 4294967296s at most")
 
     def _check_limits(self) -> None:
-        for gate in sorted(self.feature_gates - FEATURE_GATES):
-            raise InvalidSettings(
-                f"--feature-gates: {gate} cannot be switched on; what can: {', '.join(sorted(FEATURE_GATES))}"
-            )
         for flag, value in (
             ("--header-timeout", self.header_timeout),
             ("--request-timeout", self.request_timeout),

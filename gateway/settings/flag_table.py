@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gateway.settings.authentication_flags import AUTHENTICATION
 from gateway.settings.browser_values import origins, transport_security
-from gateway.settings.config import AUDIT_MODES, AUDIT_VERSION, AUTHORIZATION_MODES, FEATURE_GATES, REVIEW_VERSIONS
+from gateway.settings.config import AUDIT_MODES, AUDIT_VERSION, AUTHORIZATION_MODES, REVIEW_VERSIONS
 from gateway.settings.etcd_overrides import etcd_overrides
 from gateway.settings.flag import Flag
 from gateway.settings.flag_values import (
@@ -86,9 +86,9 @@ _GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
             Flag(
                 "feature-gates",
                 gates,
-                "features to switch on or off, as Name=true: CBORServingAndStorage",
-                "NAMES",
-                choices=tuple(f"{gate}=true" for gate in sorted(FEATURE_GATES)),
+                "features to switch on or off, as Name=true,AllAlpha=false; CBORServingAndStorage is off by default",
+                "NAME=BOOL",
+                choices=("CBORServingAndStorage=true",),
             ),
             Flag(
                 "runtime-config",

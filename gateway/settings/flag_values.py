@@ -188,12 +188,12 @@ def log_format(text: str) -> str:
     return text
 
 
-def gates(text: str) -> frozenset[str]:
-    """The gates that are switched on."""
-    on = set[str]()
+def gates(text: str) -> tuple[tuple[str, bool], ...]:
+    """The gates that are said to be on or off; of those that come twice the last."""
+    said = dict[str, bool]()
     for part in names(text):
         name, separator, value = part.partition("=")
         if not separator:
             raise ValueError("give Name=true or Name=false")
-        (on.add if boolean(value) else on.discard)(name.strip())
-    return frozenset(on)
+        said[name.strip().removeprefix("kube:")] = boolean(value)
+    return tuple(said.items())

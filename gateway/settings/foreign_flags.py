@@ -6,6 +6,8 @@ Some of them may be given with the one value that is true here (`FIXED`); all ot
 
 from __future__ import annotations
 
+from gateway.release.minors import DEFAULT, before
+
 ALIASES = {"logging-format": "log-format"}
 """Other names of flags, as kube-apiserver has them."""
 
@@ -30,8 +32,8 @@ FIXED: dict[str, tuple[tuple[str, ...], str]] = {
     "etcd-readycheck-timeout": (("2s",), "health checks wait as long for etcd"),
     "enable-logs-handler": (("false",), "nobody may read files of the host by the API"),
     "contention-profiling": (("false",), "an event loop has no locks; --profiling shows where the time goes"),
-    "emulated-version": (("1.36", "kube=1.36"), _EMULATION),
-    "min-compatibility-version": (("1.35", "kube=1.35"), _EMULATION),
+    "emulated-version": ((DEFAULT, f"kube={DEFAULT}"), _EMULATION),
+    "min-compatibility-version": ((before(DEFAULT), f"kube={before(DEFAULT)}"), _EMULATION),
     "emulation-forward-compatible": (("false",), _EMULATION),
     "runtime-config-emulation-forward-compatible": (("false",), _EMULATION),
     "log-json-split-stream": (("false",), _UNBUFFERED),

@@ -50,7 +50,7 @@ def _security(parts: PluginParts) -> PodSecurity:
 
     configuration = parts.configured.get(NAME) or configuration_of(None)
     assert isinstance(configuration, Configuration)
-    return PodSecurity(configuration, parts.objects)
+    return PodSecurity(configuration, parts.objects, int(parts.release.major_and_minor[1]))
 
 
 def _is_labelled(obj: JsonObject | None) -> bool:

@@ -6,7 +6,6 @@ from functools import lru_cache
 
 from gateway.admission.podsecurity.levels import Level, LevelVersion
 from gateway.admission.record import Admission
-from gateway.version import MINOR
 from storage.instruments import Counter, counter
 
 _REQUEST = ("request_operation", "resource", "subresource")
@@ -34,17 +33,17 @@ def _request(admission: Admission) -> tuple[str, str, str]:
     return operation, _KINDS.get(admission.resource.resource, "controller"), admission.subresource
 
 
-def count_evaluation(admission: Admission, allowed: bool, mode: str, policy: LevelVersion) -> None:
-    """Counts a decision in a mode ("enforce", "audit", "warn")."""
-    _evaluations(allowed, mode, policy, *_request(admission)).inc()
+def count_evaluation(admission: Admission, allowed: bool, mode: str, policy: LevelVersion, newest: int) -> None:
+    """Counts a decision in a mode ("enforce", "audit", "warn"); `newest` is the minor that is served."""
+    _evaluations(allowed, mode, policy, newest, *_request(admission)).inc()
 
 
 @lru_cache(256)
-def _evaluations(allowed: bool, mode: str, policy: LevelVersion, *request: str) -> Counter:
+def _evaluations(allowed: bool, mode: str, policy: LevelVersion, newest: int, *request: str) -> Counter:
     version = policy.version
     if policy.level is Level.PRIVILEGED:
         version = "latest"
-    elif policy.minor is not None and policy.minor > int(MINOR):
+    elif policy.minor is not None and policy.minor > newest:
         version = "future"
     return _EVALUATIONS.labels("allow" if allowed else "deny", policy.level.text, version, mode, *request)
 

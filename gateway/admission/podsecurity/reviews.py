@@ -26,7 +26,9 @@ from gateway.validation.field import FieldError, go_quote
 class PodSecurity:
     """The reviews of one configuration."""
 
-    def __init__(self, configuration: Configuration, objects: Objects) -> None:
+    def __init__(self, configuration: Configuration, objects: Objects, newest: int) -> None:
+        """`newest` is the minor that is served."""
+        self._newest = newest
         self._defaults, self._exempt, self._objects = configuration.defaults, configuration.exemptions, objects
 
     def validate_pod(self, admission: Admission) -> Awaitable[None] | None:
@@ -49,7 +51,7 @@ class PodSecurity:
     def _validate_in(self, namespace: JsonObject, admission: Admission) -> Awaitable[None] | None:
         policy, errors = self._policy(namespace)
         if not errors and policy.fully_privileged:
-            count_evaluation(admission, True, "enforce", policy.enforce)
+            count_evaluation(admission, True, "enforce", policy.enforce, self._newest)
             _annotate(admission, "enforce-policy", "privileged:latest")
             return None
         obj, old = admission.obj, admission.old
@@ -135,16 +137,16 @@ class PodSecurity:
         refused_for = found[policy.enforce] if enforce else []
         if enforce:
             _annotate(admission, "enforce-policy", str(policy.enforce))
-            count_evaluation(admission, not refused_for, "enforce", policy.enforce)
+            count_evaluation(admission, not refused_for, "enforce", policy.enforce, self._newest)
         if audited := found[policy.audit]:
             _annotate(admission, "audit-violations", _would_violate(policy.audit, audited))
-            count_evaluation(admission, False, "audit", policy.audit)
+            count_evaluation(admission, False, "audit", policy.audit, self._newest)
         if refused_for:
             level = go_quote(str(policy.enforce))
             raise refused(admission, admission.obj, f"violates PodSecurity {level}: {_listed(refused_for)}")
         if warned := found[policy.warn]:
             admission.warn(_would_violate(policy.warn, warned))
-            count_evaluation(admission, False, "warn", policy.warn)
+            count_evaluation(admission, False, "warn", policy.warn, self._newest)
 
     def _warn_of_exemption(self, admission: Admission, namespace: JsonObject, policy: Policy) -> None:
         """Warns of labels that ask for what nobody looks at."""

@@ -16,6 +16,11 @@ def test_status_and_flags_are_told() -> None:
         assert "x-content-type-options" not in status.headers
         assert re.search(rb"^Up: 00hr 0\dmin \d\dsec$", status.body, re.MULTILINE)
         flags = ask(server, "GET", "/flagz").body.decode()
+        assert ",CBORServingAndStorage=false," in re.findall(r"^feature-gates=(.*)$", flags, re.MULTILINE)[0]
+        assert (
+            'kubernetes_feature_enabled{name="WatchList",stage="BETA"} 1'
+            in ask(server, "GET", "/metrics").body.decode()
+        )
         assert "\nv=2\n" in flags and "\nanonymous-auth=True\n" in flags
         assert "\nadmin-token=(set)\n" in flags and server.token not in flags
         for path in ("/statusz", "/flagz"):

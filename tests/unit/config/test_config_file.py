@@ -35,7 +35,7 @@ def test_values_are_those_that_flags_take(tmp_path: Path) -> None:
         etcd_compaction_interval=60.0,
         tls_san=("a.example.org", "b.example.org"),
         disable_admission_plugins=frozenset({"ServiceAccount", "Priority"}),
-        feature_gates=frozenset({"CBORServingAndStorage"}),
+        feature_gates=(("CBORServingAndStorage", True),),
     )
 
 

@@ -62,6 +62,11 @@ def test_it_takes_kube_apiservers_defaults() -> None:
             {"feature-gates": "CBORServingAndStorage=true"},
             ["--feature-gates=A=true"],
         ),
+        (
+            ["--feature-gates=MemoryQoS=true,APIServerTracing=true,AllAlpha=true,AllBeta=false"],
+            {"feature-gates": "MemoryQoS=true,APIServerTracing=true"},
+            ["--feature-gates=AllAlpha=true", "--feature-gates=AllBeta=false"],
+        ),
         (["-v4", "-v", "4", "-v=4", "--v=4", "--v", "4"], {"v": "4"}, []),
         (
             ["--watch-cache-sizes", "a,b", "--contention-profiling", "stray"],

@@ -1,0 +1,156 @@
+"""Feature gates: which there are in a minor, what they are by default, and what --feature-gates makes of them.
+
+The facts are in data/gates.json, which hack/minors/gates.py makes of Kubernetes' published modules. Words and rules are
+those of k8s.io/component-base/featuregate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from gateway.jsontypes import loads
+
+Said = Iterable[tuple[str, bool]]
+"""Names of gates, and whether each is to be on."""
+
+
+class Stage(StrEnum):
+    """How far a feature is. The values are those of the label `stage` of kubernetes_feature_enabled."""
+
+    ALPHA = "ALPHA"
+    BETA = "BETA"
+    GA = ""
+    DEPRECATED = "DEPRECATED"
+    PRE_ALPHA = "PRE-ALPHA"
+
+
+GROUPS: Mapping[str, Stage] = {"AllAlpha": Stage.ALPHA, "AllBeta": Stage.BETA}
+"""Names that stand for all gates of a stage; both are off, and alpha themselves or beta."""
+
+SWITCHABLE = frozenset({"CBORServingAndStorage"})
+"""Gates of kube-apiserver that are served both ways. All others that it asks are as they are by default."""
+
+
+class InvalidGates(ValueError):
+    """--feature-gates names what is not known, is locked, or is not served; the message says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A feature gate in one minor."""
+
+    name: str
+    stage: Stage
+    default: bool
+    locked: bool
+    served: bool  # whether kube-apiserver's code asks it; the others are of other components, and change nothing here
+    needs: tuple[str, ...]
+
+
+class Gates:
+    """The gates of a minor, as they were set."""
+
+    def __init__(self, minor: str, said: Said = ()) -> None:
+        """Raises InvalidGates; KeyError for a minor that is not known."""
+        self._minor = minor
+        self._on = _resolved(minor, dict(said))
+
+    def enabled(self, name: str) -> bool:
+        """Whether a feature is on, also where its gate has gone, or comes later. Raises KeyError for a wrong name."""
+        on = self._on.get(name)
+        if on is not None:
+            return on
+        there = _document()["gates"][name][self._minor]
+        return bool(there if isinstance(there, bool) else there[1])
+
+    def states(self) -> Iterator[tuple[str, Stage, bool]]:
+        """All gates that may be named, with their stage and whether they are on."""
+        for name, stage in GROUPS.items():
+            yield name, stage, self._on.get(name, False)
+        for name, gate in known(self._minor).items():
+            yield name, gate.stage, self._on.get(name, gate.default)
+
+
+@cache
+def _document() -> dict[str, Any]:
+    content: dict[str, Any] = loads((Path(__file__).parent / "data" / "gates.json").read_bytes())
+    return content
+
+
+@cache
+def known(minor: str) -> Mapping[str, Gate]:
+    """The gates of a minor by name. Raises KeyError for a minor that is not known."""
+    content = _document()
+    if minor not in content["minors"]:
+        raise KeyError(minor)
+    found = {}
+    for name, facts in content["gates"].items():
+        if isinstance(there := facts[minor], list):
+            stage, default, locked = there
+            needs = tuple(facts.get("needs", ()))
+            found[name] = Gate(name, Stage(stage), default, locked, facts.get("served", False), needs)
+    return found
+
+
+def _resolved(minor: str, said: Mapping[str, bool]) -> dict[str, bool]:
+    """The gates that are not left as they are."""
+    if not said:
+        return {}
+    gates, on, wrong = known(minor), dict[str, bool](), list[str]()
+    for name, value in said.items():
+        gate = gates.get(name)
+        if gate is None and name not in GROUPS:
+            raise InvalidGates(f"unrecognized feature gate: {name}")
+        if gate is not None and gate.locked and gate.default != value:
+            locked = f"feature is locked to {_go(gate.default)}"
+            wrong.append(f"cannot set feature gate {name} to {_go(value)}, {locked}")
+        elif gate is not None and gate.stage is Stage.PRE_ALPHA:
+            versions = f"emulated version {minor}, min compatibility version {minor}"
+            wrong.append(f"cannot set feature gate {name} to {_go(value)}, feature is PreAlpha at {versions}")
+        else:
+            on[name] = value
+    for name, stage in GROUPS.items():
+        if name in said:
+            on = {each.name: said[name] for each in gates.values() if each.stage is stage} | on
+    wrong = wrong or _lacking(gates, on) or [f"{each}: {_UNSERVED}" for each in unserved(minor, on)]
+    if wrong:
+        raise InvalidGates(wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]")
+    return on
+
+
+_UNSERVED = "this server has what kube-apiserver does by default, and nothing else; leave the gate out"
+
+
+def _lacking(gates: Mapping[str, Gate], on: Mapping[str, bool]) -> list[str]:
+    """What is wrong with features that need others."""
+    found = []
+    for gate in gates.values():
+        if gate.needs and on.get(gate.name, gate.default):
+            off = [each for each in gate.needs if each in gates and not on.get(each, gates[each].default)]
+            if off:
+                found.append(f"{gate.name} is enabled, but depends on features that are disabled: [{' '.join(off)}]")
+    return found
+
+
+def unserved(minor: str, said: Mapping[str, bool]) -> list[str]:
+    """Which gates are set to what this server does not do: to what kube-apiserver does not do by default."""
+    gates = known(minor)
+
+    def differs(name: str, value: bool) -> bool:
+        gate = gates.get(name)
+        return gate is not None and gate.served and gate.default != value and name not in SWITCHABLE
+
+    return [f"{name}={_go(value)}" for name, value in said.items() if differs(name, value)]
+
+
+def _go(value: bool) -> str:
+    return "true" if value else "false"
+
+
+Enabled = Callable[[str], bool]
+"""Whether a feature is on, by the name of its gate."""

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Generates gateway/release/data/gates.json: the feature gates of kube-apiserver in each minor that is served.
+
+    hack/minors/gates.py            # downloads the published modules of RELEASES, and reads their source
+    hack/minors/gates.py --check    # exit 1 unless the committed file is what would be written
+
+Layout of the result, a gate a line:
+
+    {"minors": ["1.34", ...],
+     "gates": {NAME: {"served": true where kube-apiserver's own code asks it, "needs": [NAME, ...],
+                      "1.36": [STAGE, DEFAULT, LOCKED]}}}
+
+STAGE is as `kubernetes_feature_enabled` has it. A minor in which a gate is not known has `true` or `false` instead of
+the three: whether the feature is there all the same, since a gate goes when nobody may switch it any more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+TARGET = ROOT / "gateway" / "release" / "data" / "gates.json"
+RELEASES = ("1.34.4", "1.35.4", "1.36.3", "1.37.2")
+# modules whose code kube-apiserver runs, and the folders of k8s.io/kubernetes that are other components'
+MODULES = ("apiserver", "apiextensions-apiserver", "kube-aggregator", "pod-security-admission", "component-helpers")
+ELSEWHERE = (
+    *("pkg/kubelet/", "pkg/scheduler/", "pkg/controller/", "pkg/proxy/", "pkg/volume/", "pkg/credentialprovider/"),
+    *("pkg/features/", "pkg/kubemark/", "test/", "cmd/"),
+)
+ASKED = re.compile(r"\b\w*[fF]eatures\.([A-Z]\w+)|\"([A-Z]\w+)\"")
+
+DECLARED = (  # where gates stand in source, by module
+    ("kubernetes", "pkg/features/kube_features.go"),
+    ("apiserver", "pkg/features/kube_features.go"),
+    ("apiextensions-apiserver", "pkg/features/kube_features.go"),
+    ("component-base", "logs/api/v1/kube_features.go"),
+    ("component-base", "zpages/features/kube_features.go"),
+    ("client-go", "features/known_features.go"),
+)
+CONSTANT = re.compile(r'^\t(\w+)\s+(?:featuregate\.)?Feature\s*= "(\w+)"', re.M)
+ENTRY = re.compile(r"^\t+(?:\w+\.)?(\w+): \{\n((?:\t+(?://.*|\{.*\},?.*)?\n)+?)\t+\},$", re.M)
+SPEC = re.compile(r"^\s*\{(.*?)\},?\s*(?://.*)?$", re.M)
+VERSION = re.compile(r'Version: version\.MustParse\("([\d.]+)"\)')
+STAGES = {"Alpha": "ALPHA", "Beta": "BETA", "GA": "", "Deprecated": "DEPRECATED", "PreAlpha": "PRE-ALPHA"}
+NEEDS = re.compile(r"^\t(?:\w+\.)?(\w+):\s+\{([^{}]+)\},(?:\s*//.*)?$", re.M)
+
+Json = dict[str, Any]
+
+
+def declared(release: str) -> Json:
+    """The gates of a release: name -> "specs", each with version, stage, default and whether it is locked; "needs"."""
+    found: Json = {}
+    needed: list[tuple[str, str]] = []
+    for module, path in DECLARED:
+        text = (module_folder(module, release) / path).read_text()
+        constants = dict(CONSTANT.findall(text))
+        for name, body in ENTRY.findall(text):
+            specs = [spec_of(each) for each in SPEC.findall(body) if "Version:" in each]
+            found[constants.get(name, name)] = {"specs": sorted(specs, key=lambda spec: number(spec[0]))}
+        needed += NEEDS.findall(text.partition("FeatureGateDependencies = ")[2].partition("\n}\n")[0])
+    for name, needs in needed:
+        found[name]["needs"] = sorted(re.findall(r"(\w+)\)?\s*(?:,|$)", re.sub(r"//.*", "", needs)))
+    return found
+
+
+def spec_of(text: str) -> list[Any]:
+    """A spec out of the inside of its braces."""
+    version, stage = VERSION.search(text), re.search(r"PreRelease:\s*(?:\w+\.)?(\w+)", text)
+    if version is None or stage is None:
+        raise ValueError(f"cannot read the spec {text}")
+    on, locked = (re.search(rf"\b{name}:\s*true", text) is not None for name in ("Default", "LockToDefault"))
+    return [version[1], STAGES[stage[1]], on, locked]
+
+
+def module_folder(name: str, release: str) -> Path:
+    """Where a published module of Kubernetes is in Go's module cache."""
+    cache = subprocess.run(["go", "env", "GOMODCACHE"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    version = f"v{release}" if name == "kubernetes" else f"v0.{release.partition('.')[2]}"
+    folder = Path(cache) / "k8s.io" / f"{name}@{version}"
+    if not folder.is_dir():
+        subprocess.run(["go", "mod", "download", f"k8s.io/{name}@{version}"], check=True)
+    return folder
+
+
+def asked(release: str) -> set[str]:
+    """The names that kube-apiserver's own code may ask for."""
+    found: set[str] = set()
+    for name in ("kubernetes", *MODULES):
+        folder = module_folder(name, release)
+        for path in folder.rglob("*.go"):
+            inside = path.relative_to(folder).as_posix()
+            if inside.endswith("_test.go") or inside.startswith(ELSEWHERE) or "pkg/features/" in inside:
+                continue
+            for names in ASKED.findall(path.read_text(errors="replace")):
+                found.update(filter(None, names))
+    return found
+
+
+def state_at(specs: list[list[Any]], minor: str) -> list[Any] | None:
+    """The stage and the default of a gate as of a minor; None where it comes later."""
+    at = None
+    for version, stage, default, locked in specs:
+        if number(version) <= number(minor):
+            at = [stage, default, locked]
+    return at
+
+
+def number(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")[:2]))
+
+
+def build() -> Json:
+    """The result as a JSON value."""
+    minors = [release.rpartition(".")[0] for release in RELEASES]
+    by_minor = {minor: declared(release) for minor, release in zip(minors, RELEASES, strict=True)}
+    served: set[str] = set().union(*map(asked, RELEASES))
+    gates: Json = {}
+    for name in sorted({name for gates in by_minor.values() for name in gates} - {"AllAlpha", "AllBeta"}):
+        entry = gates[name] = {"served": True} if name in served else {}
+        last: list[Any] | None = None
+        for minor in minors:
+            known = by_minor[minor].get(name)
+            at = state_at(known["specs"], minor) if known else None
+            if known and known.get("needs"):
+                entry["needs"] = known["needs"]
+            entry[minor] = at if at is not None else bool(last and last[1])
+            last = at or last
+    return {"minors": minors, "gates": gates}
+
+
+def text_of(content: Json) -> str:
+    """A gate a line, so that differences read well."""
+    lines = (f"{json.dumps(name)}:{json.dumps(gate, separators=(',', ':'))}" for name, gate in content["gates"].items())
+    return f'{{"minors":{json.dumps(content["minors"])},\n"gates":{{\n' + ",\n".join(lines) + "\n}}\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="compare with the committed file instead of writing it")
+    options = parser.parse_args()
+    text = text_of(build())
+    if not options.check:
+        TARGET.write_text(text)
+    elif text != TARGET.read_text():
+        print(f"{TARGET} is not what the modules give; run hack/minors/gates.py without --check", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+"""Feature gates are those of kube-apiserver, with its stages, defaults and errors."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from gateway.release.gates import GROUPS, SWITCHABLE, Gates, InvalidGates, Said, Stage, known
+from gateway.release.minors import DEFAULT
+from gateway.release.release import release_of
+
+GATEWAY = Path(__file__).parents[3] / "gateway"
+
+
+def states(minor: str, said: Said = ()) -> dict[str, tuple[Stage, bool]]:
+    return {name: (stage, on) for name, stage, on in Gates(minor, said).states()}
+
+
+def test_a_gate_has_the_stage_and_the_default_of_the_minor() -> None:
+    found = {minor: states(minor)["HPAScaleToZero"] for minor in ("1.34", "1.36", "1.37")}
+    assert found == {"1.34": (Stage.ALPHA, False), "1.36": (Stage.ALPHA, False), "1.37": (Stage.BETA, True)}
+
+
+def test_a_minor_has_as_many_gates_as_its_kube_apiserver() -> None:
+    counted = {minor: len(known(minor)) for minor in ("1.36", "1.37")}
+    assert counted == {"1.36": 238, "1.37": 250}
+
+
+def test_what_has_no_gate_in_a_minor_is_there_if_it_was_locked_before_and_not_if_it_comes_later() -> None:
+    assert "VolumeLimitScaling" not in known("1.34") and not Gates("1.34").enabled("VolumeLimitScaling")
+    assert "APIServerTracing" not in known("1.37") and Gates("1.37").enabled("APIServerTracing")
+    with pytest.raises(KeyError):
+        Gates(DEFAULT).enabled("NoSuchGate")
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"NoSuchGate": True}, "unrecognized feature gate: NoSuchGate"),
+        (
+            {"APIServerTracing": False},
+            "cannot set feature gate APIServerTracing to false, feature is locked to true",
+        ),
+        (
+            {"APIServerTracing": False, "GitRepoVolumeDriver": True},
+            "[cannot set feature gate APIServerTracing to false, feature is locked to true, "
+            "cannot set feature gate GitRepoVolumeDriver to true, feature is locked to false]",
+        ),
+        (
+            {"AtomicFIFO": False, "StaleControllerConsistencyJob": True},
+            "StaleControllerConsistencyJob is enabled, but depends on features that are disabled: [AtomicFIFO]",
+        ),
+        (
+            {"StorageVersionAPI": True},
+            "StorageVersionAPI=true: this server has what kube-apiserver does by default, and nothing else; "
+            "leave the gate out",
+        ),
+    ],
+)
+def test_what_cannot_be_set_is_refused_by_name(said: dict[str, bool], message: str) -> None:
+    with pytest.raises(InvalidGates) as caught:
+        release_of(said.items())
+    assert message in str(caught.value)
+
+
+def test_a_group_sets_the_gates_of_its_stage_but_those_that_are_named() -> None:
+    found = states(DEFAULT, [("AllAlpha", False), ("CBORServingAndStorage", True)])
+    assert found["CBORServingAndStorage"] == (Stage.ALPHA, True) and found["AllAlpha"] == (Stage.ALPHA, False)
+    assert not any(on for name, (stage, on) in found.items() if stage is Stage.ALPHA and name not in SWITCHABLE)
+    with pytest.raises(InvalidGates, match="StorageVersionAPI=true: "):
+        Gates(DEFAULT, [("AllAlpha", True)])
+
+
+def test_gates_of_other_components_are_taken() -> None:
+    assert states(DEFAULT, [("MemoryQoS", True)])["MemoryQoS"] == (Stage.ALPHA, True)
+
+
+def test_each_gate_that_a_rule_asks_for_is_one() -> None:
+    names = set(SWITCHABLE)
+    for path in GATEWAY.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "enabled":
+                names.update(each.value for each in node.args if isinstance(each, ast.Constant))
+    assert "CBORServingAndStorage" in names
+    for name in names - GROUPS.keys():
+        Gates(DEFAULT).enabled(str(name))

@@ -1,0 +1,41 @@
+"""The release of Kubernetes stands in one place."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from gateway.release.gates import known
+from gateway.release.minors import DEFAULT, GIT_VERSIONS
+
+ROOT = Path(__file__).parents[3]
+MINOR = re.compile(r"\bv?1\.(3[4-9]|4\d)\b")
+
+
+def texts(path: Path) -> Iterator[str]:
+    """The texts that a module works with: all but what stands alone, as docstrings do."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in alone:
+            yield node.value
+
+
+def test_no_module_but_those_of_the_release_names_a_version_of_kubernetes() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}: {text}"
+        for top in ("gateway", "storage", "apiserver_gateway")
+        for path in sorted((ROOT / top).rglob("*.py"))
+        if not path.is_relative_to(ROOT / "gateway" / "release")
+        for text in texts(path)
+        if MINOR.search(text)
+    ]
+    assert not found, "ask gateway.release for the version: " + "; ".join(found)
+
+
+def test_each_minor_that_is_served_has_its_gates() -> None:
+    assert DEFAULT in GIT_VERSIONS
+    for minor, version in GIT_VERSIONS.items():
+        assert known(minor) and version.startswith(f"v{minor}.")
