@@ -17,7 +17,7 @@ changes nothing. Kinds that are not in `gateway.defaults.registry` have no defau
 
 from __future__ import annotations
 
-from gateway.defaults.registry import defaulter_for
+from gateway.defaults.registry import defaulter_for, gated_defaulter_for
 from gateway.jsontypes import JsonObject
 
 
@@ -26,3 +26,9 @@ def apply_defaults(api_version: str, kind: str, obj: JsonObject) -> None:
     apply = defaulter_for(api_version, kind)
     if apply is not None:
         apply(obj)
+
+
+def apply_gated_defaults(api_version: str, kind: str, obj: JsonObject) -> None:
+    """As `apply_defaults`, and then the defaults that a kind has where its gate is on."""
+    apply_defaults(api_version, kind, obj)
+    gated_defaulter_for(api_version, kind)(obj)

@@ -39,6 +39,13 @@ def _stateful_update(strategy: JsonObject) -> None:
         strategy["rollingUpdate"].setdefault("partition", 0)
 
 
+def _unavailable(stateful_set: JsonObject) -> None:
+    """MaxUnavailableStatefulSet: how many pods may be missing while they are rolled."""
+    strategy = stateful_set["spec"]["updateStrategy"]
+    if strategy["type"] == "RollingUpdate" and strategy.get("rollingUpdate") is not None:
+        strategy["rollingUpdate"].setdefault("maxUnavailable", 1)
+
+
 def _claim_kind(claim: JsonObject) -> None:
     claim["apiVersion"] = "v1"
     claim["kind"] = "PersistentVolumeClaim"
@@ -96,3 +103,5 @@ DEFAULTERS: Defaulters = {
         }
     ),
 }
+
+GATED: Defaulters = {("apps/v1", "StatefulSet"): _unavailable}

@@ -10,6 +10,12 @@ from gateway.jsontypes import JsonObject
 Defaulter = Callable[[JsonObject], None]
 Defaulters = dict[tuple[str, str], Defaulter]
 
+GATED: dict[tuple[str, str], tuple[str, str]] = {
+    ("apps/v1", "StatefulSet"): ("MaxUnavailableStatefulSet", "apps"),
+    ("storage.k8s.io/v1", "CSIDriver"): ("VolumeLimitScaling", "storage"),
+}
+"""Kinds that have more defaults where a gate is on: the gate, and the module whose `GATED` has them."""
+
 MODULES: dict[str, dict[str, str]] = {
     "v1": {
         "Pod": "pod",
@@ -65,4 +71,11 @@ def defaulter_for(api_version: str, kind: str) -> Defaulter | None:
         name = MODULES.get(api_version, {}).get(kind)
         if name is not None:
             found = _loaded[key] = import_module(f"gateway.defaults.{name}").DEFAULTERS[key]
+    return found
+
+
+def gated_defaulter_for(api_version: str, kind: str) -> Defaulter:
+    """The defaults that a kind of `GATED` has where its gate is on. Raises KeyError for another kind."""
+    _, name = GATED[api_version, kind]
+    found: Defaulter = import_module(f"gateway.defaults.{name}").GATED[api_version, kind]
     return found

@@ -26,3 +26,7 @@ DEFAULTERS: Defaulters = {
     ),
     ("storage.k8s.io/v1", "VolumeAttachment"): compile_table({"spec.source.inlineVolumeSpec": VOLUME_SOURCES}),
 }
+
+GATED: Defaulters = {
+    ("storage.k8s.io/v1", "CSIDriver"): compile_table({"spec+.preventPodSchedulingIfMissing?": False}),
+}

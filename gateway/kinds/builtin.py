@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache, partial
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
 from importlib import import_module
 from typing import Any
 
-from gateway.defaults import apply_defaults
+from gateway.defaults import apply_defaults, apply_gated_defaults
+from gateway.defaults.registry import GATED
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupResource, GroupVersion, GroupVersionKind
 from gateway.kinds.model import Model, Version
@@ -15,7 +16,8 @@ from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
 from gateway.kinds.selectable import NAMES, VALUES
 from gateway.kinds.strategies import strategy_for
-from gateway.release.release import Release
+from gateway.release.gates import Gates
+from gateway.release.release import Release, release_of
 from gateway.schema.catalog import document, type_for
 from gateway.selectors.fields import DEFAULT
 
@@ -57,16 +59,17 @@ Entry = dict[str, Any]  # a resource as the catalog describes it
 
 
 def builtin_registry(primary_family: str = "IPv4", release: Release | None = None) -> Registry:
-    """A registry of the catalog's resources, which are made once a process for each primary IP family.
+    """A registry of the catalog's resources, which are made once a process for each primary IP family and gates.
 
     `release` is the default one where none is given.
     """
-    return _registry(primary_family).copy(release)
+    release = release or release_of()
+    return _registry(primary_family, release.gates).copy(release)
 
 
-@cache
-def _registry(primary_family: str) -> Registry:
-    registry, models = Registry(), _models(primary_family)
+@lru_cache(maxsize=4)
+def _registry(primary_family: str, gates: Gates) -> Registry:
+    registry, models = Registry(), _models(primary_family, gates)
     verbs: dict[frozenset[str], frozenset[str]] = {}  # a few, which all share
     for group, version, entries in _versions():
         served = (each for entry in entries for each in _resources(models, GroupVersion(group, version), entry, verbs))
@@ -80,13 +83,13 @@ def _versions() -> Iterator[tuple[str, str, list[Entry]]]:
             yield group["name"], version["version"], version["resources"]
 
 
-def _models(primary_family: str) -> dict[str, Model]:
+def _models(primary_family: str, gates: Gates) -> dict[str, Model]:
     """The models by `_place`. Versions that share storage are versions of one model, whatever their groups."""
     places: dict[str, dict[GroupVersion, Entry]] = {}
     for group, version, entries in _versions():
         for entry in entries:
             places.setdefault(_place(group, entry), {})[GroupVersion(group, version)] = entry
-    return {place: _model(place, versions, primary_family) for place, versions in places.items()}
+    return {place: _model(place, versions, primary_family, gates) for place, versions in places.items()}
 
 
 def _place(group: str, entry: Entry) -> str:
@@ -102,7 +105,7 @@ def _is_stored(entry: Entry) -> bool:
     return "create" in entry["verbs"] and "list" in entry["verbs"]
 
 
-def _model(place: str, versions: dict[GroupVersion, Entry], primary_family: str) -> Model:
+def _model(place: str, versions: dict[GroupVersion, Entry], primary_family: str, gates: Gates) -> Model:
     first, entry = next(iter(versions.items()))
     plural = entry["name"]
     resource = GroupResource(first.group, plural)
@@ -117,21 +120,21 @@ def _model(place: str, versions: dict[GroupVersion, Entry], primary_family: str)
         categories=tuple(entry.get("categories", ())),
         storage_prefix=place if _is_stored(entry) else "",
         storage_version=STORAGE_VERSIONS.get(resource, first),
-        versions={each: _version(each, found) for each, found in versions.items()},
-        strategies=partial(strategy_for, first.group, plural),
+        versions={each: _version(each, found, gates) for each, found in versions.items()},
+        strategies=partial(strategy_for, first.group, plural, gates=gates),
         on_read=partial(_complete, plural, primary_family) if resource in COMPLETED else _keep,
         convert=partial(_convert, entry["kind"]),
         field_values=VALUES.get(resource, {}),
     )
 
 
-def _version(version: GroupVersion, entry: Entry) -> Version:
+def _version(version: GroupVersion, entry: Entry, gates: Gates) -> Version:
     gvk = GroupVersionKind(*version, entry["kind"])
     return Version(
         gvk=gvk,
         make_type=partial(type_for, *gvk),
         warning=WARNINGS.get(gvk, ""),
-        default=partial(apply_defaults, version.api_version, gvk.kind),
+        default=_defaults(version.api_version, gvk.kind, gates),
         read_internal=partial(_read_internal, reader) if (reader := ANNOTATED_FIELDS.get(gvk)) else None,
         annotated_fields=partial(_annotated_fields, gvk.kind) if gvk in ANNOTATED_FIELDS else frozenset,
         selectable=NAMES.get(GroupResource(version.group, entry["name"]), DEFAULT),
@@ -144,6 +147,11 @@ def _keep(obj: JsonObject) -> None:
 
 def _complete(plural: str, primary_family: str, obj: JsonObject) -> None:
     import_module(f"gateway.kinds.strategies.{plural}").on_read(obj, primary_family)
+
+
+def _defaults(api_version: str, kind: str, gates: Gates) -> Callable[[JsonObject], None]:
+    gate, _ = GATED.get((api_version, kind), ("", ""))
+    return partial(apply_gated_defaults if gate and gates.enabled(gate) else apply_defaults, api_version, kind)
 
 
 def _convert(kind: str, obj: JsonObject, source: GroupVersion, target: GroupVersion) -> JsonObject:

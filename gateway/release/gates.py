@@ -32,7 +32,7 @@ class Stage(StrEnum):
 GROUPS: Mapping[str, Stage] = {"AllAlpha": Stage.ALPHA, "AllBeta": Stage.BETA}
 """Names that stand for all gates of a stage; both are off, and alpha themselves or beta."""
 
-SWITCHABLE = frozenset({"CBORServingAndStorage"})
+SWITCHABLE = frozenset({"CBORServingAndStorage", "HPAScaleToZero", "MaxUnavailableStatefulSet", "VolumeLimitScaling"})
 """Gates of kube-apiserver that are served both ways. All others that it asks are as they are by default."""
 
 

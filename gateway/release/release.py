@@ -5,9 +5,10 @@ from __future__ import annotations
 import platform
 import sys
 from dataclasses import dataclass
+from functools import lru_cache
 
 from gateway.jsontypes import JsonObject
-from gateway.release.gates import Gates, Said
+from gateway.release.gates import Gates
 from gateway.release.minors import DEFAULT, GIT_VERSIONS, before
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -52,6 +53,10 @@ class Release:
         }
 
 
-def release_of(gates: Said = (), minor: str = DEFAULT) -> Release:
-    """The release of a minor with gates as said. Raises InvalidGates; KeyError for a minor that is not served."""
+@lru_cache(maxsize=4)
+def release_of(gates: tuple[tuple[str, bool], ...] = (), minor: str = DEFAULT) -> Release:
+    """The release of a minor with gates as said, the same object for the same.
+
+    Raises InvalidGates; KeyError for a minor that is not served.
+    """
     return Release(minor, GIT_VERSIONS[minor], Gates(minor, gates))

@@ -23,10 +23,11 @@ SOURCES = {
 }
 
 
-def validate_autoscaler(hpa: JsonObject, old: JsonObject | None) -> list[FieldError]:
+def validate_autoscaler(hpa: JsonObject, old: JsonObject | None, *, to_zero: bool) -> list[FieldError]:
+    """What is wrong with an autoscaler; `to_zero`: whether it may scale to zero, which one may that did before."""
     spec, before = hpa.get("spec", {}), (old or {}).get("spec", {})
     found: list[FieldError] = []
-    least = 0 if before.get("minReplicas") == 0 else 1
+    least = 0 if to_zero or before.get("minReplicas") == 0 else 1
     low, high = spec.get("minReplicas"), spec.get("maxReplicas", 0)
     if low is not None and low < least:
         found.append(invalid("spec.minReplicas", low, f"must be greater than or equal to {least}"))

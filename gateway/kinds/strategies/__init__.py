@@ -1,16 +1,24 @@
 """The strategies of the built-in resources, found by name and imported when first used.
 
 A module of this package exports `STRATEGIES`: a dict from subresource name ("" for the resource itself) to
-`Strategy`. `MODULES` says which module a resource has; a resource without one has the generic rules only.
+`Strategy`; or `strategies`, a function that makes such a dict for feature gates. `MODULES` says which module a resource
+has; a resource without one has the generic rules only.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module
 
+from gateway.jsontypes import JsonObject
+from gateway.kinds.gated_fields import Drop, drop_of
 from gateway.kinds.identity import GroupResource
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
+from gateway.release.gates import Enabled, Gates
+from gateway.release.release import release_of
 
 _ADMISSION = "admissionregistration.k8s.io"
 
@@ -97,11 +105,34 @@ def import_rules(resource: GroupResource) -> None:
         _imported.add(f"{__name__}.{module}")
 
 
+_DEFAULT_GATES = release_of().gates
+
+
 @lru_cache(maxsize=1024)
-def strategy_for(group: str, resource: str, subresource: str = "") -> Strategy:
+def strategy_for(group: str, resource: str, subresource: str = "", gates: Gates = _DEFAULT_GATES) -> Strategy:
     """The rules of a resource or subresource; `DEFAULT` where it has none of its own."""
-    module = MODULES.get(GroupResource(group, resource))
+    named = GroupResource(group, resource)
+    module = MODULES.get(named)
     if module is None:
         return DEFAULT
-    strategies: dict[str, Strategy] = import_module(f"{__name__}.{module}").STRATEGIES
-    return strategies.get(subresource, DEFAULT)
+    rules = import_module(f"{__name__}.{module}")
+    make: Callable[[Enabled], dict[str, Strategy]] | None = getattr(rules, "strategies", None)
+    strategies: dict[str, Strategy] = rules.STRATEGIES if make is None else make(gates.enabled)
+    found = strategies.get(subresource, DEFAULT)
+    drop = None if subresource else drop_of(named, gates.enabled)
+    return found if drop is None else _dropping(found, drop)
+
+
+def _dropping(strategy: Strategy, drop: Drop) -> Strategy:
+    """A strategy that first drops the fields whose gates are off."""
+    on_create, on_update = strategy.prepare_for_create, strategy.prepare_for_update
+
+    def prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
+        drop(obj, None)
+        on_create(obj, attributes)
+
+    def prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
+        drop(obj, old)
+        on_update(obj, old, attributes)
+
+    return replace(strategy, prepare_for_create=prepare_for_create, prepare_for_update=prepare_for_update)

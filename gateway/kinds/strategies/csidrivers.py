@@ -12,7 +12,6 @@ from gateway.validation.field import FieldError, duplicate, invalid, not_support
 GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
 LIFECYCLES = ("Persistent", "Ephemeral")
 MIN_EXPIRATION, MAX_EXPIRATION, MIN_PERIOD = 600, 1 << 32, 10
-_DISABLED = "preventPodSchedulingIfMissing"  # VolumeLimitScaling is not enabled
 _TOKENS = (
     "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible "
     "logging of tokens in volume attributes"
@@ -66,13 +65,7 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext)
     return found + immutable(f"spec.{key}", spec.get(key), before.get(key))
 
 
-def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
-    obj.get("spec", {}).pop(_DISABLED, None)
-
-
 def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
-    if _DISABLED not in old.get("spec", {}):
-        obj.get("spec", {}).pop(_DISABLED, None)
     if not same(obj.get("spec"), old.get("spec")):
         bump_generation(obj, old)
 
@@ -89,7 +82,6 @@ def _update_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext)
 
 STRATEGIES = {
     "": Strategy(
-        prepare_for_create=_prepare_for_create,
         prepare_for_update=_prepare_for_update,
         validate=_validate,
         validate_update=_validate_update,

@@ -6,17 +6,10 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies.status import empty_status, keep_spec, keep_status
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
+from gateway.release.gates import Enabled
 from gateway.validation.autoscaler import validate_autoscaler
 from gateway.validation.checks import not_negative
 from gateway.validation.field import FieldError
-
-
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    return validate_autoscaler(obj, None)
-
-
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    return validate_autoscaler(obj, old)
 
 
 def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
@@ -25,13 +18,23 @@ def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext)
     return [error for key in keys for error in not_negative(f"status.{key}", status.get(key, 0))]
 
 
-STRATEGIES = {
-    "": Strategy(
-        prepare_for_create=empty_status({"desiredReplicas": 0, "currentMetrics": None}),
-        prepare_for_update=keep_status,
-        validate=_validate,
-        validate_update=_validate_update,
-        reset_fields=(("status",),),
-    ),
-    "status": Strategy(prepare_for_update=keep_spec, validate_update=_validate_status, reset_fields=(("spec",),)),
-}
+def strategies(enabled: Enabled) -> dict[str, Strategy]:
+    """The rules of autoscalers and their status, by the gate HPAScaleToZero."""
+    to_zero = enabled("HPAScaleToZero")
+
+    def validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+        return validate_autoscaler(obj, None, to_zero=to_zero)
+
+    def validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+        return validate_autoscaler(obj, old, to_zero=to_zero)
+
+    return {
+        "": Strategy(
+            prepare_for_create=empty_status({"desiredReplicas": 0, "currentMetrics": None}),
+            prepare_for_update=keep_status,
+            validate=validate,
+            validate_update=validate_update,
+            reset_fields=(("status",),),
+        ),
+        "status": Strategy(prepare_for_update=keep_spec, validate_update=_validate_status, reset_fields=(("spec",),)),
+    }

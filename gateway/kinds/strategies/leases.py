@@ -8,19 +8,6 @@ from gateway.kinds.write_context import WriteContext
 from gateway.validation.field import FieldError, forbidden, invalid, not_supported
 from gateway.validation.formats import NOT_NEGATIVE, validate_qualified_name
 
-_COORDINATED = ("strategy", "preferredHolder")  # fields of coordinated leader election, which is not enabled
-
-
-def _drop(obj: JsonObject, attributes: WriteContext) -> None:
-    for key in _COORDINATED:
-        obj.get("spec", {}).pop(key, None)
-
-
-def _drop_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
-    for key in _COORDINATED:
-        if key not in old.get("spec", {}):
-            obj.get("spec", {}).pop(key, None)
-
 
 def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     spec, found = obj.get("spec", {}), list[FieldError]()
@@ -41,8 +28,6 @@ def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
 
 STRATEGIES = {
     "": Strategy(
-        prepare_for_create=_drop,
-        prepare_for_update=_drop_on_update,
         validate=_validate,
         validate_update=on_update(_validate),
         standard_finalizers=False,

@@ -48,28 +48,6 @@ _NEGATIVE_LIMIT = (
 )
 
 
-def _drop_disabled(obj: JsonObject, old: JsonObject | None) -> None:
-    def rolling(of: JsonObject) -> JsonObject:
-        update: JsonObject = ((of.get("spec") or {}).get("updateStrategy") or {}).get("rollingUpdate") or {}
-        return update
-
-    if "maxUnavailable" in rolling(obj) and "maxUnavailable" not in rolling(old or {}):
-        del rolling(obj)["maxUnavailable"]
-
-
-_create = templates.creating("replicas", "availableReplicas")
-
-
-def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
-    _drop_disabled(obj, None)
-    _create(obj, attributes)
-
-
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
-    _drop_disabled(obj, old)
-    templates.prepare_for_update(obj, old, attributes)
-
-
 def _policies(spec: JsonObject, errors: list[FieldError]) -> None:
     management, strategy = spec.get("podManagementPolicy", ""), spec.get("updateStrategy") or {}
     if management not in ("OrderedReady", "Parallel"):
@@ -196,8 +174,8 @@ def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext)
 
 STRATEGIES = with_status(
     Strategy(
-        prepare_for_create=_prepare_for_create,
-        prepare_for_update=_prepare_for_update,
+        prepare_for_create=templates.creating("replicas", "availableReplicas"),
+        prepare_for_update=templates.prepare_for_update,
         validate=templates.validating(partial(_spec, update=False)),
         validate_update=_validate_update,
         warnings_on_create=_warnings_on_create,
