@@ -141,8 +141,7 @@ def gateway_of(settings: Settings, feeder: Path | None = None) -> Gateway:
 
 def _registry(settings: Settings) -> Registry:
     """The kinds that are built in, but for those that --runtime-config switches off."""
-    family, release = family_of(settings.service_cluster_ip_range), release_of(settings.feature_gates)
-    registry = builtin_registry(family, release)
+    registry = builtin_registry(family_of(settings.service_cluster_ip_range), release_of(settings.feature_gates))
     if settings.runtime_config:
         from gateway.kinds.enablement import switched_off
 
