@@ -53,7 +53,9 @@ def main(words: list[str]) -> int:
         version = images.docker("version", "--format", "{{.Server.Version}}")
         took = time.monotonic() - began
         print(f"Docker Engine {version}, Compose {tools.COMPOSE}; images are built ({took:.0f} s)", flush=True)
-        return subprocess.run([sys.executable, "-m", "pytest", "tests/engine", *words], cwd=tools.ROOT).returncode
+        return subprocess.run(
+            [sys.executable, "-m", "pytest", "-o", "timeout=900", "tests/engine", *words], cwd=tools.ROOT
+        ).returncode
 
 
 if __name__ == "__main__":
