@@ -1,0 +1,102 @@
+"""Nothing is remembered without a bound: state belongs to objects that go, and bytes bound what clients send."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+# functions that remember by an argument, of which there are few values: those of the code and the catalog
+FEW = frozenset(
+    {
+        "gateway/access/keys.py:_signing_key",
+        "gateway/admission/plugins/__init__.py:plugin_of",
+        "gateway/admission/podsecurity/registry.py:checks_of",  # no minor is newer than the newest
+        "gateway/kinds/builtin.py:_registry",
+        "gateway/openapi/gnostic.py:gnostic",
+        "gateway/openapi/schemas.py:_schema",
+        "gateway/schema/catalog.py:type_of",
+        "gateway/schema/descriptions.py:description_of",
+        "gateway/verbs/__init__.py:_imported",
+        "storage/embedded/binary.py:binary_version",
+    }
+)
+# dicts and the like of modules that grow with what the code declares, or up to a bound
+GROWING = frozenset(
+    {
+        "gateway/defaults/registry.py:_loaded",
+        "gateway/kinds/known_canonical.py:_noted",  # bounded by bytes
+        "gateway/kinds/shared_attributes.py:_known",  # bounded by number and length
+        "gateway/kinds/strategies/__init__.py:_imported",
+        "gateway/requests/measures.py:_known",  # goes with the kind
+        "gateway/schema/catalog.py:_expressions",
+        "gateway/schema/catalog.py:_types",
+        "storage/instruments/families.py:_declared",
+    }
+)
+# what is empty and stays so
+EMPTY = frozenset(
+    {
+        "gateway/apply/field_set.py:LEAF",
+        "gateway/cel/plan.py:_NO_FRAME",
+        "gateway/http/exchange.py:_NO_QUERY",
+        "gateway/http/exchange.py:_NO_SCOPE",
+        "gateway/operations/framework.py:ANY_METHOD",
+        "gateway/requests/resting.py:_NO_HEADERS",
+        "gateway/requests/resting.py:_NO_SCOPE",
+    }
+)
+_EMPTY = frozenset({"dict", "list", "set", "OrderedDict", "defaultdict", "Counter", "deque"})
+
+
+def _modules() -> Iterator[tuple[str, ast.Module]]:
+    for room in ("gateway", "storage", "apiserver_gateway"):
+        for path in sorted((ROOT / room).rglob("*.py")):
+            yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text())
+
+
+def _is_unbounded(decorator: ast.expr) -> bool:
+    """Whether a decorator remembers all results for ever."""
+    if isinstance(decorator, ast.Call):
+        bounds = [*decorator.args, *(each.value for each in decorator.keywords if each.arg == "maxsize")]
+        return _named(decorator.func) == "lru_cache" and any(
+            isinstance(each, ast.Constant) and each.value is None for each in bounds
+        )
+    return _named(decorator) == "cache"
+
+
+def _named(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _is_empty(value: ast.expr | None) -> bool:
+    if isinstance(value, ast.Call) and not value.args and not value.keywords:
+        function = value.func.value if isinstance(value.func, ast.Subscript) else value.func
+        return _named(function) in _EMPTY
+    if isinstance(value, ast.Dict):
+        return not value.keys
+    return isinstance(value, ast.List) and not value.elts
+
+
+def test_no_function_remembers_without_a_bound_what_it_was_asked() -> None:
+    found = {
+        f"{path}:{node.name}"
+        for path, module in _modules()
+        for node in ast.walk(module)
+        if isinstance(node, ast.FunctionDef)
+        and (node.args.args or node.args.posonlyargs or node.args.vararg)
+        and any(map(_is_unbounded, node.decorator_list))
+    }
+    assert found == FEW
+
+
+def test_no_module_has_a_memory_that_grows() -> None:
+    found = set()
+    for path, module in _modules():
+        for node in module.body:
+            if isinstance(node, ast.Assign | ast.AnnAssign) and _is_empty(node.value):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                found.update(f"{path}:{_named(target)}" for target in targets)
+    assert found == GROWING | EMPTY
