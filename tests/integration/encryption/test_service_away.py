@@ -35,6 +35,7 @@ def test_all_else_goes_on_and_no_event_is_skipped(tmp_path: Path, plugin: Kms) -
             until(lambda: "of-two" in listed(one, MAPS))  # behind the secret, in the same feed
         assert ask(one, "GET", "/readyz").status == 500
         assert b"failed to decrypt DEK" in ask(one, "GET", "/readyz/kms-provider-0").body
+        until(lambda: "kms plugin does not answer provider=mock" in one.log_file.read_text())
         refused = ask(one, "GET", SECRETS)
         assert refused.status == 500 and "failed to decrypt DEK" in refused.json["message"]
         watched = ask(one, "GET", f"{SECRETS}?watch=1&timeoutSeconds=30&resourceVersion={before}")
