@@ -46,6 +46,16 @@ class DeadlineExceeded(Unavailable):
     """etcd did not answer a question before the call's deadline."""
 
 
+class OtherCluster(Unavailable):
+    """Endpoints are of different clusters, or of another one than that which is served. They are not used."""
+
+    BEGINNING: ClassVar = "etcd's endpoints are not of one cluster"
+    REMEDY: ClassVar = (
+        "name the endpoints of one cluster only (--etcd-servers); "
+        "where all was restored from a backup, start all of its members"
+    )
+
+
 class Unanswered(Unavailable):
     """etcd took a write and did not say what became of it: it was made, or will be, or never."""
 

@@ -30,6 +30,7 @@ async def exchange(settings: EtcdSettings, key: bytes, proposal: bytes, server: 
     async with EtcdClient(settings) as client:
         while True:
             try:
+                await client.compare()
                 await client.create(key, proposal)
                 found = await client.get(key)
                 if found is not None:

@@ -11,6 +11,7 @@ from gateway.launch.patient import PATIENCE
 from gateway.settings.config import Settings
 from storage.backups.marker import check_restored
 from storage.database import Database
+from storage.errors import OtherCluster
 from storage.etcd.waiting import hopeless, tls_trouble
 from storage.versions import OLDEST, parse_version, survives_kill
 
@@ -65,12 +66,17 @@ async def filled(database: Database, stopping: asyncio.Event) -> None:
 
 
 async def check_etcd(settings: Settings, database: Database) -> None:
-    """Raises RestoreUnfinished where half of a backup is, CannotServe where etcd is too old.
+    """Raises RestoreUnfinished where half of a backup is, CannotServe where etcd is too old, or where the endpoints are
+    of different clusters.
 
     Says so when this etcd may lose what it has acknowledged, but not of a temporary one, whose data nobody keeps.
     """
     if settings.embedded_etcd and settings.data_dir is None:
         return
+    try:
+        await database.client.compare()
+    except OtherCluster as error:
+        raise CannotServe(str(error), passing=False) from None
     await check_restored(database.client, settings.etcd_prefix)
     version = (await database.client.status()).version
     if parse_version(version) < OLDEST:

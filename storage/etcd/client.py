@@ -34,6 +34,7 @@ class EtcdClient:
         self.put, self.delete, self.txn, self.compact = self.kv.put, self.kv.delete, self.kv.txn, self.kv.compact
         self.watch = self._watches.watch
         self.status = self.maintenance.status
+        self.compare = self._endpoints.compare
 
     @property
     def members(self) -> int:

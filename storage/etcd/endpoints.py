@@ -11,8 +11,9 @@ import grpc
 from grpc import ChannelConnectivity
 from grpc.aio import AioRpcError, Metadata, UnaryUnaryMultiCallable
 
-from storage.errors import StorageError, Unanswered, Unavailable
+from storage.errors import OtherCluster, StorageError, Unanswered, Unavailable
 from storage.etcd.auth import Login
+from storage.etcd.belonging import Belonging
 from storage.etcd.errors import is_certainly_not_executed, is_token_stale, is_transient, translate
 from storage.etcd.generated import stubs
 from storage.etcd.settings import EtcdSettings
@@ -80,6 +81,7 @@ class Endpoints:
         if not self._all:
             raise ValueError("no etcd endpoint given")
         self.current = self._all[0]
+        self._belonging = Belonging(self._all, self.login)
         self._ready: asyncio.Task[None] | None = None
         self._closed = False
 
@@ -105,14 +107,21 @@ class Endpoints:
         begun = asyncio.get_running_loop().time()
         endpoint, metadata = self.current, self.login.metadata
         end = begun + seconds
-        if len(self._all) > 1:
+        belonging = self._belonging
+        if belonging.several:
             seconds /= 2  # the rest is for another member, or for the answer that this one does not give
         try:
+            if belonging.several:
+                await belonging.vouch(endpoint, seconds)
             if metadata is None:
                 metadata = await self.logged_in(endpoint, min(seconds, self.timeout))
             if traced := trace_headers():
-                return await method(endpoint)(request, timeout=seconds, metadata=Metadata(*metadata, *traced))
-            return await method(endpoint)(request, timeout=seconds, metadata=metadata)
+                answer = await method(endpoint)(request, timeout=seconds, metadata=Metadata(*metadata, *traced))
+            else:
+                answer = await method(endpoint)(request, timeout=seconds, metadata=metadata)
+            if belonging.several:
+                belonging.check(endpoint, answer)
+            return answer
         except AioRpcError as error:
             again = end if repeatable else min(end, begun + self.timeout)
             call = _Call(method, request, again, end, repeatable, revision)
@@ -143,7 +152,25 @@ class Endpoints:
         """The endpoint in use, or the first that connects when that one is not connected. Raises Unavailable."""
         if self.current.channel.get_state() is not ChannelConnectivity.READY and not await self._reconnected(timeout):
             raise Unavailable("no etcd endpoint could be reached in time")
-        return self.current
+        endpoint = self.current
+        try:
+            await self.vouch(endpoint, timeout)
+        except AioRpcError as error:
+            self.leave(endpoint)
+            raise translate(error) from error
+        return endpoint
+
+    async def vouch(self, endpoint: EtcdEndpoint, timeout: float) -> None:
+        """Comes back when the endpoint is known to be of the cluster that is served. Raises AioRpcError."""
+        try:
+            await self._belonging.vouch(endpoint, timeout)
+        except asyncio.CancelledError:
+            self._raise_if_closed()
+            raise
+
+    async def compare(self) -> None:
+        """Asks all endpoints what their cluster is. Raises OtherCluster when two that answer are of different ones."""
+        await self._belonging.compare()
 
     async def logged_in(self, endpoint: EtcdEndpoint, timeout: float, stale: Metadata | None = None) -> Metadata:
         """The metadata for a call, after a login if there is none yet or it is `stale`. Raises AioRpcError."""
@@ -153,6 +180,7 @@ class Endpoints:
 
     def leave(self, endpoint: EtcdEndpoint) -> None:
         """Use the next endpoint from now on, if `endpoint` is the one in use."""
+        self._belonging.doubt(endpoint)
         if self.current is endpoint:
             self.current = self._all[(self._all.index(endpoint) + 1) % len(self._all)]
 
@@ -162,6 +190,7 @@ class Endpoints:
         if self._ready is not None:
             self._ready.cancel()
         await self.login.close()
+        await self._belonging.close()
         await asyncio.gather(*(endpoint.close() for endpoint in self._all))
 
     async def _recover(
@@ -178,7 +207,7 @@ class Endpoints:
                 if is_transient(error):
                     self.leave(endpoint)
                 if not call.may_repeat_after(error) or not await self._next_chance(call.deadline, attempts):
-                    raise call.failure(error) from error
+                    raise self._failure(call, error) from error
             endpoint = self.current
             remaining = call.end - asyncio.get_running_loop().time()
             if call.repeatable and attempts < len(self._all) - 1:
@@ -190,12 +219,23 @@ class Endpoints:
                     metadata = await self.logged_in(endpoint, min(remaining, self.timeout), metadata)
                 else:
                     metadata = self.login.metadata
-                return await call.method(endpoint)(call.request, timeout=remaining, metadata=metadata)
+                await self._belonging.vouch(endpoint, remaining)
+                answer = await call.method(endpoint)(call.request, timeout=remaining, metadata=metadata)
+                if self._belonging.several:
+                    self._belonging.check(endpoint, answer)
+                return answer
             except AioRpcError as again:
                 error = again
             except asyncio.CancelledError:
                 self._raise_if_closed()
                 raise
+
+    def _failure(self, call: _Call[Request, Response], error: AioRpcError) -> StorageError:
+        """What a call failed with at last; where endpoints of another cluster were left out, that is the reason."""
+        failed = call.failure(error)
+        if self._belonging.refusal and isinstance(failed, Unavailable) and not isinstance(failed, Unanswered):
+            return OtherCluster(self._belonging.refusal)
+        return failed
 
     async def _next_chance(self, deadline: float, attempts: int) -> bool:
         """Wait until another attempt makes sense; False if there is none before the deadline."""

@@ -14,6 +14,7 @@ from storage.errors import (
     FutureRevision,
     LeaseNotFound,
     NoSpace,
+    OtherCluster,
     PermissionDenied,
     StorageError,
     TooLarge,
@@ -59,12 +60,20 @@ _REFUSED = (
     _DROPPED,
 )
 
-_NOT_SENT = ("failed to connect to all addresses", "DNS resolution failed", "connections to all backends failing")
+# The last is of calls that another cluster was asked, by mistake: this one does not know of them.
+_NOT_SENT = (
+    "failed to connect to all addresses",
+    "DNS resolution failed",
+    "connections to all backends failing",
+    OtherCluster.BEGINNING,
+)
 
 
 def translate(error: AioRpcError, revision: int = 0) -> StorageError:
     """The typed error of a failed call that asked for `revision`."""
     details = error.details() or ""
+    if details.startswith(OtherCluster.BEGINNING):
+        return OtherCluster(details)
     kind = _BY_DETAILS.get(details) or _BY_CODE.get(error.code())
     if kind is Compacted:
         return Compacted(0, revision)

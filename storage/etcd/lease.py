@@ -38,6 +38,7 @@ class Leases:
         endpoint = endpoints.current
         try:
             async with asyncio.timeout(seconds):
+                await endpoints.vouch(endpoint, seconds)
                 metadata = endpoints.login.metadata or await endpoints.logged_in(endpoint, seconds)
                 call = endpoint.lease.LeaseKeepAlive(None, timeout=seconds, metadata=metadata)
                 await call.write(rpc_pb2.LeaseKeepAliveRequest(ID=id))

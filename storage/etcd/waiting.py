@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from apiserver_gateway.trust import judge_as_go
-from storage.errors import PermissionDenied, StorageError, Unauthenticated
+from storage.errors import OtherCluster, PermissionDenied, StorageError, Unauthenticated
 
 if TYPE_CHECKING:
     from storage.etcd import EtcdSettings
@@ -26,6 +26,8 @@ def hopeless(error: StorageError | None) -> str:
             return f"etcd refuses the user: {error}; see --etcd-username and --etcd-password"
         case PermissionDenied():
             return f"etcd's user may not read or write what is under --etcd-prefix: {error}"
+        case OtherCluster():
+            return str(error)
     return ""
 
 

@@ -1,0 +1,127 @@
+"""Whether all endpoints are of one etcd cluster.
+
+Members that were started apart form clusters of their own. A client that goes from one endpoint to the next would then
+serve the one and the other. So an endpoint among several is asked for its cluster ID before it is used, and again
+after it has failed; and each answer has to bear the ID of the cluster that is served.
+
+A backup that was restored makes another cluster of the same endpoints. That one is taken as soon as all endpoints are
+of it, and the feed loads anew (storage/lineage.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from grpc import StatusCode
+from grpc.aio import AioRpcError, Metadata
+
+from storage.errors import OtherCluster
+from storage.etcd.auth import Login
+from storage.etcd.errors import is_token_stale
+from storage.etcd.generated import rpc_pb2
+
+if TYPE_CHECKING:
+    from storage.etcd.endpoints import EtcdEndpoint
+
+COMPARE = 1.5  # seconds in which an endpoint that works says what its cluster is
+
+
+class Belonging:
+    """The cluster that the endpoints of a client are of. A single endpoint is never doubted."""
+
+    def __init__(self, endpoints: Sequence[EtcdEndpoint], login: Login) -> None:
+        self._all, self._login = endpoints, login
+        self.several = len(endpoints) > 1
+        self.cluster = 0  # the ID, once an endpoint has told it
+        self.refusal = ""  # why endpoints are not used, while none is known that may be
+        self._doubted = set(endpoints) if self.several else set()
+        self._asking: dict[EtcdEndpoint, asyncio.Task[None]] = {}
+
+    def doubt(self, endpoint: EtcdEndpoint) -> None:
+        """Notes that the endpoint failed: something else may answer there from now on."""
+        if self.several:
+            self._doubted.add(endpoint)
+
+    async def vouch(self, endpoint: EtcdEndpoint, timeout: float) -> None:
+        """Comes back when the endpoint may be used. Callers at the same time share one question.
+
+        Raises AioRpcError when it does not answer in time, or is of another cluster: the latter as an error that
+        errors.translate makes OtherCluster.
+        """
+        if endpoint not in self._doubted:
+            return
+        asking = self._asking.get(endpoint)
+        if asking is None or asking.done():
+            asking = self._asking[endpoint] = asyncio.create_task(self._ask(endpoint, timeout))
+        await asyncio.shield(asking)
+
+    def check(self, endpoint: EtcdEndpoint, answer: Any) -> None:
+        """Raises AioRpcError, as vouch does, where the answer is of another cluster than the one that is served."""
+        found = answer.header.cluster_id
+        if found != self.cluster and found:
+            self._doubted.add(endpoint)
+            raise _refused(self._words({endpoint.address: found}))
+
+    async def compare(self) -> None:
+        """Asks all endpoints. Raises OtherCluster when two that answer are of different clusters."""
+        if not self.several:
+            return
+        found = await self._found(COMPARE)
+        if len(set(found.values())) > 1:
+            raise OtherCluster(self._words(found))
+
+    async def close(self) -> None:
+        """Breaks off the questions; their callers are cancelled."""
+        asking = [task for task in self._asking.values() if not task.done()]
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+
+    async def _ask(self, endpoint: EtcdEndpoint, timeout: float) -> None:
+        found = await self._cluster_of(endpoint, timeout)
+        if not self.cluster:
+            self.cluster = found
+        if found != self.cluster:
+            everywhere = await self._found(min(timeout, COMPARE))
+            if len(everywhere) < len(self._all) or set(everywhere.values()) != {found}:
+                self.refusal = self._words({endpoint.address: found} | everywhere)
+                raise _refused(self.refusal)
+            self.cluster = found
+            self._doubted.update(self._all)
+        self.refusal = ""
+        self._doubted.discard(endpoint)
+
+    async def _found(self, timeout: float) -> dict[str, int]:
+        """The cluster of each endpoint that tells it in time, by its address."""
+        found = await asyncio.gather(*(self._cluster_of(each, timeout) for each in self._all), return_exceptions=True)
+        return {
+            endpoint.address: cluster
+            for endpoint, cluster in zip(self._all, found, strict=True)
+            if not isinstance(cluster, BaseException)
+        }
+
+    async def _cluster_of(self, endpoint: EtcdEndpoint, timeout: float) -> int:
+        """What the endpoint says itself; a user logs in for that. Raises AioRpcError."""
+        login, status, question = self._login, endpoint.maintenance.Status, rpc_pb2.StatusRequest()
+        metadata = login.metadata
+        if metadata is not None:
+            try:
+                return int((await status(question, timeout=timeout, metadata=metadata)).header.cluster_id)
+            except AioRpcError as error:
+                if not (login.has_user and is_token_stale(error)):
+                    raise
+        await login.renew(endpoint.auth, metadata, timeout)
+        return int((await status(question, timeout=timeout, metadata=login.metadata)).header.cluster_id)
+
+    def _words(self, found: Mapping[str, int]) -> str:
+        told = ", ".join(
+            f"{each.address} is of cluster {found[each.address]:x}" for each in self._all if each.address in found
+        )
+        served = f"; cluster {self.cluster:x} is served" if self.cluster else ""
+        return f"{OtherCluster.BEGINNING}: {told}{served}; {OtherCluster.REMEDY}"
+
+
+def _refused(words: str) -> AioRpcError:
+    return AioRpcError(StatusCode.UNAVAILABLE, Metadata(), Metadata(), details=words)
