@@ -68,6 +68,7 @@ class Feed:
         self._own = OwnWrites()
         self._known = 0  # a revision that etcd has
         self._listeners: list[Callable[[int], None]] = []
+        self._of_replacement: list[Callable[[], None]] = []
         self._following = False
         self._wrote = 0.0  # when the last own write was, by the monotonic clock
         self._missing_after, self._missing_since = 0, 0.0  # the revision before a gap, and when it was noticed
@@ -167,6 +168,10 @@ class Feed:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
+    def on_replacement(self, listener: Callable[[], None]) -> None:
+        """Calls `listener` when the cache was dropped and is about to have what etcd has now: that may be nothing."""
+        self._of_replacement.append(listener)
+
     def notice(self, revision: int) -> None:
         """Takes note of a revision that etcd has."""
         self._known = max(self._known, revision)
@@ -192,6 +197,8 @@ class Feed:
         self._cache.unowned.start_over()
         if anew:
             self.lineage.cluster, self.lineage.term = head.cluster, head.term
+            for listener in self._of_replacement:
+                listener()
             self._cache.start_over()
             if in_parts:
                 self._cache.set_aside(self._first)

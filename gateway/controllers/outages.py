@@ -20,7 +20,7 @@ class Outage:
         """`what` is the line of its failure, such as "this server's lease was not renewed"."""
         self._logger, self._what, self._said = logger, what, False
 
-    def failed(self, error: StatusError | StorageError) -> None:
+    def failed(self, error: StatusError | StorageError | OSError) -> None:
         """Notes a failure with `error`: the first one is logged."""
         if isinstance(error, Unavailable | Unanswered) or getattr(error, "code", 0) in _UNAVAILABLE:
             self._logger.debug(self._what, extra={"error": str(error)})

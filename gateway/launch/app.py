@@ -12,18 +12,13 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
-from gateway.controllers.bootstrap import (
-    bootstrap,
-    bootstrap_namespaces,
-    bootstrap_roles,
-    keep_bootstrapped,
-)
-from gateway.controllers.outages import Outage
+from gateway.controllers.bootstrap import bootstrap, bootstrap_namespaces, keep_bootstrapped
 from gateway.http.sending import Send
 from gateway.launch.background import LEAVE, Background, come_before
 from gateway.launch.errors import CannotServe
-from gateway.launch.patient import PATIENCE, said
+from gateway.launch.patient import said
 from gateway.launch.reaching import check_etcd, filled, loaded
+from gateway.launch.roles import Roles
 from gateway.memory import keep_trimmed
 from gateway.observability.metrics import follow
 from gateway.observability.siblings import Siblings
@@ -175,8 +170,9 @@ async def _fill(gateway: Gateway, background: Background) -> None:
 
 def _begin_to_decide(gateway: Gateway, background: Background, started: asyncio.Event) -> None:
     """Begins what the answers to requests depend on: the kinds of definitions, and roles."""
+    roles = Roles(gateway)
     background.keep_up("definitions", gateway.definitions.run)
-    background.keep_up("bootstrap-roles", partial(_make_roles, gateway, started))
+    background.keep_up("bootstrap-roles", partial(roles.run, started))
 
 
 def _begin_upkeep(gateway: Gateway, background: Background) -> None:
@@ -263,20 +259,6 @@ async def _watch_the_loop(started: asyncio.Event) -> None:
     from gateway.observability.watchdog import keep_watch
 
     await keep_watch(started)
-
-
-async def _make_roles(gateway: Gateway, started: asyncio.Event) -> None:
-    """Makes the default roles once administrators are served, for whom no role decides; everybody else waits."""
-    await started.wait()
-    complete, outage = gateway.services.policy.complete, Outage(logger, "default roles could not be made yet")
-    while not complete.is_set():
-        try:
-            await bootstrap_roles(gateway.endpoints)
-            await gateway.store.reads.fresh()  # the policy has what was written
-            complete.set()
-        except StorageError as error:
-            outage.failed(error)
-            await asyncio.sleep(PATIENCE)
 
 
 async def _judge_flow_schemas(gateway: Gateway, started: asyncio.Event) -> None:

@@ -27,7 +27,7 @@ from gateway.controllers.replicas import Replica
 from gateway.customresources import cleanup
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject
-from gateway.launch import app
+from gateway.launch.roles import Roles
 from gateway.writing.hooks import OwnObjects, service_allocation
 from storage.errors import PermissionDenied
 from tests.logged import will_log
@@ -175,5 +175,6 @@ async def test_roles_that_are_not_made_yet(api: Api) -> None:
     endpoints = refusing(api)
     endpoints.services.policy = policy
     gateway: Any = SimpleNamespace(endpoints=endpoints, services=endpoints.services, store=endpoints.services.store)
-    await until_said("default roles could not be made yet", app._make_roles(gateway, started))
+    gateway.feed = SimpleNamespace(on_replacement=lambda listener: None)
+    await until_said("default roles could not be made yet", Roles(gateway).run(started))
     assert not policy.complete.is_set()

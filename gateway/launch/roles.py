@@ -1,0 +1,61 @@
+"""The default roles are made at the start, and again when etcd was replaced by another one, which may be empty."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from gateway.controllers.bootstrap import bootstrap, bootstrap_roles
+from gateway.controllers.outages import Outage
+from gateway.launch.patient import PATIENCE
+from gateway.requests.parts import Gateway
+from storage.errors import StorageError
+
+logger = logging.getLogger(__name__)
+
+
+class Roles:
+    """Makes the default roles. Decisions that depend on roles wait meanwhile, and /readyz says that they lack."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway, self._complete = gateway, gateway.services.policy.complete
+        self._outage = Outage(logger, "default roles could not be made yet")
+        self._lacking = asyncio.Event()
+        self._lacking.set()
+        self._replaced = False
+        gateway.feed.on_replacement(self._begin_anew)  # of the etcd that has the roles
+
+    async def run(self, started: asyncio.Event) -> None:
+        """Makes them once administrators are served, for whom no role decides; then whenever etcd was replaced."""
+        await started.wait()
+        while True:
+            await self._lacking.wait()
+            self._lacking.clear()
+            made = False
+            try:
+                made = await self._make()
+            finally:
+                if not made:
+                    self._lacking.set()
+            if not made:
+                await asyncio.sleep(PATIENCE)
+            elif not self._lacking.is_set():
+                self._complete.set()
+
+    def _begin_anew(self) -> None:
+        """All that a start makes may be gone."""
+        self._complete.clear()
+        self._replaced = True
+        self._lacking.set()
+
+    async def _make(self) -> bool:
+        try:
+            if self._replaced:
+                await bootstrap(self._gateway.endpoints)
+            await bootstrap_roles(self._gateway.endpoints)
+            await self._gateway.store.reads.fresh()  # the policy has what was written
+        except (StorageError, OSError) as error:
+            self._outage.failed(error)
+            return False
+        self._outage.succeeded()
+        return True
