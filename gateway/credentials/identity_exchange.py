@@ -14,7 +14,7 @@ import time
 from base64 import b64decode
 from pathlib import Path
 
-from storage.errors import StorageError, Unavailable
+from storage.errors import NoSpace, StorageError, Unavailable
 from storage.etcd import EtcdClient, EtcdSettings
 from storage.etcd.waiting import hopeless, tls_trouble
 
@@ -31,10 +31,11 @@ async def exchange(settings: EtcdSettings, key: bytes, proposal: bytes, server: 
         while True:
             try:
                 await client.compare()
-                await client.create(key, proposal)
-                found = await client.get(key)
+                found = await client.get(key)  # which a full etcd answers too
                 if found is not None:
                     return found.value
+                await client.create(key, proposal)
+                continue
             except Unavailable as error:
                 if not _runs(server):
                     raise
@@ -61,7 +62,8 @@ def main() -> int:
         key, proposal = question["key"].encode(), b64decode(question["proposal"])
         held = asyncio.run(exchange(settings, key, proposal, question["server"]))
     except StorageError as error:
-        print(hopeless(error) or str(error), file=sys.stderr)
+        remedy = f": {error.REMEDY}" if isinstance(error, NoSpace) else ""
+        print(hopeless(error) or f"{error}{remedy}", file=sys.stderr)
         return 1
     sys.stdout.buffer.write(held)
     return 0

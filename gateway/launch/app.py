@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from gateway.controllers.bootstrap import bootstrap, bootstrap_namespaces, keep_bootstrapped
+from gateway.endpoints.table import Endpoints
 from gateway.http.sending import Send
 from gateway.launch.background import LEAVE, Background, come_before
 from gateway.launch.errors import CannotServe
@@ -151,7 +152,7 @@ async def _start(gateway: Gateway, background: Background, needed: Sequence[Data
     if gateway.services.database.cache.unfilled:
         await _fill(gateway, background)
     async with said("the objects that every cluster has to be in etcd"):
-        await bootstrap(gateway.endpoints)
+        await _furnish(gateway.endpoints, bootstrap)
     _begin_upkeep(gateway, background)
     _begin_when_served(gateway, background, gateway.served)
     if not gateway.readable.is_set():
@@ -160,9 +161,19 @@ async def _start(gateway: Gateway, background: Background, needed: Sequence[Data
         await gateway.definitions.ready.wait()
 
 
+async def _furnish(endpoints: Endpoints, make: Callable[[Endpoints], Awaitable[None]]) -> None:
+    """Makes objects that every cluster has. While etcd is full the start goes on without: reads and deletions are
+    served, /readyz says what is wrong, and what lacks is made later (keep_bootstrapped, Roles).
+    """
+    try:
+        await make(endpoints)
+    except NoSpace as error:
+        logger.warning("objects that every cluster has could not be made, trying again: %s: %s", error, NoSpace.REMEDY)
+
+
 async def _fill(gateway: Gateway, background: Background) -> None:
     """Has what is loaded be read, and loads the rest."""
-    await bootstrap_namespaces(gateway.endpoints)
+    await _furnish(gateway.endpoints, bootstrap_namespaces)
     gateway.readable.set()
     _begin_to_decide(gateway, background, gateway.readable)
     await filled(gateway.services.database, gateway.stopping)

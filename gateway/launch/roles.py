@@ -9,7 +9,7 @@ from gateway.controllers.bootstrap import bootstrap, bootstrap_roles
 from gateway.controllers.outages import Outage
 from gateway.launch.patient import PATIENCE
 from gateway.requests.parts import Gateway
-from storage.errors import StorageError
+from storage.errors import NoSpace, StorageError
 
 logger = logging.getLogger(__name__)
 
@@ -18,11 +18,11 @@ class Roles:
     """Makes the default roles. Decisions that depend on roles wait meanwhile, and /readyz says that they lack."""
 
     def __init__(self, gateway: Gateway) -> None:
-        self._gateway, self._complete = gateway, gateway.services.policy.complete
+        self._gateway, self._policy = gateway, gateway.services.policy
         self._outage = Outage(logger, "default roles could not be made yet")
         self._lacking = asyncio.Event()
         self._lacking.set()
-        self._replaced = False
+        self._whole = False  # whether more than the roles may lack
         gateway.feed.on_replacement(self._begin_anew)  # of the etcd that has the roles
 
     async def run(self, started: asyncio.Event) -> None:
@@ -40,22 +40,28 @@ class Roles:
             if not made:
                 await asyncio.sleep(PATIENCE)
             elif not self._lacking.is_set():
-                self._complete.set()
+                self._policy.complete.set()
 
     def _begin_anew(self) -> None:
         """All that a start makes may be gone."""
-        self._complete.clear()
-        self._replaced = True
+        self._policy.complete.clear()
+        self._whole = True
         self._lacking.set()
 
     async def _make(self) -> bool:
         try:
-            if self._replaced:
+            if self._whole:
                 await bootstrap(self._gateway.endpoints)
             await bootstrap_roles(self._gateway.endpoints)
             await self._gateway.store.reads.fresh()  # the policy has what was written
+        except NoSpace as error:
+            self._policy.lacking, self._whole = f"not finished: {error}: {NoSpace.REMEDY}", True
+            self._policy.complete.set()  # until there is room, the roles that are there decide
+            self._outage.failed(error)
+            return False
         except (StorageError, OSError) as error:
             self._outage.failed(error)
             return False
+        self._policy.lacking, self._whole = "", False
         self._outage.succeeded()
         return True

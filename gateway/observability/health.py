@@ -90,6 +90,7 @@ async def _failure(check: Check) -> str | None:
     return None
 
 
+_ROLES = "poststarthook/rbac/bootstrap-roles"
 _RELOADS = "start-encryption-provider-config-automatic-reload"
 # work that is done once the watch cache is loaded
 _OF_CACHE = (
@@ -175,6 +176,12 @@ class _Checks:
         except TimeoutError:
             raise Unhealthy("not finished") from None
 
+    async def all_roles(self) -> None:
+        """As `roles`, which is of a process that lives; one that is ready has all of them."""
+        await self.roles()
+        if lacking := self._gateway.services.policy.lacking:
+            raise Unhealthy(lacking)
+
     async def kms(self) -> None:
         encryption = self._gateway.services.encryption
         if encryption is not None and (wrong := await encryption.health()):
@@ -246,14 +253,15 @@ def checks_of(
     alive, ready = _of_etcds(gateway.services.databases)
     kms, started = checks.of_encryption()
     started |= {f"poststarthook/{name}": checks.begun for name in hooks}
-    started["poststarthook/rbac/bootstrap-roles"] = checks.roles
+    started[_ROLES] = checks.roles
     started |= {f"poststarthook/{name}": checks.synced for name in _OF_CACHE}
     started |= checks.of_flow_control()
     started |= {name: _looking(look) for name, look in looks.items()}
     started = {name: started[name] for name in dict.fromkeys((*_ORDER, *started)) if name in started}
     synced: dict[str, Check] = {"informer-sync": checks.synced}
+    furnished = {**started, _ROLES: checks.all_roles}
     return {
         "healthz": {**basic, **alive, **kms, **started},
         "livez": {**basic, **alive, **started},
-        "readyz": {**basic, **ready, **kms, **synced, **started, "shutdown": checks.not_stopping},
+        "readyz": {**basic, **ready, **kms, **synced, **furnished, "shutdown": checks.not_stopping},
     }

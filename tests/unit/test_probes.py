@@ -54,7 +54,7 @@ def probes(
             encryption_provider_config_automatic_reload=reloads, enable_priority_and_fairness=fair
         ),
         services=SimpleNamespace(
-            policy=SimpleNamespace(complete=ready),
+            policy=SimpleNamespace(complete=ready, lacking=""),
             encryption=None if kms is None else SimpleNamespace(services=kms, health=well, health_of=well),
             draining=asyncio.Event(),
             databases=[database] * etcds,

@@ -85,6 +85,7 @@ class RbacPolicy:
         self._listeners: list[Callable[[], None]] = []
         self.complete = asyncio.Event()  # cleared while the default roles are being made: decisions wait for them
         self.complete.set()
+        self.lacking = ""  # why default roles could not be made, where decisions do not wait for that
         self.loaded = False  # whether anything is known of what is stored
 
     def on_change(self, listener: Callable[[], None]) -> None:
