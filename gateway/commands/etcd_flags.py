@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,6 +26,7 @@ NAMES = (
 )
 
 
+_SILENCE = 3.0  # seconds without an answer, after which a command says what it waits for
 _SERVERS, _SERVERS_VARIABLE = "etcd-servers", f"{PREFIX}ETCD_SERVERS"
 _VARIABLES = tuple(flag.variable for flag in FLAGS if flag.name in NAMES)
 
@@ -94,28 +95,71 @@ def _settings(context: click.Context) -> Any:
 
 
 def run_on_etcd(etcd: Any, work: Callable[[Any], Any]) -> Any:
-    """What `work` of a client comes to; its failures in words. Raises CommandFailed."""
+    """What `work` of a client comes to; its failures in words. Raises CommandFailed.
+
+    Where etcd is silent, says after some seconds what is waited for. SIGTERM ends the work as Ctrl-C does: what it has
+    begun is cleared away.
+    """
     import asyncio
 
-    from storage.errors import StorageError, Unavailable
-    from storage.etcd import EtcdClient
-    from storage.etcd.waiting import ONCE, hopeless, tls_trouble
-
-    async def go() -> Any:
-        async with EtcdClient(etcd) as client:
-            try:
-                return await work(client)
-            except Unavailable as error:
-                trouble = await tls_trouble(etcd, ONCE)
-                raise CommandFailed(trouble or f"etcd at {', '.join(etcd.endpoints)}: {error}") from None
-            except StorageError as error:
-                raise CommandFailed(hopeless(error) or f"etcd: {error}") from None
-
     try:
-        return asyncio.run(go())
+        return asyncio.run(_stoppable(_on_etcd(etcd, work)))
     except KeyboardInterrupt:
         raise click.Abort from None
     except OSError as error:
         from gateway.files import words
 
         raise CommandFailed(f"cannot use {words(error)}") from None
+
+
+async def _stoppable(work: Coroutine[Any, Any, Any]) -> Any:
+    import asyncio
+    import signal
+
+    loop, doing = asyncio.get_running_loop(), asyncio.ensure_future(work)
+    told: list[bool] = []
+
+    def stop() -> None:
+        told.append(True)
+        doing.cancel()
+
+    loop.add_signal_handler(signal.SIGTERM, stop)
+    try:
+        return await doing
+    except asyncio.CancelledError:
+        if not told:
+            raise
+        raise CommandFailed("it was told to stop before it was done: run it again") from None
+    finally:
+        loop.remove_signal_handler(signal.SIGTERM)
+
+
+async def _on_etcd(etcd: Any, work: Callable[[Any], Any]) -> Any:
+    from storage.errors import StorageError, Unavailable
+    from storage.etcd import EtcdClient
+    from storage.etcd.waiting import ONCE, hopeless, tls_trouble
+
+    where = ", ".join(etcd.endpoints)
+    async with EtcdClient(etcd) as client:
+        try:
+            await _answered(client, where)
+            return await work(client)
+        except Unavailable as error:
+            trouble = await tls_trouble(etcd, ONCE)
+            remedy = "see that it runs, or name other endpoints with --etcd-servers, and run the command again"
+            raise CommandFailed(trouble or f"etcd at {where} does not answer ({error}): {remedy}") from None
+        except StorageError as error:
+            raise CommandFailed(hopeless(error) or f"etcd: {error}") from None
+
+
+async def _answered(client: Any, where: str) -> None:
+    """Waits for etcd's first answer, as long as for that of any call. Raises StorageError."""
+    import asyncio
+
+    told = asyncio.get_running_loop().call_later(
+        _SILENCE, click.echo, f"waiting for an answer of etcd at {where}", None, True, True
+    )
+    try:
+        await client.status()
+    finally:
+        told.cancel()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
@@ -240,14 +242,15 @@ sys.exit(main(sys.argv[1:]))
             "pyproject.toml is not restored: it is no backup",
         ),
         (["backup", "pyproject.toml"], "there is pyproject.toml already; give --overwrite"),
-        (["backup", "/no/such/file", "--etcd-servers=unix:///none"], "etcd at unix:///none: "),
+        (["backup", "/no/such/file", "--etcd-servers=unix:///none"], "etcd at unix:///none does not answer ("),
         (["backup", "x"], "name etcd's endpoints with --etcd-servers"),
         (["backup", "x", "--etcd-servers=ftp://a"], "--etcd-servers=ftp://a: give URLs"),
     ],
 )
 def test_failures_are_one_line(words: Sequence[str], said: str) -> None:
     outcome = run(*words)
-    (line,) = outcome.stderr.splitlines()
+    *waited, line = outcome.stderr.splitlines()
+    assert not waited or waited == ["waiting for an answer of etcd at unix:///none"]
     assert outcome.returncode == 1 and line.startswith(f"apiserver-gateway: {said}"), line
 
 
@@ -255,6 +258,43 @@ def test_a_backup_of_nothing_fails_and_leaves_no_file(tmp_path: Path, etcd_endpo
     outcome = run("backup", str(tmp_path / "none"), f"--etcd-servers={etcd_endpoint}", "--etcd-prefix=/nothing")
     assert outcome.returncode == 1 and "there are no keys under /nothing: nothing is backed up" in outcome.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_a_silent_etcd_is_named_at_once_and_waited_for_in_vain(tmp_path: Path) -> None:
+    """What is waited for, then one line that says what to do; no file is left."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        where = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        outcome = run("backup", str(tmp_path / "none"), f"--etcd-servers={where}")
+    waits, fails = outcome.stderr.splitlines()
+    assert waits == f"waiting for an answer of etcd at {where}"
+    assert outcome.returncode == 1 and f"etcd at {where} does not answer (" in fails
+    assert fails.endswith("): see that it runs, or name other endpoints with --etcd-servers, and run the command again")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_backup_that_is_told_to_stop_leaves_no_file(tmp_path: Path, etcd_endpoint: str) -> None:
+    command = [sys.executable, "-c", READING, "backup", str(tmp_path / "backup"), f"--etcd-servers={etcd_endpoint}"]
+    with subprocess.Popen(command, stdout=PIPE, stderr=PIPE, text=True, cwd=ROOT) as process:
+        assert process.stdout is not None and process.stdout.readline() == "reading\n"
+        assert len(list(tmp_path.iterdir())) == 1
+        process.terminate()
+        said = process.communicate()[1]
+    assert process.returncode == 1 and "it was told to stop before it was done: run it again" in said
+    assert not list(tmp_path.iterdir())
+
+
+READING = """
+import asyncio, sys
+from storage.backups import taking
+from gateway.commands.cli import main
+
+async def reading(*given):
+    print("reading", flush=True)
+    await asyncio.Event().wait()
+
+taking._copy = reading
+sys.exit(main(sys.argv[1:]))
+"""
 
 
 async def test_a_file_is_described(tmp_path: Path, etcd_endpoint: str, etcd_client: EtcdClient) -> None:
@@ -312,4 +352,4 @@ async def test_an_etcd_with_tls(tmp_path: Path) -> None:
         without = await asyncio.to_thread(run, "backup", f"{tmp_path}/2", *trusting)
         plain = await asyncio.to_thread(run, "backup", f"{tmp_path}/2", trusting[0].replace("https", "http"))
     for outcome, said in ((without, "wants a client certificate"), (plain, "speaks TLS")):
-        assert outcome.returncode == 1 and said in outcome.stderr and len(outcome.stderr.splitlines()) == 1
+        assert outcome.returncode == 1 and said in outcome.stderr.splitlines()[-1]
