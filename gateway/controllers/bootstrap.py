@@ -234,9 +234,8 @@ def advertised(bind_address: str) -> str:
     """An address under which others can reach this host; the one it binds to unless that is any or loopback."""
     if bind_address not in ("", "0.0.0.0", "::", "127.0.0.1", "::1", "localhost"):
         return bind_address
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))  # sends nothing; asks for the route
+    for family, elsewhere in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
+        with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((elsewhere, 9))  # sends nothing; asks for the route
             return str(probe.getsockname()[0])
-        except OSError:
-            return "127.0.0.1"
+    return "127.0.0.1"

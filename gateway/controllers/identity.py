@@ -61,7 +61,8 @@ class Identity:
         self._host = socket.gethostname()
         self.name = lease_name(self._host)
         self._holder = f"{self.name}_{uuid4()}"
-        self._address = f"{settings.advertise_address or advertised(settings.bind_address)}:{settings.secure_port}"
+        address = settings.advertise_address or advertised(settings.bind_address)
+        self._address = f"{f'[{address}]' if ':' in address else address}:{settings.secure_port}"
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Keeps the lease until the process stops, and deletes those that nobody keeps."""

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from gateway.doctor.finding import Finding, fail, ok, warn
+from gateway.launch.ports import ANY_ADDRESS
 from gateway.settings.config import Settings
 
 if TYPE_CHECKING:
     from cryptography import x509
 
 SOON = timedelta(days=30)
-ANY_ADDRESS = ("", "0.0.0.0", "::")
 
 
 def examine(settings: Settings) -> list[Finding]:
@@ -92,7 +92,7 @@ def _read(path: Path) -> list[x509.Certificate]:
 def _names(settings: Settings) -> set[str]:
     """What clients may call this server."""
     external = urlsplit(settings.kubeconfig_server).hostname or ""
-    return {settings.bind_address, settings.advertise_address, external, *settings.tls_san} - {*ANY_ADDRESS}
+    return {settings.bind_address, settings.advertise_address, external, *settings.tls_san} - ANY_ADDRESS
 
 
 def _covering(path: Path, names: Iterable[str]) -> list[Finding]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from gateway.doctor.finding import Finding, fail, graded, ok, warn
-from gateway.launch.ports import listen
+from gateway.launch.ports import listen, loopback
 from gateway.outbound.client import Answer, Client
 from gateway.outbound.errors import CallError
 from gateway.outbound.request import OutboundRequest
@@ -40,8 +40,7 @@ async def _port(settings: Settings) -> list[Finding]:
             return [ok(check, "nobody has it")]
     except OSError as error:
         reason = error.strerror or str(error)
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)
-    answer = await _answer(host, port, trusting("", insecure=True), "/version")  # nothing secret is sent
+    answer = await _answer(loopback(address), port, trusting("", insecure=True), "/version")  # nothing secret is sent
     if answer is not None and answer.status in (200, 401, 403):
         version = (read_object(answer.body) or {}).get("gitVersion", "")
         said = f"a server is at work there{f' ({version})' if version else ''}"

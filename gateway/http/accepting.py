@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+from gateway.http.ends import unmapped
 from gateway.http.first_bytes import Turns, begins_tls, has_gone
 from gateway.http.intake import SIZE, Intake
 from gateway.http.limits import Limits
@@ -189,11 +190,10 @@ class Acceptor:
 
 def address_of(host: str) -> str:
     """Whose a connection counts as: an IPv4 address, or the /64 of an IPv6 one, which is what one user has."""
+    host = unmapped(host)
     if ":" not in host:
         return host
     address = ipaddress.IPv6Address(host.partition("%")[0])
-    if address.ipv4_mapped is not None:
-        return str(address.ipv4_mapped)
     return str(ipaddress.IPv6Network((address, 64), strict=False))
 
 

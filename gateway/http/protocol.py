@@ -16,7 +16,8 @@ import httptools
 
 from gateway.http.client_chain import client_chain
 from gateway.http.cycle import Cycle
-from gateway.http.engine import Config, HttpToolsProtocol, ServerState, get_local_addr, get_remote_addr
+from gateway.http.ends import ends_of
+from gateway.http.engine import Config, HttpToolsProtocol, ServerState
 from gateway.http.flow import FlowControl
 from gateway.http.framing import Framing
 from gateway.http.idling import Idling
@@ -81,8 +82,7 @@ class Protocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         self.connections.add(self)
         self.transport, self.flow = transport, FlowControl(transport)
-        self._ends = get_local_addr(transport), get_remote_addr(transport)
-        self._chain = client_chain(transport.get_extra_info("ssl_object"))
+        self._ends, self._chain = ends_of(transport), client_chain(transport.get_extra_info("ssl_object"))
         self._timer = self.loop.call_later(self._limits.head_seconds, self._head_is_late)
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -8,10 +8,9 @@ from urllib.parse import urlsplit
 from gateway.credentials.certificates import Certificates, ensure_certificates
 from gateway.credentials.front_proxy import ensure_front_proxy
 from gateway.launch.errors import LaunchError
+from gateway.launch.ports import ANY_ADDRESS
 from gateway.launch.preflight import identity_secret
 from gateway.settings.config import Settings
-
-ANY_ADDRESS = frozenset({"", "0.0.0.0", "::"})
 
 
 def identity_of(settings: Settings, advertised: str) -> tuple[Certificates, str]:

@@ -27,7 +27,7 @@ from gateway.launch.announcing import said_of, say_start
 from gateway.launch.descriptors import raise_descriptor_limit, write_no_core_files
 from gateway.launch.errors import LaunchError, ToldToStop
 from gateway.launch.forked import Forked
-from gateway.launch.identity import ANY_ADDRESS, identity_of
+from gateway.launch.identity import identity_of
 from gateway.launch.notifying import READY, notify
 from gateway.launch.patient import PATIENCE, still_waiting
 from gateway.launch.preflight import check_files, resolved
@@ -264,7 +264,9 @@ def _result(begun: Future[Made] | Forked[Made], what: str, place: Path | None = 
 
 def _announcement(settings: Settings, ca: bytes, control: int | None, ending: Ending) -> Callable[[], None]:
     """What is done once requests are answered: the kubeconfig, the log line, the word to who waits."""
-    host = "127.0.0.1" if settings.bind_address in ANY_ADDRESS else settings.bind_address
+    from gateway.launch.ports import loopback
+
+    host = loopback(settings.bind_address)
     url = f"https://[{host}]:{settings.secure_port}" if ":" in host else f"https://{host}:{settings.secure_port}"
 
     def announce() -> None:

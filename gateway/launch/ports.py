@@ -3,6 +3,9 @@
 With SO_REUSEPORT the kernel lets any process of the same user share the port, so that two servers with the same port by
 mistake would each get half of the connections. So a server first checks that the port is unused, unless
 --permit-port-sharing says that it may be in use.
+
+0.0.0.0 and :: both mean all addresses of both families, as they do to Go and so to kube-apiserver: one socket takes
+both. Without IPv6, 0.0.0.0 is what it says.
 """
 
 from __future__ import annotations
@@ -11,8 +14,10 @@ import os
 import socket
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+
+ANY_ADDRESS = frozenset({"", "0.0.0.0", "::"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,8 @@ def listen(address: str, port: int, shared: bool, permitted: bool = False) -> It
     `shared` lets other processes of this server bind it too, `permitted` other servers of the same user. Raises
     OSError, also where another server has it and that is not permitted.
     """
+    if address in ANY_ADDRESS and socket.has_dualstack_ipv6():
+        address = "::"
     if permitted:
         with _bound(address, port, shared=True) as bound:
             yield Listening(address, bound.getsockname()[1], bound, True)
@@ -48,6 +55,17 @@ def listen(address: str, port: int, shared: bool, permitted: bool = False) -> It
         _bound(address, port, shared=False).close()  # no process listens there
         with _bound(address, port, shared=True) as bound:
             yield Listening(address, port, bound, True)
+
+
+def loopback(address: str) -> str:
+    """An address of this host that reaches who listens on `address`: itself, or where it is any, the loopback one."""
+    if address not in ANY_ADDRESS:
+        return address
+    if address == "::":
+        with suppress(OSError), socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as probe:
+            probe.bind(("::1", 0))
+            return "::1"
+    return "127.0.0.1"
 
 
 def _claim(address: str, port: int) -> AbstractContextManager[object]:
@@ -71,6 +89,8 @@ def _bound(address: str, port: int, *, shared: bool) -> socket.socket:
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if address == "::":
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, not socket.has_dualstack_ipv6())
         if shared:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         bound.bind((address, port))

@@ -151,7 +151,7 @@ _GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
     (
         "Secure serving",
         (
-            Flag("bind-address", address, "address to listen on", "ADDRESS"),
+            Flag("bind-address", address, "address to listen on; 0.0.0.0 and :: are all of both families", "ADDRESS"),
             Flag("secure-port", port, "port to serve HTTPS on; 0 takes a free one", "PORT"),
             Flag("cert-dir", Path, "where generated certificates, keys and the administrator's token are kept", "DIR"),
             Flag("tls-cert-file", Path, "the server's certificate, PEM, instead of a generated one", "FILE"),

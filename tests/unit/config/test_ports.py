@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import socket
+from contextlib import nullcontext
 
 import pytest
 
-from gateway.launch.ports import listen
+from gateway.launch.ports import listen, loopback
 
 
 @pytest.fixture
@@ -55,6 +56,36 @@ def test_a_port_may_be_shared_by_servers_if_that_is_said(port: int) -> None:
 def test_port_0_is_a_free_one() -> None:
     with listen("127.0.0.1", 0, shared=True) as one, listen("127.0.0.1", 0, shared=True) as other:
         assert one.port and other.port and one.port != other.port
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="no IPv6 here")
+@pytest.mark.parametrize("address", ["0.0.0.0", "::"])
+@pytest.mark.parametrize("shared", [True, False])
+def test_any_address_is_of_both_families(port: int, address: str, shared: bool) -> None:
+    with (
+        listen(address, port, shared) as listening,
+        listening.another() if shared else nullcontext(listening.held) as serving,
+    ):
+        serving.listen()
+        for host in ("127.0.0.1", "::1"):
+            with socket.create_connection((host, port)) as client, serving.accept()[0] as accepted:
+                accepted.sendall(b"x")
+                assert client.recv(1) == b"x"
+        with pytest.raises(OSError, match="in use"), listen("127.0.0.1", port, shared):
+            pass
+        with pytest.raises(OSError, match="in use"), listen("::1", port, shared):
+            pass
+
+
+def test_without_ipv6_any_address_is_of_ipv4(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: False)
+    with listen("0.0.0.0", port, shared=True) as listening, listening.another() as serving:
+        assert serving.getsockname() == ("0.0.0.0", port)
+
+
+def test_a_server_is_reached_from_its_host_by_an_address_that_is_there() -> None:
+    assert loopback("0.0.0.0") == "127.0.0.1" and loopback("192.0.2.7") == "192.0.2.7"
+    assert loopback("::") == ("::1" if socket.has_dualstack_ipv6() else "127.0.0.1")
 
 
 def test_a_port_can_be_taken_again_at_once(port: int) -> None:
