@@ -14,11 +14,13 @@ charge before the object is there is noticed by nobody but the recount after it 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
+from gateway.pieces import survive_async
 from gateway.quotas.amounts import ZERO, Amounts, plus, without_zeros
 from gateway.quotas.checking import Exceeded
 from gateway.quotas.known import Charged, KnownQuotas
@@ -28,6 +30,8 @@ from gateway.quotas.standing import stands
 from storage.change import Changed, Swapping
 from storage.errors import REFUSALS, BesideChanged, Conflict, StorageError
 from storage.protocol import Swap
+
+logger = logging.getLogger(__name__)
 
 MOST = 64  # writes of a group
 TOGETHER = 3  # times that a write is charged with others, before it is charged alone
@@ -124,15 +128,26 @@ class Line:
     async def _run(self) -> None:
         try:
             while self._waiting or self._owed:
-                members = self._next()
-                if len(members) == 1 and not (self._owed or members[0].charged.apart):
-                    await self._alone(members[0])
-                else:
-                    await self._together(members)
+                await survive_async(self._charge_next, self._next(), self._fail, None)
         finally:
             self._task = None
             while self._waiting:  # the server ends
                 self._waiting.popleft().go.cancel()
+
+    async def _charge_next(self, members: list[_Member]) -> None:
+        if len(members) == 1 and not (self._owed or members[0].charged.apart):
+            await self._alone(members[0])
+        else:
+            await self._together(members)
+
+    def _fail(self, members: list[_Member], error: Exception) -> None:
+        """Refuses those of a group who wait yet; those behind them are charged next."""
+        self._owed = {}  # nobody knows whether it was given back: a recount does so
+        waiting = [member for member in members if not member.go.done()]
+        for member in waiting:
+            member.go.set_exception(error)
+        if not waiting:
+            logger.error("what writes were charged was not given back; a recount does so", exc_info=error)
 
     def _next(self) -> list[_Member]:
         """Takes those out of the line who are charged next."""
@@ -159,14 +174,7 @@ class Line:
         await member.ended
 
     async def _together(self, members: list[_Member]) -> None:
-        try:
-            charged, swaps, revision = await self._charge(members)
-        except Exception as error:
-            self._owed = {}  # nobody knows whether it was given back: a recount does so
-            for member in members:
-                if not member.go.done():
-                    member.go.set_exception(error)
-            return
+        charged, swaps, revision = await self._charge(members)
         self._known.made(swaps, revision)
         guards = {swap.key: Swap(swap.key, swap.value, revision, same=True) for swap in swaps}
         for member in charged:

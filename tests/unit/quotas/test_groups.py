@@ -1,0 +1,58 @@
+"""A group of charges that fails takes nothing with it: who waits behind it is charged."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from gateway.quotas.amounts import Amounts
+from gateway.quotas.groups import MOST, Line
+from gateway.quotas.known import Charged, KnownQuotas
+from gateway.quotas.quota import Quota
+from storage.change import Changed
+from storage.protocol import Swap
+
+
+class Failing(KnownQuotas):
+    """All writes have room; in one place the first call fails, as no code that is known does."""
+
+    def __init__(self, where: str) -> None:
+        store: Any = SimpleNamespace(cache=SimpleNamespace(root=b"/registry/", of_key=lambda key: None))
+        super().__init__(store)
+        self._where = where
+
+    def _fails(self, where: str) -> None:
+        if where == self._where:
+            self._where = ""
+            raise RuntimeError(where)
+
+    def of(self, namespace: str) -> list[Quota]:
+        self._fails("read")
+        return []
+
+    def check(self, charged: Charged, quotas: Sequence[Quota] | None = None) -> dict[Quota, Amounts]:
+        return {}
+
+    def made(self, swaps: Sequence[Swap], revision: int) -> None:
+        self._fails("charged")
+
+
+@pytest.mark.parametrize("where", ["read", "charged"])
+async def test_a_group_that_fails_fails_alone(where: str) -> None:
+    charge: Any = SimpleNamespace(namespace="n", apart=True)
+    changed: Any = SimpleNamespace(revision=1)
+
+    async def write(swaps: Sequence[Swap]) -> Changed:
+        return changed  # type: ignore[no-any-return]
+
+    line, behind = Line(Failing(where), "n"), 6
+    writes = (line.made(charge, write) for _ in range(MOST + behind))
+    async with asyncio.timeout(60):
+        ended = await asyncio.gather(*writes, return_exceptions=True)
+    assert [str(each) for each in ended[:MOST]] == [where] * MOST
+    assert ended[MOST:] == [changed] * behind
+    assert await asyncio.wait_for(line.made(charge, write), 60) is changed
