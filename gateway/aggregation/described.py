@@ -15,12 +15,13 @@ from gateway.aggregation.documents import Documents
 from gateway.aggregation.services import ApiService, ApiServices
 from gateway.controllers.queue import WorkQueue
 from gateway.http.user import User
-from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.jsontypes import JsonObject, dumps
 from gateway.openapi.others import Converted, Document, Part
 from gateway.outbound.client import Answer, Client
 from gateway.outbound.identity import ClientIdentity
 from gateway.outbound.request import Header
 from gateway.outbound.services import ServiceAddresses
+from gateway.schema.outside import read_object
 
 AGGREGATOR = User("system:aggregator")
 TIMEOUT = 10.0  # seconds for one document
@@ -195,10 +196,7 @@ def _converted(document: JsonObject) -> Converted | None:
 
 
 async def _read(answer: Answer) -> JsonObject:
-    try:
-        return _object(await asyncio.to_thread(loads, answer.body))
-    except ValueError:
-        return {}
+    return await asyncio.to_thread(read_object, answer.body, LARGEST) or {}
 
 
 def _object(value: object) -> JsonObject:

@@ -16,11 +16,13 @@ from gateway.aggregation.services import ApiService, ApiServices
 from gateway.controllers.queue import WorkQueue
 from gateway.discovery.others import version_order
 from gateway.endpoints.foreign import ForeignKind
-from gateway.jsontypes import JsonObject, loads
+from gateway.jsontypes import JsonObject
 from gateway.outbound.client import Client
 from gateway.outbound.identity import ClientIdentity
 from gateway.outbound.request import Header
 from gateway.outbound.services import ServiceAddresses
+from gateway.schema.errors import DecodeError
+from gateway.schema.outside import read_json
 
 log = logging.getLogger(__name__)
 
@@ -202,9 +204,9 @@ def _read(service: ApiService, body: bytes, digest: bytes, of_version: bool) -> 
     from gateway.aggregation import resource_lists
 
     try:
-        document = loads(body)
-    except ValueError:
-        raise Unusable("it is no JSON") from None
+        document = read_json(body, LARGEST)
+    except DecodeError as error:
+        raise Unusable(str(error)) from None
     if not isinstance(document, dict):
         raise Unusable("it is no object")
     if of_version:

@@ -39,6 +39,7 @@ JSON = {
 OUTSIDE = (
     "gateway.access",
     "gateway.admission.webhooks",
+    "gateway.aggregation",
     "gateway.forwarding",
     "gateway.outbound",
     "gateway.proxies",
@@ -46,7 +47,12 @@ OUTSIDE = (
     "gateway.webhooks",
 )
 """Rooms that talk to others: they do not read by `loads`, which is for what this server has written."""
-OWN = {"gateway.admission.webhooks.patching": "what it has written in the line before"}
+OWN = {
+    "gateway.admission.webhooks.patching": "what it has written in the line before",
+    "gateway.aggregation.registration": "a stored object",
+    "gateway.aggregation.service_changes": "a stored object",
+    "gateway.aggregation.services": "a stored object",
+}
 
 _PARSING = {"load", "loads", "JSONDecoder"}
 _YAML_PARSING = {"load", "load_all", "safe_load", "safe_load_all", "full_load", "unsafe_load", "compose", "compose_all"}
