@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from gateway.encodings import cbor
 from gateway.http.escapes import text_of, unescaped, valid_escapes
 from gateway.http.exchange import parse_query
-from gateway.jsontypes import MAX_DEPTH, dumps
-from gateway.schema.body import parse_body
+from gateway.jsontypes import MAX_DEPTH, depth, dumps
+from gateway.schema.body import SLOWLY, parse_body
 from gateway.schema.errors import DecodeError
 from gateway.schema.outside import read_json, read_object, read_yaml
 from gateway.schema.yaml_scalars import YamlError
@@ -43,6 +43,53 @@ def test_no_half_of_a_surrogate_pair_comes_in_by_json(value: Any) -> None:
     for found in (read_json(written), parse_body(written)[0]):
         dumps(found).decode()
         assert found == replaced(value)
+
+
+# JSON of leaves that readers differ about: halves of pairs, invalid UTF-8, numbers without a float64, what is no JSON
+LEAVES = [b"1", b'"a"', b"1e999", b"-1E+0400", b"7" * 210 + b"e99", b"9" * 400, b"1e-999", b"01", b"NaN", b'"\\x"']
+LEAVES += [
+    b'"\\uD800"',
+    b'"\\\\ud800"',
+    b'"\\ud83d\\ude00"',
+    b'"\\udfff\\u0041"',
+    b'"\xff"',
+    b'"\xed\xa0\x80"',
+    b'"\xc3\xa9"',
+]
+WRITTEN = st.recursive(
+    st.sampled_from(LEAVES),
+    lambda each: (
+        st.lists(each, max_size=3).map(lambda found: b"[" + b",".join(found) + b"]")
+        | each.map(lambda found: b'{"a":' + found + b"}")
+    ),
+    max_leaves=4,
+)
+
+
+def outcome(data: bytes) -> str:
+    try:
+        return repr(read_json(data))
+    except DecodeError:
+        return "refused"
+
+
+@given(WRITTEN, st.integers(0, 40), st.booleans())
+def test_what_is_large_is_read_as_what_is_small(written: bytes, cut: int, shortened: bool) -> None:
+    """What is large and refused by the fast reader is read by the slow one only where that may take it."""
+    data = written[:cut] if shortened else written
+    assert outcome(data) == outcome(data + b" " * (SLOWLY + 1))
+
+
+@pytest.mark.parametrize("leaf", LEAVES)
+def test_a_large_leaf_is_read_as_a_small_one(leaf: bytes) -> None:
+    assert outcome(leaf) == outcome(leaf + b" " * (SLOWLY + 1))
+
+
+@given(st.integers(1, MAX_DEPTH + 200), st.integers(0, MAX_DEPTH), st.booleans())
+def test_the_depth_is_that_of_a_walk(levels: int, beside: int, objects: bool) -> None:
+    opened, closed = (b'{"a":', b"}") if objects else (b"[", b"]")
+    data = b"[" + b"[]," * beside + opened * levels + b"1" + closed * levels + b"]"
+    assert (outcome(data) == "refused") is (depth(json.loads(data)) > MAX_DEPTH)
 
 
 @given(VALUES)
