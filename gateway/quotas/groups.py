@@ -146,7 +146,7 @@ class Line:
         waiting = [member for member in members if not member.go.done()]
         for member in waiting:
             member.go.set_exception(error)
-        if not waiting:
+        if not waiting and not isinstance(error, StorageError):  # an etcd that is away is told of elsewhere
             logger.error("what writes were charged was not given back; a recount does so", exc_info=error)
 
     def _next(self) -> list[_Member]:

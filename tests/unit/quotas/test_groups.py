@@ -56,3 +56,11 @@ async def test_a_group_that_fails_fails_alone(where: str) -> None:
     assert [str(each) for each in ended[:MOST]] == [where] * MOST
     assert ended[MOST:] == [changed] * behind
     assert await asyncio.wait_for(line.made(charge, write), 60) is changed
+
+
+async def test_charges_that_cannot_be_given_back_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    line = Line(Failing("read"), "n")
+    owed: Any = None
+    line._owed = {b"/registry/resourcequotas/n/q": owed}
+    await line._run()
+    assert "what writes were charged was not given back; a recount does so" in caplog.text
