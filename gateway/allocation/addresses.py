@@ -16,6 +16,7 @@ from gateway.allocation.errors import AllocationError, RangeFull
 from gateway.allocation.measures import Taken, counted
 from gateway.jsontypes import JsonObject, loads
 from gateway.kinds.identity import GroupVersionResource
+from gateway.kinds.service_objects import family_of
 from storage.entry import Entry
 
 IP_ADDRESSES = GroupVersionResource("networking.k8s.io", "v1", "ipaddresses")
@@ -34,11 +35,6 @@ class Parent:
 
     namespace: str
     name: str
-
-
-def family_of(address: str) -> str:
-    """The family of a well-formed address or network, "IPv4" or "IPv6"; of several, of the first one."""
-    return "IPv6" if ":" in address.partition(",")[0] else "IPv4"
 
 
 def _is_network(text: str) -> bool:

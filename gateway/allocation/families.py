@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gateway.allocation.addresses import family_of
 from gateway.http.status import StatusError
 from gateway.http.status import invalid as invalid_object
 from gateway.jsontypes import JsonObject
+from gateway.kinds.service_objects import family_of
 from gateway.validation.field import FieldError, invalid
 from gateway.validation.service_addresses import cluster_ips_errors
 

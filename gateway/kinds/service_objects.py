@@ -1,4 +1,4 @@
-"""Looks up a service and its EndpointSlices, for calls to servers by a service's name."""
+"""Looks up a service and its EndpointSlices, for calls to servers by a service's name; the family of an address."""
 
 from __future__ import annotations
 
@@ -24,3 +24,8 @@ class ServiceObjects:
         """The EndpointSlices of a service."""
         found = self._objects.stored(_SLICES, namespace)
         return [each for each in found if (each["metadata"].get("labels") or {}).get(SERVICE_NAME) == service]
+
+
+def family_of(address: str) -> str:
+    """The family of a well-formed address or network, "IPv4" or "IPv6"; of several, of the first one."""
+    return "IPv6" if ":" in address.partition(",")[0] else "IPv4"

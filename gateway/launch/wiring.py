@@ -40,7 +40,6 @@ from gateway.aggregation.running import AGGREGATION_HOOKS, Aggregation
 from gateway.aggregation.services import GROUP as REGISTRATION
 from gateway.aggregation.services import RESOURCE as API_SERVICES
 from gateway.aggregation.services import ApiServices, GroupVersion
-from gateway.allocation.addresses import family_of
 from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS
 from gateway.controllers.definitions import Definitions
 from gateway.controllers.running import Controllers
@@ -60,7 +59,7 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.objects import Objects
 from gateway.kinds.registry import Registry
-from gateway.kinds.service_objects import ServiceObjects
+from gateway.kinds.service_objects import ServiceObjects, family_of
 from gateway.launch.app import Answering, App
 from gateway.observability.siblings import Siblings
 from gateway.operations.application import Operational

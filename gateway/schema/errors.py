@@ -15,3 +15,7 @@ class EmbeddedError(DecodeError):
     def __init__(self, path: str, body: str) -> None:
         super().__init__(f"{path}: {body}")
         self.path, self.body = path, body
+
+
+class YamlError(ValueError):
+    """A body that is no YAML, in goyaml's words."""

@@ -13,7 +13,8 @@ import yaml
 
 from gateway.jsontypes import JsonObject
 from gateway.schema.body import parse_body
-from gateway.schema.yaml_scalars import PLAIN, YamlError, go_value, json_number, key, scalar
+from gateway.schema.errors import YamlError
+from gateway.schema.yaml_scalars import PLAIN, go_value, json_number, key, scalar
 from gateway.text.unicode import valid
 
 __all__ = ["MAX_DEPTH", "YamlError", "parse_yaml"]

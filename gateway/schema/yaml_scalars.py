@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from gateway.schema.body import quoted
+from gateway.schema.errors import YamlError
 
 PLAIN = "!plain"
 _TAG = "tag:yaml.org,2002:"
@@ -26,10 +27,6 @@ _WORDS |= {sign + word: math.inf for sign in ("", "+") for word in (".inf", ".In
 _WORDS |= dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf)
 _INTEGER = re.compile(r"[-+]?(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+|0[0-7]*|[1-9][0-9]*)")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-
-
-class YamlError(ValueError):
-    """A body that is no YAML, in goyaml's words."""
 
 
 def scalar(tag: str, text: str) -> Any:

@@ -63,8 +63,8 @@ def checked(found: JsonObject, shape: Mapping[str, Shape]) -> JsonObject:
 
 def load_yaml(data: bytes) -> Any:
     """What a text of one YAML document means, to which no key is given twice. Raises InvalidConfiguration."""
+    from gateway.schema.errors import YamlError
     from gateway.schema.outside import read_yaml
-    from gateway.schema.yaml_scalars import YamlError
 
     try:
         data.decode()

@@ -12,8 +12,8 @@ from typing import Any, BinaryIO
 
 from gateway.encodings.yaml import dumper
 from gateway.jsontypes import JsonObject
+from gateway.schema.errors import YamlError
 from gateway.schema.outside import read_yaml
-from gateway.schema.yaml_scalars import YamlError
 
 FORMATS = ("yaml", "json")
 _SUFFIXES = (".yaml", ".yml", ".json")

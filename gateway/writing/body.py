@@ -21,10 +21,10 @@ from gateway.kinds.unserved import taken_beside
 from gateway.kinds.write_context import WriteContext
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
 from gateway.schema.empty_lists import unstored
+from gateway.schema.errors import YamlError
 from gateway.schema.outside import read_yaml
 from gateway.schema.refusals import json_kind
 from gateway.schema.types import Type
-from gateway.schema.yaml_scalars import YamlError
 from gateway.validation.field import go_quote
 from gateway.writing.offload import YAML, offloaded
 from gateway.writing.other_kinds import unfit, unreadable_as

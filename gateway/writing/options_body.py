@@ -8,9 +8,9 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.scheme import is_registered_of_meta, unregistered
 from gateway.schema.catalog import type_of
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
+from gateway.schema.errors import YamlError
 from gateway.schema.outside import read_yaml
 from gateway.schema.refusals import json_kind
-from gateway.schema.yaml_scalars import YamlError
 from gateway.writing.body import CBOR, META_STRUCT, PROTOBUF, parse_cbor, parse_protobuf, version_and_kind
 from gateway.writing.offload import YAML, offloaded
 from gateway.writing.options import DeleteOptions, delete_options_of_query, validated_delete_options

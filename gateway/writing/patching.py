@@ -18,11 +18,10 @@ from gateway.patches.unstructured import converted, mismatch
 from gateway.schema.body import parse_exactly
 from gateway.schema.decode import DecodeError, DecodeReport, decode
 from gateway.schema.empty_lists import null_empty_lists, unstored
-from gateway.schema.errors import EmbeddedError
+from gateway.schema.errors import EmbeddedError, YamlError
 from gateway.schema.outside import read_yaml
 from gateway.schema.refusals import json_kind
 from gateway.schema.types import Type
-from gateway.schema.yaml_scalars import YamlError
 from gateway.validation.field import FieldError
 from gateway.writing.body import complete, warning_lines
 from gateway.writing.offload import BIG, YAML

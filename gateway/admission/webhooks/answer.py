@@ -13,9 +13,9 @@ from gateway.patches.document import go_kind
 from gateway.schema.body import SLOWLY
 from gateway.schema.catalog import META, type_of
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
+from gateway.schema.errors import YamlError
 from gateway.schema.outside import read_yaml
 from gateway.schema.types import Field, Omit, Type, TypeKind
-from gateway.schema.yaml_scalars import YamlError
 
 GROUP, KIND = "admission.k8s.io", "AdmissionReview"
 _VERSIONS = ("v1", "v1beta1")

@@ -14,9 +14,8 @@ from gateway.http.escapes import text_of, unescaped, valid_escapes
 from gateway.http.exchange import parse_query
 from gateway.jsontypes import MAX_DEPTH, depth, dumps
 from gateway.schema.body import SLOWLY, parse_body
-from gateway.schema.errors import DecodeError
+from gateway.schema.errors import DecodeError, YamlError
 from gateway.schema.outside import read_json, read_object, read_yaml
-from gateway.schema.yaml_scalars import YamlError
 from gateway.text.unicode import valid
 
 # texts with halves of surrogate pairs, as Python's own JSON writes them
