@@ -5,7 +5,7 @@ BIN := .venv/bin
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-.PHONY: help run test test-all tools engine-tools test-engine lint types proto catalog etcd-wheel hostile bench docs release check clean
+.PHONY: help run test test-all engine-tools test-engine lint types proto catalog etcd-wheel hostile bench docs release tools check clean
 
 define environment
 @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python >= 3.11 is needed; name one with PYTHON=python3.12"; exit 1; }

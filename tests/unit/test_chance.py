@@ -17,6 +17,7 @@ PAUSES = {
     "hostile/test_issuers.py": (1, "an issuer that is slow"),
     "hostile/test_unreadable.py": (2, "for those who look at intervals; what they must not do, nothing tells"),
     "integration/customresources/test_memory.py": (1, "watches end meanwhile; what comes then waits for that"),
+    "hostile/test_what_goes.py": (1, "watches of a kind that has gone are told so for a moment"),
     "integration/customresources/test_watches.py": (1, "longer than what would end a watch takes"),
     "integration/encryption/kms_plugin.py": (1, "a plug-in that is slow"),
     "integration/etcd/test_outages.py": (1, "the call is under way, or not yet: both end"),

@@ -21,8 +21,11 @@ def etcd(version: str, **settings: Any) -> tuple[Any, Any]:
     async def status() -> Any:
         return SimpleNamespace(version=version)
 
+    async def compare() -> None:
+        """One endpoint: there is no other cluster."""
+
     said = {"embedded_etcd": False, "data_dir": None, "etcd_prefix": "/registry", **settings}
-    return SimpleNamespace(**said), SimpleNamespace(client=SimpleNamespace(status=status))
+    return SimpleNamespace(**said), SimpleNamespace(client=SimpleNamespace(status=status, compare=compare))
 
 
 @pytest.mark.parametrize(
