@@ -114,7 +114,7 @@ def test_a_resumed_session_shows_the_clients_certificate_alone() -> None:
 @pytest.mark.parametrize(
     ("chain", "good"),
     [
-        ([made("ada", ROOT, since=timedelta(minutes=5))], False),
+        ([made("ada", ROOT, since=timedelta(days=1), until=timedelta(days=2))], False),
         ([made("ada", ROOT, until=-timedelta(minutes=5))], False),
         ([made("ada", ROOT, usage(CLIENT))], True),
         ([made("ada", ROOT, usage(SERVER, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE))], True),
