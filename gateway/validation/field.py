@@ -40,6 +40,8 @@ INTERNAL = ("InternalError", "Internal error")
 TYPE_INVALID = ("FieldValueTypeInvalid", "Invalid value")
 
 _NO_VALUE = object()
+_SHORT = (str, int, float, bool, type(None))
+_LONGEST_SHORT = 200  # characters of a text
 
 
 MOST_ERRORS = 10_000
@@ -75,16 +77,24 @@ class FieldError:
         return f"FieldError({self.reason!r}, {self.field!r}, {self.body!r})"
 
     def __hash__(self) -> int:
-        return hash((self.reason, self.field))
+        return hash((self.reason, self.field, self._short_body))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FieldError) or (self.reason, self.field) != (other.reason, other.field):
             return False
-        one, two = self._value, other._value
-        same_value = one is two or (one is not _NO_VALUE and two is not _NO_VALUE and identical(one, two))
-        if same_value and (self._head, self._detail) == (other._head, other._detail):
+        if (short := self._short_body) or other._short_body:
+            return short == other._short_body
+        if (self._head, self._detail) == (other._head, other._detail) and identical(self._value, other._value):
             return True
         return self.body == other.body
+
+    @property
+    def _short_body(self) -> str:
+        """The message where it is cheap to make, so that equal errors of one field are found among many; else ""."""
+        value, detail = self._value, self._detail
+        if not isinstance(detail, str) or not (value is _NO_VALUE or type(value) in _SHORT):
+            return ""
+        return "" if type(value) is str and len(value) > _LONGEST_SHORT else self.body
 
 
 Detail = str | Callable[[], str]

@@ -45,7 +45,6 @@ ELSEWHERE = {
     r"kubectl --kubeconfig \./kubeconfig": "asks what Docker runs",
     r"(go install|kwok|kube-scheduler|kube-controller-manager|kubectl (logs|exec))\b": "tests/clients/test_sessions.py",
     r"make (test|tools|lint|types|bench|docs|proto|catalog|etcd-wheel)\b": "this very run",
-    r".*\bHYPOTHESIS_PROFILE=|\.ci/run": "this very run",
     r"python -m tests\.upstream\b": "runs tests itself",
 }
 _SERVER = re.compile(r"(make run|apiserver-gateway serve)\b[^|;&]*$")
