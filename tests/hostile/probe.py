@@ -1,6 +1,7 @@
 """What others notice of a request: a GET every 20 ms from another process, and the server's memory.
 
-A wait counts for as long as the server computed meanwhile, so that what else runs on the machine does not.
+A wait counts for as long as the server computed meanwhile, and not while its event loop, or a thread that may hold the
+interpreter, waited for a core: what else runs on the machine does not count.
 """
 
 from __future__ import annotations
@@ -114,13 +115,38 @@ def is_alive(server: ApiServer) -> bool:
 
 def cpu_seconds(pid: int) -> float:
     """CPU time that a server's processes have used until now, to the nanosecond."""
-    total = 0
+    total = 0.0
     for each in processes(pid):
         with contextlib.suppress(OSError):
             for task in os.scandir(f"/proc/{each}/task"):
                 with contextlib.suppress(OSError):  # a thread that has just ended; the others count all the same
-                    total += int(Path(task.path, "schedstat").read_text(encoding="ascii").split()[0])
-    return total / 1e9
+                    total += _schedstat(task.path)[0]
+    return total
+
+
+def withheld_seconds(pid: int) -> dict[str, float]:
+    """For how long each thread of a server, and this process, has waited for a core until now."""
+    found = {"": _schedstat("/proc/self")[1]}
+    for each in processes(pid):
+        with contextlib.suppress(OSError):
+            for task in os.scandir(f"/proc/{each}/task"):
+                with contextlib.suppress(OSError):
+                    found[task.path] = _schedstat(task.path)[1]
+    return found
+
+
+def _withheld(pid: int, before: dict[str, float], until: dict[str, float]) -> float:
+    """The part of a wait in which no thread that answers had a core: the asker's, one event loop's, one thread's."""
+    waits = {task: until[task] - before.get(task, 0.0) for task in until}
+    loops = [task for task in waits if task and Path(task).name == Path(task).parents[1].name]
+    most = max((wait for task, wait in waits.items() if task and task not in loops), default=0.0)
+    return waits[""] + max((waits[task] for task in loops), default=0.0) + most
+
+
+def _schedstat(process: str) -> tuple[float, float]:
+    """Seconds that a process or thread has computed, and waited for a core."""
+    computed, waited = Path(process, "schedstat").read_text(encoding="ascii").split()[:2]
+    return int(computed) / 1e9, int(waited) / 1e9
 
 
 def _ask_until_told(url: str, ca_file: str, pid: int, token: str) -> Report:
@@ -130,7 +156,7 @@ def _ask_until_told(url: str, ca_file: str, pid: int, token: str) -> Report:
     connection = http.client.HTTPSConnection(host, timeout=PATIENCE, context=context)
     connection.connect()
     while True:
-        began, used = time.monotonic(), cpu_seconds(pid)
+        used, waited, began = cpu_seconds(pid), withheld_seconds(pid), time.monotonic()
         try:
             connection.request("GET", PATH, headers={"Authorization": f"Bearer {token}"})
             answer = connection.getresponse()
@@ -143,7 +169,8 @@ def _ask_until_told(url: str, ca_file: str, pid: int, token: str) -> Report:
                 return report
         wall = time.monotonic() - began
         with contextlib.suppress(OSError):
-            report.worst = max(report.worst, min(wall, cpu_seconds(pid) - used))
+            computed, withheld = cpu_seconds(pid) - used, _withheld(pid, waited, withheld_seconds(pid))
+            report.worst = max(report.worst, min(wall - withheld, computed))
         report.wall = max(report.wall, wall)
         report.count += 1
         if report.count == 1:
