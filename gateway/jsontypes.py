@@ -13,12 +13,13 @@ import orjson
 
 JsonObject = dict[str, Any]
 
-# what encoding/json escapes, so that JSON may stand in HTML: for str.translate
-GO_ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+_ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 MAX_DEPTH = 500
 """How deep the objects are that are kept: what walks them recurses, and Python's stack is not Go's."""
 
 loads = orjson.loads
+
+_SMALL, _LARGE = 1e-6, 1e21  # between which Go writes a float64 without an exponent
 
 _MILLIONTHS = re.compile(rb"[0-9]e-6")  # of floats, and of texts now and then
 
@@ -39,6 +40,29 @@ def dumps(value: Any) -> bytes:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:
         return _dumped_deeply(value)
+
+
+def go_escaped(text: str) -> str:
+    """JSON as Go's encoding/json writes it, which escapes <, > and &, so that JSON may stand in HTML."""
+    return text.translate(_ESCAPES)
+
+
+def go_dumps(value: Any) -> str:
+    """A JSON value as Go's encoding/json writes it: compactly, with the members in the order in which they are."""
+    return go_escaped(json.dumps(value, separators=(",", ":"), ensure_ascii=False))
+
+
+def json_float(number: float) -> str:
+    """A float64 as encoding/json writes it: without an exponent unless it is very small or very large."""
+    if number == 0 or _SMALL <= abs(number) < _LARGE:
+        text = _without_exponent(number)
+        return text.rstrip("0").removesuffix(".") if "." in text else text
+    digits, _, exponent = repr(number).partition("e")
+    return f"{digits.removesuffix('.0')}e{int(exponent):+d}"
+
+
+def _without_exponent(number: float) -> str:
+    return format(Decimal(repr(number)), "f")
 
 
 def dumps_indented(value: Any) -> bytes:
@@ -70,7 +94,7 @@ def dumps_with_floats(value: Any) -> bytes:
 
 def _written_out(value: Any) -> Any:
     if type(value) is float and 1e-6 <= abs(value) < 1e-5:
-        return orjson.Fragment(format(Decimal(repr(value)), "f"))
+        return orjson.Fragment(_without_exponent(value))
     if isinstance(value, dict):
         return {key: _written_out(item) for key, item in value.items()}
     return [_written_out(item) for item in value] if isinstance(value, list) else value

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 _BEGIN, _END, _DASHES = b"-----BEGIN ", b"-----END ", b"-----"
 _LONGEST_LINE = 1024  # bytes of a line that begins a block
+_header = re.compile(rb"[^\n:]+:[^\n]*\n").match
 _rest_of_line = re.compile(rb"[ \t\r]*+(?:\n|\Z)").match
 
 
@@ -38,3 +41,16 @@ def blocks(data: bytes) -> Iterator[Block]:
         if data.startswith(last, end) and _rest_of_line(data, after):
             yield Block(first[: -len(_DASHES)], data[line + 1 : end], data[start:after])
             at = after
+
+
+def decoded_blocks(data: bytes) -> Iterator[tuple[str, bool, bytes]]:
+    """The blocks' types, whether they have headers, and their contents; what is no block is skipped."""
+    for kind, body, _ in blocks(data):
+        at = 0
+        while header := _header(body, at):
+            at = header.end()
+        try:
+            content = base64.b64decode(b"".join(body[at:].split()), validate=True)
+        except binascii.Error:
+            continue
+        yield kind.decode("utf-8", "replace"), at > 0, content

@@ -23,6 +23,7 @@ from typing import Any
 from gateway.admission.condition_metrics import Asker, observe
 from gateway.admission.decisions import Decisions, Undecided
 from gateway.admission.record import Admission, Versioned
+from gateway.admission.refusal import joined
 from gateway.admission.request_value import namespace_value, request_value
 from gateway.cel.costs import PER_EXPRESSION, PER_OBJECT
 from gateway.cel.libraries.authorizer import Authorizer, Question, ResourceCheck
@@ -293,10 +294,5 @@ class MatchConditions:
             elif result.value is False:
                 return Match(False, failed=name)
         if errors:
-            return Match(False, error=_aggregated(errors) if fail else "")
+            return Match(False, error=joined(errors) if fail else "")
         return Match(True)
-
-
-def _aggregated(errors: Sequence[str]) -> str:
-    different = list(dict.fromkeys(errors))
-    return different[0] if len(different) == 1 else f"[{', '.join(different)}]"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gateway.admission.record import Admission
-from gateway.http.user import User
+from gateway.http.user import user_info
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersionKind, GroupVersionResource
 
@@ -24,7 +24,7 @@ def request_value(admission: Admission, kind: GroupVersionKind, resource: GroupV
         "name": admission.name,
         "namespace": admission.namespace,
         "operation": admission.operation.value,
-        "userInfo": user_value(admission.user),
+        "userInfo": user_info(admission.user),
         "object": None,
         "oldObject": None,
         "dryRun": admission.dry_run,
@@ -34,13 +34,6 @@ def request_value(admission: Admission, kind: GroupVersionKind, resource: GroupV
         if not value[name]:
             del value[name]
     return value
-
-
-def user_value(user: User) -> JsonObject:
-    """A user as authentication.k8s.io/v1 UserInfo has it."""
-    value: JsonObject = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
-    value["extra"] = {key: list(values) for key, values in user.extra}
-    return {key: found for key, found in value.items() if found}
 
 
 _NAMESPACE_META = (

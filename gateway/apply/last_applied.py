@@ -9,7 +9,7 @@ from gateway.apply.comparison import compare
 from gateway.apply.field_set import FieldSet, difference
 from gateway.apply.nonconformity import nonconformity
 from gateway.apply.walks import applied_paths
-from gateway.jsontypes import GO_ESCAPES, JsonObject, dumps_sorted
+from gateway.jsontypes import JsonObject, dumps_sorted, go_escaped
 from gateway.schema.outside import read_object
 from gateway.schema.types import Type
 
@@ -55,4 +55,4 @@ def _as_annotation(config: JsonObject) -> str:
     if ANNOTATION in (metadata.get("annotations") or {}):
         metadata["annotations"] = {key: v for key, v in metadata["annotations"].items() if key != ANNOTATION}
     encoded = dumps_sorted({**config, "metadata": metadata}).decode()
-    return encoded.translate(GO_ESCAPES) + "\n"
+    return go_escaped(encoded) + "\n"

@@ -7,9 +7,9 @@ from typing import Any
 from gateway.apply.fits import fits
 from gateway.apply.path_element import shown
 from gateway.apply.shapes import Shape, element_of, is_open, item_key, shape_of
-from gateway.patches.go_text import go_print, go_type
 from gateway.schema.types import FORMATTED, FREE_OBJECT, Type, TypeKind
 from gateway.validation.field import MOST_ERRORS, go_quote, path_to
+from gateway.validation.go_print import go_print, go_type
 
 _Errors = list[tuple[str, str]]
 

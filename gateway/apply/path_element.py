@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.jsontypes import GO_ESCAPES, dumps
+from gateway.jsontypes import dumps, go_escaped
 from gateway.memo import memo
 from gateway.schema.integers import int64
 from gateway.schema.outside import read_json
@@ -20,14 +20,14 @@ _RANKS = {"f": 0, "k": 1, "v": 2, "i": 3}
 @memo()
 def quoted(value: str) -> str:
     """A string as JSON, with the characters escaped that Go escapes for HTML."""
-    return dumps(value).decode().translate(GO_ESCAPES)
+    return go_escaped(dumps(value).decode())
 
 
 def scalar(value: Any) -> str:
     """A value of a key or a set as JSON."""
     if isinstance(value, str):
         return quoted(value)
-    return str(value) if type(value) is int else dumps(value).decode().translate(GO_ESCAPES)
+    return str(value) if type(value) is int else go_escaped(dumps(value).decode())
 
 
 def key_element(members: dict[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +9,7 @@ from gateway.cel.compiled_rules import CompiledRule, compile_rules
 from gateway.cel.names import escape
 from gateway.cel.schema_types import Declared, declare
 from gateway.cel.sizes import LARGEST
-from gateway.jsontypes import GO_ESCAPES, JsonObject
+from gateway.jsontypes import JsonObject, go_dumps
 from gateway.validation.field import FieldError, Verbatim, forbidden, internal, invalid
 
 MOST_PER_EXPRESSION = 10_000_000
@@ -172,7 +171,7 @@ def _shown(rule: JsonObject) -> Verbatim:
         "FieldPath": rule.get("fieldPath", ""),
         "OptionalOldSelf": rule.get("optionalOldSelf"),
     }
-    return Verbatim(json.dumps(fields, separators=(",", ":"), ensure_ascii=False).translate(GO_ESCAPES))
+    return Verbatim(go_dumps(fields))
 
 
 def _exceeds(what: str, cost: int, limit: int) -> str:

@@ -8,7 +8,8 @@ from gateway.controllers.keyed import Keyed
 from gateway.controllers.marks import without_finalizer
 from gateway.controllers.seeing import all_seen
 from gateway.controllers.volume_protection import wanted_change
-from gateway.jsontypes import JsonObject, loads
+from gateway.jsontypes import loads
+from gateway.quotas.evaluators.volume_claims import attribute_classes
 from storage.entry import Entry
 
 CLASSES = "volumeattributesclasses"
@@ -62,16 +63,8 @@ class ClassProtection(Keyed):
             await all_seen(store.reads)
         named = name.encode()
         return any(
-            name in classes_of(loads(b"{" + entry.tail))
+            name in attribute_classes(loads(b"{" + entry.tail))
             for resource in _USERS
             for entry in self.entries(resource)
             if named in entry.tail
         )
-
-
-def classes_of(obj: JsonObject) -> set[str]:
-    """The names of the classes that a volume or a claim has, or is to get."""
-    spec, status = obj.get("spec") or {}, obj.get("status") or {}
-    target = (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName")
-    names = (spec.get("volumeAttributesClassName"), status.get("currentVolumeAttributesClassName"), target)
-    return {name for name in names if name}

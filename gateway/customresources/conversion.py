@@ -12,8 +12,8 @@ from gateway.defaults.structural import prune_nulls
 from gateway.jsontypes import JsonObject, dumps
 from gateway.kinds.identity import GroupVersion
 from gateway.kinds.model import ConversionFailed, ConvertAll, Version
-from gateway.patches.go_text import go_type
 from gateway.schema.decode import DecodeError, DecodeReport
+from gateway.validation.go_print import go_type
 from gateway.validation.labels import validate_annotations, validate_labels
 from gateway.webhooks.client import WebhookError, Webhooks
 from storage.instruments import counter, histogram

@@ -1,21 +1,13 @@
 """Defaults of a pod's own resources from those of its containers.
 
-Source: KEP-2837 "Pod Level Resource Specifications"; the sum over containers is that of KEP-753 "Sidecar Containers":
-restartable init containers run on beside the others, ordinary init containers run one at a time before them.
+Source: KEP-2837 "Pod Level Resource Specifications".
 """
 
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
+from gateway.schema.pod_total import HUGE_PAGES, is_pod_level, pod_total
 from gateway.schema.quantity import Quantity, parse_quantity
-
-ResourceList = dict[str, Quantity]
-
-_HUGE_PAGES = "hugepages-"
-
-
-def _supported(name: str) -> bool:
-    return name in ("cpu", "memory") or name.startswith(_HUGE_PAGES)
 
 
 def default_pod_resources(spec: JsonObject) -> None:
@@ -30,7 +22,7 @@ def default_pod_resources(spec: JsonObject) -> None:
     if not limits and not requests:
         return
     for name, quantity in containers_total(spec, "limits").items():
-        if name.startswith(_HUGE_PAGES) and name not in requests and name not in limits:
+        if name.startswith(HUGE_PAGES) and name not in requests and name not in limits:
             limits[name] = str(quantity)
     if not limits:
         return
@@ -39,43 +31,17 @@ def default_pod_resources(spec: JsonObject) -> None:
         if name in ("cpu", "memory") and name not in requests:
             requests[name] = str(quantity)
     for name, text in limits.items():
-        if _supported(name) and name not in requests:
+        if is_pod_level(name) and name not in requests:
             requests[name] = text
     if requests:
         resources["requests"] = requests
 
 
-def containers_total(spec: JsonObject, field: str) -> ResourceList:
+def containers_total(spec: JsonObject, field: str) -> dict[str, Quantity]:
     """What the containers together need of each resource by `field`: "requests" or "limits"."""
-    total: ResourceList = {}
-    for container in spec.get("containers") or ():
-        _add(total, _quantities(container, field))
-    beside: ResourceList = {}
-    starting: ResourceList = {}
-    for container in spec.get("initContainers") or ():
-        own = _quantities(container, field)
-        if container.get("restartPolicy") == "Always":
-            _add(total, own)
-            _add(beside, own)
-            _raise(starting, beside)
-        else:
-            _add(own, beside)
-            _raise(starting, own)
-    _raise(total, starting)
-    return total
+    return pod_total(spec, lambda container: _quantities(container, field))
 
 
-def _quantities(container: JsonObject, field: str) -> ResourceList:
+def _quantities(container: JsonObject, field: str) -> dict[str, Quantity]:
     resources = container.get("resources") or {}
     return {name: parse_quantity(text) for name, text in (resources.get(field) or {}).items()}
-
-
-def _add(total: ResourceList, more: ResourceList) -> None:
-    for name, quantity in more.items():
-        total[name] = total[name] + quantity if name in total else quantity
-
-
-def _raise(total: ResourceList, least: ResourceList) -> None:
-    for name, quantity in least.items():
-        if name not in total or quantity > total[name]:
-            total[name] = quantity

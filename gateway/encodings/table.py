@@ -18,8 +18,7 @@ import orjson
 
 from gateway.encodings.list_meta import ListMeta
 from gateway.encodings.partial_metadata import HEADS, Metadata, type_meta
-from gateway.jsontypes import JsonObject, dumps, loads
-from gateway.kinds.columns.go_text import json_float
+from gateway.jsontypes import JsonObject, dumps, json_float, loads
 from gateway.kinds.columns.model import Cell, Columns, Elapsed
 
 VERSIONS = ("v1", "v1beta1")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from gateway.jsontypes import JsonObject
+
 ANONYMOUS = "system:anonymous"
 UNAUTHENTICATED_GROUP = "system:unauthenticated"
 AUTHENTICATED_GROUP = "system:authenticated"
@@ -51,3 +53,10 @@ ITSELF = User("system:apiserver", (MASTERS_GROUP,))
 def extra_of(values: Mapping[str, Sequence[str] | None]) -> Extra:
     """A mapping of lists as a user's extra; none where clients say null."""
     return tuple((key, tuple(values[key] or ())) for key in sorted(values))
+
+
+def user_info(user: User) -> JsonObject:
+    """A user as authentication.k8s.io/v1 UserInfo has it."""
+    value: JsonObject = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
+    value["extra"] = {key: list(values) for key, values in user.extra}
+    return {key: found for key, found in value.items() if found}

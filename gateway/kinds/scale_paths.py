@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.jsontypes import JsonObject
-from gateway.patches.go_text import go_print, go_type
 from gateway.validation.field import FieldError, invalid
+from gateway.validation.go_print import go_print, go_type
 
 MOST = 2**31 - 1
 INT64 = range(-(2**63), 2**63)

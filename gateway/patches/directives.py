@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.patches.go_text import go_print, go_type
 from gateway.schema.types import Field, Type, TypeKind
+from gateway.validation.go_print import go_print, go_type
 
 DIRECTIVE = "$patch"
 RETAIN_KEYS = "$retainKeys"

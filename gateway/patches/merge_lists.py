@@ -18,8 +18,8 @@ from gateway.patches.directives import (
     no_merge_key,
     unknown_directive,
 )
-from gateway.patches.go_text import go_print, go_type
 from gateway.schema.types import Field, Type, TypeKind
+from gateway.validation.go_print import go_print, go_type
 
 MergeMap = Callable[[JsonObject, JsonObject, Type | None], JsonObject]
 

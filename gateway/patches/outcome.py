@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.http.status import StatusError, invalid
-from gateway.jsontypes import GO_ESCAPES, JsonObject
+from gateway.jsontypes import JsonObject, go_escaped
 from gateway.patches import strategic_merge_patch
-from gateway.patches.go_text import go_print
 from gateway.patches.spelling import written
 from gateway.patches.unstructured import mismatch
 from gateway.schema.decode import DecodeError, DecodeReport, decode
 from gateway.schema.types import Type
 from gateway.validation import field as errors
+from gateway.validation.go_print import go_print
 
 
 def undecodable(shown: Any, message: str, type_: Type | None) -> StatusError:
@@ -26,7 +26,7 @@ def undecodable(shown: Any, message: str, type_: Type | None) -> StatusError:
             decode(type_, shown, DecodeReport())
         except DecodeError as error:
             message = str(error)
-    return _refused(written(shown).decode().translate(GO_ESCAPES), message)
+    return _refused(go_escaped(written(shown).decode()), message)
 
 
 def unconvertible(

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from gateway.jsontypes import GO_ESCAPES, depth, dumps
+from gateway.jsontypes import depth, dumps, go_escaped
 from gateway.schema.body import parse_exactly, plain
 from gateway.schema.exact import Number, PairsObject
 
@@ -74,7 +74,7 @@ def _fragment(value: Any) -> Any:
 
 
 def _spelt(raw: str, text: str) -> str:
-    if raw == dumps(text).decode().translate(GO_ESCAPES)[1:-1]:
+    if raw == go_escaped(dumps(text).decode())[1:-1]:
         return text
     found = Spelt(text)
     found.raw = raw

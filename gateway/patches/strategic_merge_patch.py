@@ -28,8 +28,8 @@ from gateway.patches.directives import (
     without_directives,
     without_nulls,
 )
-from gateway.patches.go_text import go_type
 from gateway.schema.types import Type
+from gateway.validation.go_print import go_type
 
 
 def parse(body: bytes, strict: bool) -> tuple[Any, list[str]]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gateway.patches.go_text import go_type
 from gateway.schema.decode import DecodeError, DecodeReport, decode
 from gateway.schema.refusals import refusal_of_own
 from gateway.schema.types import Type, TypeKind
+from gateway.validation.go_print import go_type
 
 _BITS = {TypeKind.INT32: 32, TypeKind.INT64: 64}
 _HALF = 1 << 63

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from gateway.jsontypes import JsonObject, dumps
+from gateway.jsontypes import JsonObject, dumps, go_escaped
 from gateway.schema.integers import int64
 from gateway.schema.outside import read_object
 from gateway.validation.field import go_quote
 
-_HTML = str.maketrans({"&": "\\u0026", "<": "\\u003c", ">": "\\u003e"})  # what Go's JSON does not leave as it is
 SUCCESS = dumps({"metadata": {}, "status": "Success"})
 _NON_ZERO, _EXIT_CODE = "NonZeroExitCode", "ExitCode"
 
@@ -24,7 +23,7 @@ def internal(message: str) -> bytes:
             "code": 500,
         }
     )
-    return said.decode().translate(_HTML).encode()
+    return go_escaped(said.decode()).encode()
 
 
 def status_of_refusal(status: int, said: bytes) -> bytes:

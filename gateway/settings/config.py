@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gateway.settings.admission_plugins import PLUGINS
 from gateway.settings.named_pairs import NamedPair
-from gateway.settings.plugin_names import PLUGIN_NAMES
 from gateway.settings.tls_choices import CIPHER_SUITES, TLS_VERSIONS
 
 if TYPE_CHECKING:
@@ -358,8 +358,8 @@ class Settings:
             ("--enable-admission-plugins", self.enable_admission_plugins),
             ("--disable-admission-plugins", self.disable_admission_plugins),
         ):
-            if unknown := sorted(names - PLUGIN_NAMES):
-                similar = get_close_matches(unknown[0], PLUGIN_NAMES, 1)
+            if unknown := sorted(names - PLUGINS.keys()):
+                similar = get_close_matches(unknown[0], PLUGINS, 1)
                 hint = f"; do you mean {similar[0]}?" if similar else ""
                 raise InvalidSettings(f"{flag}: kube-apiserver has no admission plug-in {unknown[0]}{hint}")
         if both := sorted(self.enable_admission_plugins & self.disable_admission_plugins):

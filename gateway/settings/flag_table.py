@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from gateway.settings.admission_plugins import PLUGINS
 from gateway.settings.authentication_flags import AUTHENTICATION
 from gateway.settings.browser_values import origins, transport_security
 from gateway.settings.config import AUDIT_MODES, AUDIT_VERSION, AUTHORIZATION_MODES, REVIEW_VERSIONS
@@ -30,7 +31,6 @@ from gateway.settings.flag_values import (
 )
 from gateway.settings.named_pairs import named_pairs
 from gateway.settings.operating_flags import OPERATING
-from gateway.settings.plugin_names import PLUGIN_NAMES
 from gateway.settings.runtime_config import overrides
 
 _GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
@@ -303,14 +303,14 @@ _GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
                 name_set,
                 "admission plug-ins to switch on",
                 "NAMES",
-                choices=tuple(sorted(PLUGIN_NAMES)),
+                choices=tuple(sorted(PLUGINS)),
             ),
             Flag(
                 "disable-admission-plugins",
                 name_set,
                 "admission plug-ins to switch off",
                 "NAMES",
-                choices=tuple(sorted(PLUGIN_NAMES)),
+                choices=tuple(sorted(PLUGINS)),
             ),
             Flag(
                 "admission-control-config-file",

@@ -13,7 +13,7 @@ from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.http.request_info import RequestInfo
-from gateway.http.user import User, extra_of
+from gateway.http.user import User, extra_of, user_info
 from gateway.jsontypes import JsonObject, dump_line
 from gateway.kinds import metadata
 from gateway.kinds.attributes import Attributes
@@ -38,7 +38,7 @@ async def self_subject_review(endpoint: Endpoint, request: Request) -> Response:
         "kind": endpoint.resource.kind,
         "apiVersion": endpoint.resource.api_version,
         "metadata": {"creationTimestamp": metadata.now_text()},
-        "status": {"userInfo": _user_info(request.user)},
+        "status": {"userInfo": user_info(request.user)},
     }
     return Response(201, dump_line(answer))
 
@@ -62,7 +62,7 @@ async def token_review(endpoint: Endpoint, request: Request) -> Response:
         kept = {name: sent[name] for name in ("audiences",) if sent.get(name)}
         review["status"] = {"user": sent.get("user") or {}, **kept, "error": str(error)}
     else:
-        user, audiences = _user_info(found.user), list(found.audiences)
+        user, audiences = user_info(found.user), list(found.audiences)
         kept = {"error": sent["error"]} if sent.get("error") else {}
         review["status"] = {"authenticated": True, "user": user, "audiences": audiences, **kept}
     return created_object(review, endpoint.resource)
@@ -181,9 +181,3 @@ def _request(spec: JsonObject) -> RequestInfo:
 def _selector(given: JsonObject | None, text: Callable[[Iterable[JsonObject]], str]) -> str:
     given = given or {}
     return text(given["requirements"]) if given.get("requirements") else str(given.get("rawSelector") or "")
-
-
-def _user_info(user: User) -> JsonObject:
-    shown: JsonObject = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
-    shown["extra"] = {key: list(values) for key, values in user.extra}
-    return {key: value for key, value in shown.items() if value}

@@ -12,6 +12,7 @@ from gateway.transfer.belongings import stripped
 from gateway.transfer.cluster import ApiError, Cluster
 from gateway.transfer.order import rank
 from gateway.transfer.resources import Discovered, discover
+from gateway.validation.custom_resource_definition import is_established
 
 MANAGER = "apiserver-gateway-import"
 AT_ONCE = 8
@@ -181,7 +182,7 @@ class _Importing:
         path = resource.path("", str(obj.value["metadata"]["name"]))
         try:
             async with asyncio.timeout(PATIENCE):
-                while not _is_established(await self._cluster.ask("GET", path)):
+                while not is_established(await self._cluster.ask("GET", path)):
                     await asyncio.sleep(LOOK)
         except ApiError:
             return  # it is among the problems already
@@ -196,8 +197,3 @@ class _Importing:
 
 def _named(metadata: JsonObject) -> JsonObject:
     return {name: metadata[name] for name in ("name", "namespace") if name in metadata}
-
-
-def _is_established(definition: JsonObject) -> bool:
-    conditions = (definition.get("status") or {}).get("conditions") or ()
-    return any(each.get("type") == "Established" and each.get("status") == "True" for each in conditions)

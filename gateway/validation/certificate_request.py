@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 
 from gateway.jsontypes import JsonObject
+from gateway.validation.certificate_pem import certificates_problem, request_problem
 from gateway.validation.field import FieldError, duplicate, first_places, invalid, not_supported, required
-from gateway.validation.pem import certificates_problem, request_problem
 from gateway.validation.signers import validate_signer_name
 
 LEGACY_SIGNER, MIN_SECONDS = "kubernetes.io/legacy-unknown", 600

@@ -10,13 +10,13 @@ from __future__ import annotations
 import base64
 
 from gateway.jsontypes import JsonObject
+from gateway.validation.certificate_pem import certificates_problem
 from gateway.validation.checks import each, immutable, one_of
 from gateway.validation.definition_columns import validate_columns, validate_selectable_fields, validate_subresources
 from gateway.validation.definition_schema import NO_RULES, RuleChecks, validate_schema
 from gateway.validation.field import FieldError, Verbatim, forbidden, go_quote, invalid, required
 from gateway.validation.go_structs import verbatim
 from gateway.validation.names import is_dns1035_label, is_dns1123_subdomain
-from gateway.validation.pem import certificates_problem
 from gateway.validation.structural_schema import every
 from gateway.validation.urls import parse_url, validate_webhook_service, validate_webhook_url
 from gateway.validation.webhooks import REVIEW_VERSIONS, each_version_once

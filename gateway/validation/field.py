@@ -14,7 +14,7 @@ from typing import Any
 
 from gateway.jsontypes import identical
 from gateway.time_limits import look
-from gateway.validation.go_numbers import go_number
+from gateway.validation.go_print import go_number
 
 MOST_PATH = 4 << 10
 """Characters of a path that errors name. Names of members may be long, and each item below them has a path."""
@@ -140,20 +140,20 @@ def go_quote(value: str) -> str:
     """Quotes a string as Go's %q does."""
     if value.isprintable() and '"' not in value and "\\" not in value:
         return f'"{value}"'
-    return f'"{value.translate(_GO_ESCAPES)}"'
+    return f'"{value.translate(_QUOTED)}"'
 
 
-class _GoEscapes(dict[int, str | int]):
+class _Quoted(dict[int, str | int]):
     """What stands for a character between Go's quotes, by code point; remembered for the first of them."""
 
     def __missing__(self, code: int) -> str | int:
-        found = _go_escape(code)
+        found = _quoted(code)
         if len(self) < _ESCAPES_LIMIT:
             self[code] = found
         return found
 
 
-def _go_escape(code: int) -> str | int:
+def _quoted(code: int) -> str | int:
     if chr(code).isprintable():
         return code
     if code < 0x80:
@@ -175,10 +175,8 @@ _NAMED = {
     '"': '\\"',
     "\\": "\\\\",
 }
-_GO_ESCAPES = _GoEscapes()
-_GO_ESCAPES.update(
-    {code: _go_escape(code) for code in range(0x80)} | {ord(char): text for char, text in _NAMED.items()}
-)
+_QUOTED = _Quoted()
+_QUOTED.update({code: _quoted(code) for code in range(0x80)} | {ord(char): text for char, text in _NAMED.items()})
 
 
 def go_value(value: Any) -> str:

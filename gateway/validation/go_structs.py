@@ -10,6 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from gateway.jsontypes import go_dumps, go_escaped
 from gateway.schema.catalog import type_of
 from gateway.schema.types import Field, Omit, Type, TypeKind
 from gateway.validation.field import Verbatim
@@ -111,14 +112,7 @@ def _member(field: Field, value: Any) -> Any:
 def verbatim(type_name: str, value: Any) -> Verbatim:
     """The JSON of a struct, for the bad value of a message; `type_name` as the catalog has it, or of the core group."""
     type_ = type_of(type_name if "." in type_name else _CORE + type_name)
-    return Verbatim(_escaped(json.dumps(go_form(type_, value), separators=(",", ":"), ensure_ascii=False)))
-
-
-def _escaped(text: str) -> str:
-    """JSON that is safe in HTML, as Go writes it."""
-    for char in "<>&":
-        text = text.replace(char, f"\\u{ord(char):04x}")
-    return text
+    return Verbatim(go_dumps(go_form(type_, value)))
 
 
 def claim_difference(old: Any, new: Any) -> str:
@@ -142,4 +136,4 @@ def _difference(before: Any, after: Any) -> str:
 
 
 def _lines(value: Any) -> list[str]:
-    return [f"{line}\n" for line in _escaped(json.dumps(value, indent=1, ensure_ascii=False)).split("\n")]
+    return [f"{line}\n" for line in go_escaped(json.dumps(value, indent=1, ensure_ascii=False)).split("\n")]

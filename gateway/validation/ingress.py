@@ -12,7 +12,7 @@ from gateway.validation.names import (
     is_wildcard_dns1123_subdomain,
 )
 from gateway.validation.references import validate_typed_reference
-from gateway.validation.service import hostname_errors
+from gateway.validation.service import balancer_ingresses, hostname_errors
 
 CLASS_ANNOTATION = "kubernetes.io/ingress.class"
 PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
@@ -116,16 +116,11 @@ def _backend(backend: JsonObject, path: str) -> list[FieldError]:
 
 def validate_ingress_status(ingress: JsonObject, old: JsonObject) -> list[FieldError]:
     """The addresses of the balancer."""
-    existing = tuple(entry["ip"] for entry in _entries(old) if entry.get("ip"))
+    existing = tuple(entry["ip"] for entry in balancer_ingresses(old) if entry.get("ip"))
     found: list[FieldError] = []
-    for i, entry in enumerate(_entries(ingress)):
+    for i, entry in enumerate(balancer_ingresses(ingress)):
         path = f"status.loadBalancer.ingress[{i}]"
         if ip := entry.get("ip"):
             found += validate_ip_legacy(f"{path}.ip", ip, existing)
         found += hostname_errors(f"{path}.hostname", entry.get("hostname", ""))
     return found
-
-
-def _entries(ingress: JsonObject) -> list[JsonObject]:
-    entries: list[JsonObject] = ((ingress.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
-    return entries

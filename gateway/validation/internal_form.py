@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from gateway.jsontypes import JsonObject, loads
+from gateway.jsontypes import JsonObject, go_dumps, go_escaped, loads
 from gateway.validation.field import Verbatim
 
 _ABSENT: dict[str, Any] = {"": None, "s": "", "i": 0, "b": False}
@@ -72,15 +72,9 @@ def free_json(value: Any) -> Verbatim:
     return go_json(dict(sorted(value.items())) if isinstance(value, dict) else value)
 
 
-def _escaped(text: str) -> str:
-    for char in "<>&":
-        text = text.replace(char, f"\\u{ord(char):04x}")
-    return text
-
-
 def go_json(value: Any) -> Verbatim:
     """A value's JSON as Go writes it."""
-    return Verbatim(_escaped(json.dumps(value, separators=(",", ":"), ensure_ascii=False)))
+    return Verbatim(go_dumps(value))
 
 
 def internal_json(type_name: str, value: JsonObject | None) -> Verbatim:
@@ -104,5 +98,5 @@ def difference(type_name: str, old: JsonObject, new: JsonObject) -> str:
 
 
 def _lines(value: Any) -> list[str]:
-    text = _escaped(json.dumps(value, indent=1, ensure_ascii=False))
+    text = go_escaped(json.dumps(value, indent=1, ensure_ascii=False))
     return [f"{line}\n" for line in text.split("\n")]

@@ -6,6 +6,7 @@ from collections.abc import Set
 from typing import Any
 
 from gateway.jsontypes import JsonObject
+from gateway.schema.pod_total import is_pod_level, pod_total
 from gateway.schema.quantity import Quantity
 from gateway.validation.field import (
     FieldError,
@@ -67,38 +68,19 @@ def _resources(container: JsonObject, kind: str) -> dict[str, Any]:
     return (container.get("resources") or {}).get(kind) or {}
 
 
-def _add(total: dict[str, Quantity], name: str, value: Quantity) -> None:
-    total[name] = total[name] + value if name in total else value
-
-
 def _aggregate(spec: JsonObject, kind: str) -> dict[str, Quantity]:
     """What the containers need together: the sum while running, or the most while initialising."""
-    running: dict[str, Quantity] = {}
-    for container in spec.get("containers") or ():
-        for name, amount in _resources(container, kind).items():
-            _add(running, name, quantity_of(amount))
-    sidecars: dict[str, Quantity] = {}
-    peak: dict[str, Quantity] = {}  # of each init container with the sidecars before it
-    for container in spec.get("initContainers") or ():
-        is_sidecar = container.get("restartPolicy") == "Always"
-        for name, amount in _resources(container, kind).items():
-            value = quantity_of(amount)
-            if is_sidecar:
-                _add(running, name, value)
-                _add(sidecars, name, value)
-                value = sidecars[name]
-            elif name in sidecars:
-                value = value + sidecars[name]
-            peak[name] = max(peak[name], value) if name in peak else value
-    for name, value in peak.items():
-        running[name] = max(running[name], value) if name in running else value
-    return running
+
+    def needs(container: JsonObject) -> dict[str, Quantity]:
+        return {name: quantity_of(amount) for name, amount in _resources(container, kind).items()}
+
+    return pod_total(spec, needs)
 
 
 def validate_pod_resource_name(name: str, path: str) -> list[FieldError]:
     """Of pod-level resources."""
     found = validate_resource_name(name, path)
-    if found or name in ("cpu", "memory") or is_huge_page(name):
+    if found or is_pod_level(name):
         return found
     return [not_supported(path, name, ("cpu", "hugepages-", "memory"))]
 

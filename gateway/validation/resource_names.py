@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from gateway.schema.pod_total import HUGE_PAGES
 from gateway.validation.field import FieldError, invalid
 from gateway.validation.formats import validate_qualified_name
 from gateway.validation.names import is_qualified_name
 
-HUGE_PAGES, REQUESTS = "hugepages-", "requests."
+REQUESTS = "requests."
 NATIVE_PREFIX = "kubernetes.io/"
 
 CONTAINER = frozenset({"cpu", "memory", "ephemeral-storage"})

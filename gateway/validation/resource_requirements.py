@@ -7,12 +7,12 @@ from collections.abc import Callable, Set
 from typing import Any
 
 from gateway.jsontypes import JsonObject
+from gateway.schema.pod_total import HUGE_PAGES
 from gateway.validation.field import FieldError, duplicate, forbidden, invalid, not_found, required
 from gateway.validation.formats import validate_dns1123_label
 from gateway.validation.quantities import is_negative, quantity_of, validate_quantity
 from gateway.validation.resource_names import (
     CONTAINER,
-    HUGE_PAGES,
     is_huge_page,
     is_overcommit_allowed,
     validate_container_resource_name,

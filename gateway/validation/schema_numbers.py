@@ -7,7 +7,7 @@ from typing import Any
 
 from gateway.jsontypes import JsonObject
 from gateway.validation.field import FieldError, invalid
-from gateway.validation.go_numbers import go_float
+from gateway.validation.go_print import go_float
 
 _RANGES = {"int32": range(-(2**31), 2**31), "int64": range(-(2**63), 2**63)}
 _MOST_EXACT = 2**53 - 1

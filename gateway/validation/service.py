@@ -224,10 +224,10 @@ def _internal_traffic_policy(spec: JsonObject) -> list[FieldError]:
 
 def validate_load_balancer_status(service: JsonObject, old: JsonObject) -> list[FieldError]:
     """The status subresource: the balancer's addresses."""
-    ingresses: list[JsonObject] = _ingresses(service)
+    ingresses: list[JsonObject] = balancer_ingresses(service)
     if ingresses and service.get("spec", {}).get("type") != "LoadBalancer":
         return [forbidden("status.loadBalancer.ingress", "may only be used when `spec.type` is 'LoadBalancer'")]
-    existing = tuple(ingress["ip"] for ingress in _ingresses(old) if ingress.get("ip"))
+    existing = tuple(ingress["ip"] for ingress in balancer_ingresses(old) if ingress.get("ip"))
     found: list[FieldError] = []
     for i, ingress in enumerate(ingresses):
         path = f"status.loadBalancer.ingress[{i}]"
@@ -245,7 +245,8 @@ def validate_load_balancer_status(service: JsonObject, old: JsonObject) -> list[
     return found
 
 
-def _ingresses(service: JsonObject) -> list[JsonObject]:
+def balancer_ingresses(service: JsonObject) -> list[JsonObject]:
+    """The addresses of a load balancer, of a Service or an Ingress."""
     ingresses: list[JsonObject] = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
     return ingresses
 

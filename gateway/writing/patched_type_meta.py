@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.http.status import internal_error
-from gateway.jsontypes import GO_ESCAPES, JsonObject, dumps_sorted
+from gateway.jsontypes import JsonObject, dumps_sorted, go_escaped
 from gateway.kinds.identity import GroupVersion
 from gateway.kinds.model import Version
 from gateway.kinds.resource import Resource
@@ -84,7 +84,7 @@ def _version_and_kind(result: JsonObject) -> tuple[str, str]:
 def _check_custom(result: JsonObject, version: str, kind: str) -> None:
     """Raises DecodeError, and StatusError 500 where kube-apiserver notices only after it has read the object."""
     if not kind:
-        text = dumps_sorted(result).decode().translate(GO_ESCAPES)
+        text = go_escaped(dumps_sorted(result).decode())
         raise DecodeError(f"Object 'Kind' is missing in '{text}'")
     if "apiVersion" in result and result["apiVersion"] is None:
         raise DecodeError(".apiVersion accessor error: <nil> is of the type <nil>, expected string")

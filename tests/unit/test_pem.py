@@ -7,8 +7,8 @@ import time
 import pytest
 
 from gateway.pem import Block, blocks
+from gateway.validation.certificate_pem import certificates_problem, request_problem
 from gateway.validation.key_pairs import key_pair_problem
-from gateway.validation.pem import certificates_problem, request_problem
 from tests.limits import at_most_cpu
 
 ONE = b"-----BEGIN A-----\nYQ==\n-----END A-----"

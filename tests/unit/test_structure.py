@@ -280,3 +280,68 @@ def test_modules_and_functions_are_short() -> None:
         and (node.end_lineno or 0) - node.lineno >= LINES_OF_A_FUNCTION
     ]
     assert long == []
+
+
+NODES_OF_A_FACT = 30
+"""A body of so many nodes of the syntax tree says something that would have to be changed in each place."""
+
+
+def _body(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    """What a function does: without its docstring, and whatever it calls its variables."""
+    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
+    nodes = [node for statement in body for node in ast.walk(statement)]
+    if len(nodes) < NODES_OF_A_FACT:
+        return ""
+    own = {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
+    own |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    names: dict[str, str] = {}
+
+    def shown(node: ast.AST) -> str:
+        if isinstance(node, ast.Name) and node.id in own:
+            return names.setdefault(node.id, f"variable {len(names)}")
+        return ast.dump(node) if not any(True for _ in ast.iter_child_nodes(node)) else _parts(node)
+
+    def _parts(node: ast.AST) -> str:
+        told = []
+        for name, value in ast.iter_fields(node):
+            several = value if isinstance(value, list) else [value]
+            told.append(f"{name}={[shown(each) if isinstance(each, ast.AST) else each for each in several]}")
+        return f"{type(node).__name__}({', '.join(told)})"
+
+    return "\n".join(map(shown, body))
+
+
+def test_a_body_is_the_same_whatever_its_variables_are_called() -> None:
+    one, other, third = (
+        node
+        for node in ast.parse(
+            "def a(x): return [y.z(y, 1, 2, 3) for y in x if y.w and y.v and y.u and y.t]\n"
+            "def b(p):\n 'Told.'\n return [q.z(q, 1, 2, 3) for q in p if q.w and q.v and q.u and q.t]\n"
+            "def c(x): return [y.z(y, 1, 2, 4) for y in x if y.w and y.v and y.u and y.t]\n"
+        ).body
+        if isinstance(node, ast.FunctionDef)
+    )
+    assert _body(one) == _body(other) != _body(third)
+
+
+def test_a_fact_is_written_once() -> None:
+    bodies: dict[str, list[str]] = {}
+    for name, path in modules().items():
+        if "generated" in path.parts:
+            continue
+        for node in _nodes(trees()[name]):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (body := _body(node)):
+                bodies.setdefault(body, []).append(f"{name}.{node.name}")
+    assert [found for found in bodies.values() if len(found) > 1] == []
+
+
+def test_json_is_escaped_for_html_in_one_place() -> None:
+    """By `go_escaped`: what escapes <, > and & names them together, or as they are escaped."""
+    found = {
+        name
+        for name, tree in trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if node.value.startswith("<>&") or node.value.lower() in ("\\u003c", "\\u003e", "\\u0026")
+    }
+    assert found == {"gateway.jsontypes"}

@@ -294,9 +294,9 @@ def _common_name(pem: bytes) -> str:
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 
-    from gateway.validation.pem import pem_blocks
+    from gateway.pem import decoded_blocks
 
-    block = next(pem_blocks(pem), None)
+    block = next(decoded_blocks(pem), None)
     if block is None or block[0] != "CERTIFICATE REQUEST":
         raise ValueError("PEM block type must be CERTIFICATE REQUEST")
     names = x509.load_der_x509_csr(block[2]).subject.get_attributes_for_oid(NameOID.COMMON_NAME)

@@ -5,7 +5,6 @@ Source: page "Validating Admission Policy"; messages and their order are kube-ap
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -23,12 +22,11 @@ from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.admission.request_value import request_value
 from gateway.http.status import StatusError
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import JsonObject, go_dumps
 from gateway.kinds.resource import Resource
 
 _CODES = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413}
 _FAILURE = "validation.policy.admission.k8s.io/validation_failure"
-_HTML = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 
 async def review(
@@ -150,4 +148,4 @@ def _failure(policy: str, binding: Binding, denial: Denial) -> str:
         "expressionIndex": denial.index,
         "validationActions": list(binding.actions),
     }
-    return json.dumps([failure], separators=(",", ":"), ensure_ascii=False).translate(_HTML)
+    return go_dumps([failure])

@@ -9,8 +9,8 @@ import orjson
 
 from gateway.admission.matching import Target
 from gateway.admission.record import Admission
-from gateway.admission.request_value import user_value
 from gateway.admission.webhooks.answer import GROUP, KIND
+from gateway.http.user import user_info
 from gateway.jsontypes import JsonObject, dumps
 from gateway.kinds.identity import GroupVersionKind
 from gateway.kinds.resource import Resource
@@ -42,7 +42,7 @@ class Reviews:
         request |= {key: value for key in ("name", "namespace") if (value := getattr(admission, key))}
         request |= {
             "operation": admission.operation.value,
-            "userInfo": user_value(admission.user),
+            "userInfo": user_info(admission.user),
             "object": self._bytes(objects.obj, target.kind),
             "oldObject": self._bytes(objects.old, target.kind),
             "dryRun": admission.dry_run,

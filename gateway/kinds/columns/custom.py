@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from gateway.jsontypes import JsonObject, dumps
+from gateway.kinds.columns.cell_text import printed
 from gateway.kinds.columns.durations import epoch
-from gateway.kinds.columns.go_text import printed
 from gateway.kinds.columns.jsonpath import MISSING, MOST_WEIGHT, Budget, JsonPath
 from gateway.kinds.columns.jsonpath_nodes import Opaque, PathError
 from gateway.kinds.columns.model import AGE, NAME, UNKNOWN, Cell, Column, Columns, Elapsed, name_of

@@ -6,11 +6,12 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies.status import empty_status, keep_spec, keep_status
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
+from gateway.schema.pod_total import HUGE_PAGES
 from gateway.validation.field import FieldError, invalid, required
 from gateway.validation.go_structs import verbatim
 from gateway.validation.objectmeta import IMMUTABLE
 from gateway.validation.quantities import quantity_of, validate_quantity
-from gateway.validation.resource_names import COMPUTE, COUNTED, HUGE_PAGES, REQUESTS, validate_resource_name
+from gateway.validation.resource_names import COMPUTE, COUNTED, REQUESTS, validate_resource_name
 
 STANDARD = COMPUTE | COUNTED | {"requests.storage"}
 _EXISTS_ONLY = frozenset({"BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity"})

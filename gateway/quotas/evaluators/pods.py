@@ -10,12 +10,13 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.metadata import seconds_of
 from gateway.quotas.amounts import ONE, Amounts
 from gateway.quotas.evaluator import Classes, Evaluator, Written
-from gateway.quotas.pod_resources import has_pod_level, limits_of, requests_of
+from gateway.quotas.pod_amounts import has_pod_level, limits_of, requests_of
 from gateway.quotas.scopes import ScopeSelector
+from gateway.schema.pod_total import HUGE_PAGES
 from gateway.schema.quantity import Quantity
 from gateway.validation.names import is_qualified_name
 from gateway.validation.qos import qos_class
-from gateway.validation.resource_names import HUGE_PAGES, REQUESTS, is_native
+from gateway.validation.resource_names import REQUESTS, is_native
 
 COUNT, PODS = "count/pods", "pods"
 DEVICE_CLASS = "deviceclass.resource.kubernetes.io/"

@@ -48,9 +48,9 @@ def _storage(claim: JsonObject) -> Quantity | None:
     return wanted
 
 
-def attribute_classes(claim: JsonObject) -> set[str]:
-    """The classes of volume attributes that a claim has, or is to get."""
-    spec, status = claim.get("spec") or {}, claim.get("status") or {}
+def attribute_classes(obj: JsonObject) -> set[str]:
+    """The classes of volume attributes that a claim or a volume has, or is to get."""
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
     target = (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName")
     names = (spec.get("volumeAttributesClassName"), status.get("currentVolumeAttributesClassName"), target)
     return {name for name in names if name}

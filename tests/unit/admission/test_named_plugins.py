@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from gateway.access.authorization import AlwaysAllow, AlwaysDeny
-from gateway.admission.plugins import PLUGINS, chain_for
+from gateway.admission.plugins import chain_for
 from gateway.admission.plugins.trust_bundle_attest import PLUGIN as ATTEST
 from gateway.admission.record import Admission, Operation
 from gateway.http.request_info import RequestInfo
 from gateway.http.status import StatusError
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.write_context import WriteContext
+from gateway.settings.admission_plugins import PLUGINS
 from tests.unit.verbs.conftest import ADMIN, Api
 
 PODS = "/api/v1/namespaces/default/pods"

@@ -4,12 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from gateway.admission.plugins import PLUGINS
 from gateway.settings.command_line import read_flags
 from gateway.settings.config import InvalidSettings, Settings
 from gateway.settings.flags import FLAGS, settings_from
 from gateway.settings.foreign_flags import ALIASES, FIXED, REFUSED
-from gateway.settings.plugin_names import PLUGIN_NAMES
 
 
 def settings(*arguments: str, **environment: str) -> Settings:
@@ -136,10 +134,6 @@ def test_servers_are_named_with_or_without_scheme() -> None:
         "--embedded-etcd", "--kubeconfig-server=https://[2001:db8::1]:6443/", "--tls-san=A.example.org,::1"
     )
     assert (given.kubeconfig_server, given.tls_san) == ("https://[2001:db8::1]:6443", ("a.example.org", "::1"))
-
-
-def test_every_plug_in_has_a_name_that_may_be_given() -> None:
-    assert PLUGINS.keys() == PLUGIN_NAMES
 
 
 def test_paths_are_paths(tmp_path: Path) -> None:

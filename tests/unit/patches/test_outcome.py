@@ -8,10 +8,10 @@ import pytest
 
 from gateway.jsontypes import dumps
 from gateway.patches import json_patch, merge_patch, outcome
-from gateway.patches.go_text import go_print
 from gateway.patches.spelling import written
 from gateway.schema.body import parse_exactly
 from gateway.schema.catalog import type_for
+from gateway.validation.go_print import go_print
 
 CONFIG_MAP = type_for("", "v1", "ConfigMap")
 DOCUMENT = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"uid": "u", "name": "c"}, "data": {"a": "<"}}

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from gateway.encodings.partial_metadata import ListMeta, Metadata
 from gateway.encodings.table import Include, Row, TableFormat, row_of
-from gateway.jsontypes import dumps, loads
+from gateway.jsontypes import dumps, json_float, loads
+from gateway.kinds.columns.cell_text import encoded, printed
 from gateway.kinds.columns.durations import DAY, HOUR, MINUTE, YEAR, epoch, human_duration, seconds_between
-from gateway.kinds.columns.go_text import encoded, json_float, printed
 from gateway.kinds.columns.model import NAME, Cell, Column, Columns, Elapsed
 
 

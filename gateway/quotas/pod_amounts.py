@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 from gateway.jsontypes import JsonObject
 from gateway.quotas.amounts import Amounts, amounts_of, greatest, plus
+from gateway.schema.pod_total import is_pod_level, pod_total
 from gateway.schema.quantity import Quantity
-from gateway.validation.resource_names import is_huge_page
 
 Statuses = Mapping[str, JsonObject]
 
@@ -37,35 +37,22 @@ def limits_of(pod: JsonObject) -> dict[str, Quantity]:
 def has_pod_level(spec: JsonObject, *kinds: str) -> bool:
     """Whether a pod says for all of its containers together what it needs."""
     resources = spec.get("resources") or {}
-    return any(_is_pod_level(name) for kind in kinds for name in resources.get(kind) or ())
-
-
-def _is_pod_level(name: str) -> bool:
-    return name in ("cpu", "memory") or is_huge_page(name)
+    return any(is_pod_level(name) for kind in kinds for name in resources.get(kind) or ())
 
 
 def _pod_level(spec: JsonObject, kind: str) -> dict[str, Quantity]:
     said = amounts_of(spec["resources"].get(kind))
-    return {name: amount for name, amount in said.items() if _is_pod_level(name)}
+    return {name: amount for name, amount in said.items() if is_pod_level(name)}
 
 
 def _of_containers(pod: JsonObject, spec: JsonObject, kind: str) -> dict[str, Quantity]:
     """The sum of those that run together, or what starting takes where that is more."""
     statuses, infeasible = _statuses(pod), _is_resize_infeasible(pod)
-    total: dict[str, Quantity] = {}
-    for container in spec.get("containers") or ():
-        total = plus(total, _effective(container, kind, statuses, infeasible))
-    sidecars: dict[str, Quantity] = {}
-    starting: dict[str, Quantity] = {}
-    for container in spec.get("initContainers") or ():
-        if container.get("restartPolicy") == "Always":
-            own = _effective(container, kind, statuses, infeasible)
-            total, sidecars = plus(total, own), plus(sidecars, own)
-            starting = greatest(starting, sidecars)
-        else:
-            own = amounts_of((container.get("resources") or {}).get(kind))
-            starting = greatest(starting, plus(own, sidecars))
-    return greatest(total, starting)
+    return pod_total(
+        spec,
+        lambda container: _effective(container, kind, statuses, infeasible),
+        lambda container: amounts_of((container.get("resources") or {}).get(kind)),
+    )
 
 
 def _statuses(pod: JsonObject) -> Statuses:

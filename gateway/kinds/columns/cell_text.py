@@ -1,17 +1,15 @@
-"""JSON values as Go writes them: with fmt ("%v") and with encoding/json."""
+"""The text of a cell that shows a JSON value: as Go's fmt ("%v") writes it, or its encoding/json."""
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 import orjson
 
-from gateway.jsontypes import GO_ESCAPES
+from gateway.jsontypes import go_escaped, json_float
+from gateway.validation.go_print import go_float
 
 MAX_DEPTH = 200
-_SMALL, _LARGE = 1e-6, 1e21
-_EXPONENTS = range(-4, 6)  # for which fmt writes no exponent
 
 
 def printed(value: Any) -> str:
@@ -22,7 +20,7 @@ def printed(value: Any) -> str:
         case bool():
             return "true" if value else "false"
         case float():
-            return _shown(value)
+            return go_float(value)
         case dict() | list():
             return encoded(value)
     return str(value)
@@ -34,7 +32,7 @@ def encoded(value: Any) -> str:
     Raises ValueError for what is nested more deeply than MAX_DEPTH.
     """
     text: str = orjson.dumps(_with_go_floats(value), option=orjson.OPT_SORT_KEYS).decode()
-    return text.translate(GO_ESCAPES)
+    return go_escaped(text)
 
 
 def _with_go_floats(value: Any, depth: int = 0) -> Any:
@@ -45,24 +43,3 @@ def _with_go_floats(value: Any, depth: int = 0) -> Any:
     if isinstance(value, dict):
         return {key: _with_go_floats(item, depth + 1) for key, item in value.items()}
     return [_with_go_floats(item, depth + 1) for item in value] if isinstance(value, list) else value
-
-
-def json_float(number: float) -> str:
-    """A float64 as encoding/json writes it: without an exponent unless it is very small or very large."""
-    if number == 0 or _SMALL <= abs(number) < _LARGE:
-        return _plain(number)
-    digits, _, exponent = repr(number).partition("e")
-    return f"{digits.removesuffix('.0')}e{int(exponent):+d}"
-
-
-def _shown(number: float) -> str:
-    exact = Decimal(repr(number)).normalize()
-    if exact.adjusted() in _EXPONENTS:
-        return _plain(number)
-    digits, _, exponent = f"{exact:e}".partition("e")
-    return f"{digits}e{int(exponent):+03d}"
-
-
-def _plain(number: float) -> str:
-    text = format(Decimal(repr(number)), "f")
-    return text.rstrip("0").removesuffix(".") if "." in text else text

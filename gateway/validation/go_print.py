@@ -1,11 +1,29 @@
-"""How Go prints JSON values (the %v and %T of fmt), for the error messages that quote them."""
+"""How Go prints numbers and JSON values (the %v and %T of fmt), for the error messages that quote them."""
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from gateway.jsontypes import Whole
-from gateway.validation.go_numbers import go_float
+
+_PLAIN = range(-4, 6)  # exponents that are not written
+
+
+def go_float(value: float) -> str:
+    """A float64 as Go's %v has it: the shortest form, with an exponent below 1e-4 and from 1e6 on."""
+    exact = Decimal(repr(value)).normalize()
+    if exact.adjusted() not in _PLAIN:
+        digits, _, exponent = f"{exact:e}".partition("e")
+        return f"{digits}e{int(exponent):+03d}"
+    return format(exact, "f")
+
+
+def go_number(value: float) -> str:
+    """A number of JSON as Go's %v has it: integers of 64 bits that came as such, all others as floats."""
+    if isinstance(value, int) and type(value) is not Whole and -(2**63) <= value < 2**63:
+        return str(value)
+    return go_float(float(value))
 
 
 def go_print(value: Any) -> str:

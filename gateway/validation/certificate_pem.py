@@ -1,37 +1,17 @@
-"""PEM blocks of certificates and of requests for them (RFC 7468), read as Go reads them."""
+"""What is wrong with a PEM text of certificates, or of a request for one, in Go's words."""
 
 from __future__ import annotations
-
-import base64
-import binascii
-import re
-from collections.abc import Iterator
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 
-from gateway.pem import blocks
+from gateway.pem import decoded_blocks
 from gateway.validation.field import go_quote
-
-_header = re.compile(rb"[^\n:]+:[^\n]*\n").match
-
-
-def pem_blocks(data: bytes) -> Iterator[tuple[str, bool, bytes]]:
-    """The blocks' types, whether they have headers, and their contents; what is no block is skipped."""
-    for kind, body, _ in blocks(data):
-        at = 0
-        while header := _header(body, at):
-            at = header.end()
-        try:
-            content = base64.b64decode(b"".join(body[at:].split()), validate=True)
-        except binascii.Error:
-            continue
-        yield kind.decode("utf-8", "replace"), at > 0, content
 
 
 def request_problem(data: bytes) -> str:
     """Why it is no certificate request that is signed with its own key; empty if it is."""
-    block = next(pem_blocks(data), None)
+    block = next(decoded_blocks(data), None)
     if block is None or block[0] != "CERTIFICATE REQUEST":
         return "PEM block type must be CERTIFICATE REQUEST"
     try:
@@ -56,7 +36,7 @@ def certificates_problem(data: bytes) -> str:
     if not data:
         return ""
     count = 0
-    for kind, headers, content in pem_blocks(data):
+    for kind, headers, content in decoded_blocks(data):
         if kind != "CERTIFICATE":
             return f"only CERTIFICATE PEM blocks are allowed, found {go_quote(kind)}"
         if headers:
