@@ -14,12 +14,13 @@ from typing import Any
 import orjson
 
 from gateway.jsontypes import MAX_DEPTH, JsonObject, depth
-from gateway.schema.body import SLOWLY, plain
+from gateway.schema.body import SLOWLY, not_a_float, plain, too_large
 from gateway.schema.errors import DecodeError
 from gateway.time_limits import leave_loop, on_loop
 
 _YAML = "gateway.schema.yaml_body"
 LARGEST = 16 << 20  # bytes, where callers have taken no less
+_LONGEST_NUMBER = 100  # characters of one that is shown
 # halves of surrogate pairs, and numbers beyond float64: without one, and in UTF-8, what orjson refuses is no JSON
 _READ_SLOWLY = re.compile(rb"\\u[dD][89a-fA-F]|[eE]\+?[0-9]{3}|(?<![0-9])[0-9]{200}")
 
@@ -27,8 +28,8 @@ _READ_SLOWLY = re.compile(rb"\\u[dD][89a-fA-F]|[eE]\+?[0-9]{3}|(?<![0-9])[0-9]{2
 def read_json(data: bytes | bytearray, largest: int = LARGEST) -> Any:
     """The value that JSON holds. Raises DecodeError: for more than `largest` bytes, for what is no JSON or too deep.
 
-    Half a surrogate pair becomes U+FFFD. That is read slowly: on an event loop, of little alone. What is large and no
-    JSON is not read a second time.
+    A number that no float64 can hold is refused, in encoding/json's words. Half a surrogate pair becomes U+FFFD. That
+    is read slowly: on an event loop, of little alone. What is large and no JSON is not read a second time.
     """
     if len(data) > largest:
         raise DecodeError(f"it is larger than {largest} bytes")
@@ -39,7 +40,10 @@ def read_json(data: bytes | bytearray, largest: int = LARGEST) -> Any:
             raise DecodeError(f"it is no JSON in valid Unicode: {error}") from None
         from gateway.schema.go_json import parse
 
-        value = plain(parse(bytes(data)))
+        exact = parse(bytes(data))
+        if number := too_large(exact):
+            raise not_a_float(number if len(number) <= _LONGEST_NUMBER else f"{number[:_LONGEST_NUMBER]}...") from None
+        value = plain(exact)
     if data.count(b"[") + data.count(b"{") > MAX_DEPTH and not _is_flat(value) and depth(value) > MAX_DEPTH:
         raise DecodeError(f"exceeded max depth of {MAX_DEPTH}")
     return value

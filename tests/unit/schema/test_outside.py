@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
+from math import isfinite
 from typing import Any
 
 import pytest
@@ -164,3 +167,41 @@ def test_a_second_document_is_refused_where_one_is_wanted() -> None:
     assert read_yaml(b"--- {a: 1}\n...\n", alone=True) == ({"a": 1}, [])
     with pytest.raises(YamlError, match="several documents"):
         read_yaml(b"a: 1\n---\nb: 2\n", alone=True)
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1E+0400", "9" * 400])
+@pytest.mark.parametrize("form", ["{}", '{{"a": [{}]}}', "[1, {}]"])
+def test_a_number_without_a_float64_is_refused_as_encoding_json_does(number: str, form: str) -> None:
+    """Infinity would be written as null."""
+    shown = number if len(number) < 100 else f"{number[:100]}..."
+    said = f"json: cannot unmarshal number {shown} into Go value of type float64"
+    with pytest.raises(DecodeError, match=f"^{re.escape(said)}$"):
+        read_json(form.format(number).encode())
+
+
+@given(st.binary(max_size=20) | st.sampled_from([b"\xfb\x7f\xf0" + bytes(6), b"\xf9\x7e\x00", b"\xfa\x7f\x80\x00\x00"]))
+def test_no_number_that_json_lacks_comes_in(data: bytes) -> None:
+    """What JSON, YAML or CBOR hold is written as JSON and read again as the same; infinity would become null."""
+    for read in (read_json, lambda each: read_yaml(each)[0], cbor.decode):
+        try:
+            found = read(data)
+        except ValueError:
+            continue
+        assert all(isfinite(each) for each in floats(found)), data
+
+
+@pytest.mark.parametrize("word", [".inf", "-.Inf", ".nan", "1e999", "{a: -.INF}", "[.NaN]"])
+def test_no_word_of_yaml_is_an_infinite_number(word: str) -> None:
+    try:
+        found = read_yaml(word.encode())[0]
+    except ValueError:
+        return
+    assert all(isfinite(each) for each in floats(found))
+
+
+def floats(value: Any) -> Iterator[float]:
+    if isinstance(value, float):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from floats(each)
