@@ -9,6 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 LONGEST = (
+    # on a Docker engine, where nothing else runs; a worker takes two files at first
+    "tests/engine/test_page.py",
+    "tests/engine/test_faults.py",
+    "tests/engine/test_restoring.py",
+    "tests/engine/test_image.py",
+    "tests/engine/test_testcontainers.py",
     "tests/integration/testing/test_pages.py",
     "tests/robustness/test_restarts.py",
     "tests/integration/encryption/test_interoperation.py",

@@ -1,4 +1,7 @@
-"""A dockerd of these tests alone: its images are kept from run to run, and nothing else is."""
+"""A dockerd of these tests alone: its images are kept from run to run, and nothing else is.
+
+It shares the machine's network, so there may be no other one: that one's address is given as DOCKER_HOST.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from tests.engine import tools
+from tests.engine import machine, tools
 
 ROOT = tools.PLACE / "docker"
 START_SECONDS = 120
@@ -34,6 +37,8 @@ def engine() -> Iterator[str]:
         raise NoEngine("dockerd wants root")
     with ExitStack() as stack:
         _lock(stack)
+        _wait_for_others()
+        stack.enter_context(machine.left_as_found())
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="engine-")))
         stack.callback(_unmount, directory)
         try:
@@ -64,6 +69,16 @@ def _lock(stack: ExitStack) -> None:
         fcntl.flock(file, fcntl.LOCK_EX)
 
 
+def _wait_for_others() -> None:
+    """Waits for the end of an engine whose tests were killed. Raises NoEngine when there is another one."""
+    deadline = time.monotonic() + STOP_SECONDS
+    while others := machine.daemons():
+        if f"--data-root={ROOT} " not in " ".join(others.values()) or time.monotonic() > deadline:
+            running = ", ".join(f"{number} ({command})" for number, command in others.items())
+            raise NoEngine(f"another dockerd runs: process {running}; name its address in DOCKER_HOST, or stop it")
+        time.sleep(0.2)
+
+
 def _start(directory: Path) -> tuple[str, subprocess.Popen[bytes]]:
     """An engine that answers, and its process. Raises NoEngine with what it said."""
     _forget_containers()
@@ -88,7 +103,8 @@ def _start(directory: Path) -> tuple[str, subprocess.Popen[bytes]]:
         if process.poll() is not None or time.monotonic() > deadline:
             process.kill()
             process.wait()
-            raise NoEngine(f"dockerd does not run here: {log.read_text(errors='replace')[-1500:]}")
+            said = log.read_text(errors="replace").strip().splitlines() or ["it said nothing"]
+            raise NoEngine(f"dockerd does not run here: {said[-1][:600]}")
         time.sleep(0.2)
     return host, process
 

@@ -18,10 +18,13 @@ SECONDS = 90  # within which one of each has to be noticed, on a busy machine
 
 
 class Load:
-    """Writes one object after the other; each over a connection of its own, as many clients would."""
+    """Writes one object after the other; each over a connection of its own, as many clients would.
 
-    def __init__(self, server: ApiServer) -> None:
-        self.server = server
+    Names begin with `prefix`: two loads on one server write different objects.
+    """
+
+    def __init__(self, server: ApiServer, prefix: str) -> None:
+        self.server, self.prefix = server, prefix
         self.acknowledged: list[str] = []
         self.failures: list[str] = []
         self._is_over = threading.Event()
@@ -31,7 +34,7 @@ class Load:
         number = 0
         while not self._is_over.is_set():
             number += 1
-            name = f"object-{number}"
+            name = f"{self.prefix}-{number}"
             try:
                 ask(self.server, "POST", MAPS, {"metadata": {"name": name}})
                 self.acknowledged.append(name)
@@ -57,8 +60,8 @@ class Load:
 
 
 @contextmanager
-def load(server: ApiServer) -> Iterator[Load]:
-    made = Load(server)
+def load(server: ApiServer, prefix: str) -> Iterator[Load]:
+    made = Load(server, prefix)
     thread = threading.Thread(target=made.run)
     thread.start()
     try:
@@ -75,7 +78,7 @@ def available(project: Project) -> ApiServer:
 
 
 def test_one_of_each_may_be_killed_and_each_be_replaced(project: Project, available: ApiServer) -> None:
-    with load(available) as writes:
+    with load(available, "killed") as writes:
         writes.goes_on()
         images.docker("kill", project.container("etcd-1"))
         writes.goes_on()
@@ -88,7 +91,7 @@ def test_one_of_each_may_be_killed_and_each_be_replaced(project: Project, availa
 
     images.docker("tag", images.GATEWAY, newer := f"{images.GATEWAY}-{project.name}")
     try:
-        with load(available) as writes:
+        with load(available, "replaced") as writes:
             for gateway in ("gateway-0", "gateway-1"):
                 before = project.container(gateway)
                 words = ("--profile", "ha", "up", "--detach", "--wait", "--no-deps", gateway)

@@ -22,11 +22,16 @@ ETCD = "3.6.16"
 SUITE = "bookworm"
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 # programs, and Debian's packages that have them
-PACKAGES = {"dockerd": "docker.io", "docker": "docker.io", "mmdebstrap": "mmdebstrap", "iptables": "iptables"}
+PACKAGES = {"dockerd": "docker.io", "docker": "docker.io", "mmdebstrap": "mmdebstrap"}
+PACKAGES |= {"iptables": "iptables", "ip": "iproute2"}
 
 
 class Missing(Exception):
-    """Something cannot be made here; the message says what, and why."""
+    """This is no machine for an engine: something that is not made here is missing; the message says what, and why."""
+
+
+class Broken(Exception):
+    """Something could not be made; the message says what, and why."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +65,18 @@ def compose() -> Path:
     return PLACE / f"compose-{COMPOSE}"
 
 
-def make() -> None:
-    """Makes what is missing. Raises Missing."""
+def install() -> None:
+    """Installs what an engine consists of. Raises Missing."""
     PLACE.mkdir(parents=True, exist_ok=True)
-    _install()
+    try:
+        _install()
+    except Broken as error:
+        raise Missing(str(error)) from None
+
+
+def make() -> None:
+    """Makes what is missing, where an engine runs. Raises Missing and Broken."""
+    PLACE.mkdir(parents=True, exist_ok=True)
     _build_compose()
     for tree in (BASE, PROGRAMS):
         _build_tree(tree)
@@ -71,12 +84,13 @@ def make() -> None:
 
 
 def etcd() -> Path:
-    """The directory with etcd, etcdctl and etcdutl, which .ci/run uses as well. Raises Missing."""
+    """The directory with etcd, etcdctl and etcdutl, which .ci/run uses as well. Raises Missing and Broken."""
     place = CACHE / f"etcd-{ETCD}"
     place.mkdir(parents=True, exist_ok=True)
     modules = {"etcd": "server", "etcdctl": "etcdctl", "etcdutl": "etcdutl"}
     if all((place / name).is_file() for name in modules):
         return place
+    _want_go()
     if not (place / "go.mod").is_file():
         _run(["go", "mod", "init", "etcd"], place)
     _run(["go", "get", *(f"go.etcd.io/etcd/{each}/v3@v{ETCD}" for each in modules.values())], place)
@@ -101,10 +115,16 @@ def _path() -> str:
     return os.environ["PATH"] + os.pathsep + "/usr/sbin:/sbin"
 
 
+def _want_go() -> None:
+    if not shutil.which("go"):
+        raise Missing("there is no Go here: install it, so that etcd and Compose are built")
+
+
 def _build_compose() -> None:
     program = compose() / "cli-plugins" / "docker-compose"
     if program.is_file():
         return
+    _want_go()
     program.parent.mkdir(parents=True, exist_ok=True)
     module = f"github.com/docker/compose/v2@{COMPOSE}"
     source = json.loads(_run(["go", "mod", "download", "-json", module], PLACE))["Dir"]
@@ -142,7 +162,7 @@ def _run(words: list[str], directory: Path) -> str:
             timeout=1500,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise Missing(f"{' '.join(words)}: {error}") from None
+        raise Broken(f"{' '.join(words)}: {error}") from None
     if done.returncode:
-        raise Missing(f"{' '.join(words)} ended with {done.returncode}: {done.stderr[-800:]}")
+        raise Broken(f"{' '.join(words)} ended with {done.returncode}: {done.stderr[-800:]}")
     return done.stdout
