@@ -5,9 +5,9 @@
                         [--report FILE]
 
 DIR holds conformance.py, scenarios/, golden/ and tokens.csv. NAME is another folder of recordings than golden: those of
-Kubernetes 1.35 are in golden-1.35. Topics that were recorded with the same controllers share a server. Wording is
-compared too, but for what WORDING names. FILE lists the steps that are known to differ, with the reason. What was found
-is written to --report, of which hack/compatibility.py makes a page.
+Kubernetes 1.35 are in golden-1.35, and the servers serve that minor where it is served. Topics that were recorded with
+the same controllers share a server. Wording is compared too, but for what WORDING names. FILE lists the steps that are
+known to differ, with the reason. What was found is written to --report, of which hack/compatibility.py makes a page.
 
 Scenarios whose hosts need an address that is not loopback run in a network namespace made for them, which takes root
 and the commands unshare and ip; without those they are left out, and that is said.
@@ -34,6 +34,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from apiserver_gateway.testing import api_server  # noqa: E402
+from gateway.release.minors import DEFAULT, GIT_VERSIONS  # noqa: E402
 from storage.embedded import EmbeddedEtcd  # noqa: E402
 from storage.etcd import EtcdClient, EtcdSettings  # noqa: E402
 
@@ -140,7 +141,9 @@ def compared(directory: Path, golden: str, group: Group, topics: list[str], apar
     """The differences by scenario, of topics on a server of their own."""
     controllers = ",".join((*_ALWAYS, *group.controllers))
     tokens = f"--token-auth-file={directory / 'tokens.csv'}"
+    minor = golden.removeprefix("golden").removeprefix("-") or DEFAULT
     flags = [*FLAGS, f"--controllers={controllers}", tokens]
+    flags += [f"--kubernetes-version={minor}"] if minor in GIT_VERSIONS else []
     with ExitStack() as begun:
         etcd = begun.enter_context(EmbeddedEtcd())
         asyncio.run(age(etcd.endpoint))

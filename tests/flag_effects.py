@@ -41,6 +41,8 @@ NAMED: dict[str, str] = {
         f"default-{name}-toleration-seconds": _EFFECTS + "pods_stay_as_long_on_a_bad_node_as_the_flags_say"
         for name in ("not-ready", "unreachable")
     },
+    "kubernetes-version": "integration/server/test_kubernetes_version.py::"
+    "test_a_server_says_that_it_is_the_release_of_its_minor",
     "feature-gates": "integration/representations/test_cbor.py::test_without_the_gate_there_is_none",
     "etcd-servers": _CREDENTIALS + "a_change_is_in_force_at_once_and_within_a_second_on_another_replica",
     "etcd-servers-overrides": "integration/etcd/test_overrides.py::test_events_alone_are_there_under_its_revisions",

@@ -51,9 +51,9 @@ async def _beside(made: AbstractContextManager[T]) -> AsyncIterator[T]:
 
 
 @asynccontextmanager
-async def api_server(*flags: str, etcd_servers: str = "") -> AsyncIterator[ApiServer]:
+async def api_server(*flags: str, etcd_servers: str = "", version: str = "") -> AsyncIterator[ApiServer]:
     """As `testing.api_server`."""
-    async with _beside(testing.api_server(*flags, etcd_servers=etcd_servers)) as server:
+    async with _beside(testing.api_server(*flags, etcd_servers=etcd_servers, version=version)) as server:
         yield server
 
 

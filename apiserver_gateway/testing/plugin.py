@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import pytest
 
 from apiserver_gateway.testing.requests import namespace
-from apiserver_gateway.testing.server import ApiServer, ServerDidNotStart, api_server
+from apiserver_gateway.testing.server import ApiServer, ServerDidNotStart, api_server, of_version
 from apiserver_gateway.testing.state import restored
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from apiserver_gateway.testing.pool import Pool
 
 REPORT = "--api-report"
+VERSION = "--kubernetes-version"
 REPORTS = "api-report"  # the directory, where the option names none
 Scope = Literal["session", "package", "module", "class", "function"]
 
@@ -44,6 +45,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="DIR",
         help="record what happens on API servers, and tell it of each test that fails: here, and as a page in "
         f"{REPORTS}; {REPORT}=DIR names another directory",
+    )
+    parser.getgroup("apiserver-gateway").addoption(
+        VERSION,
+        metavar="MINOR",
+        help="the minor of Kubernetes that servers of fixtures serve",
     )
     parser.addini("kubernetes_api_flags", "flags of `apiserver-gateway serve` for the servers of fixtures", type="args")
     parser.addini(_SCOPE, "the scope of the fixture kubernetes_api", default="session")
@@ -94,11 +100,16 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         config.stash[_held].close()
 
 
+def _flags(config: pytest.Config) -> list[str]:
+    """The flags of all servers of fixtures."""
+    return [*config.getini("kubernetes_api_flags"), *of_version(config.getoption(VERSION) or "")]
+
+
 @contextmanager
 def _started(config: pytest.Config) -> Iterator[ApiServer]:
     with ExitStack() as stack:
         try:
-            server = stack.enter_context(api_server(*config.getini("kubernetes_api_flags")))
+            server = stack.enter_context(api_server(*_flags(config)))
         except ServerDidNotStart as error:
             pytest.fail(str(error), pytrace=False)
         yield server
@@ -130,7 +141,7 @@ def kubernetes_api_pool(request: pytest.FixtureRequest) -> Iterator[Pool]:
     """Servers of a test's own, each for little: `with kubernetes_api_pool.server() as api:`."""
     from apiserver_gateway.testing.pool import Pool
 
-    flags, etcd = request.config.getini("kubernetes_api_flags"), request.config.getini(_ETCD)
+    flags, etcd = _flags(request.config), request.config.getini(_ETCD)
     with ExitStack() as stack:
         try:
             pool = stack.enter_context(Pool(*flags, own_etcd=etcd == "own"))

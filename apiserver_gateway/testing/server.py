@@ -205,13 +205,19 @@ class ApiServer:
             remove(self.directory)
 
 
+def of_version(version: str) -> tuple[str, ...]:
+    """The flags by which a server serves a minor of Kubernetes; none where "" is given."""
+    return (f"--kubernetes-version={version}",) if version else ()
+
+
 @contextlib.contextmanager
-def api_server(*flags: str, etcd_servers: str = "") -> Iterator[ApiServer]:
+def api_server(*flags: str, etcd_servers: str = "", version: str = "") -> Iterator[ApiServer]:
     """A running server that is gone, with all its data, when the block ends.
 
-    `flags` are those of `apiserver-gateway serve`; with `etcd_servers` it uses that etcd instead of its own. Raises
-    ServerDidNotStart.
+    `flags` are those of `apiserver-gateway serve`; with `etcd_servers` it uses that etcd instead of its own. `version`
+    is the minor of Kubernetes that it serves, such as "1.35". Raises ServerDidNotStart.
     """
+    flags = (*flags, *of_version(version))
     server = ApiServer(new_place(), flags, etcd_servers, throw_away=True)
     try:
         server.start()

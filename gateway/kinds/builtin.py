@@ -17,6 +17,7 @@ from gateway.kinds.resource import Resource
 from gateway.kinds.selectable import NAMES, VALUES
 from gateway.kinds.strategies import strategy_for
 from gateway.release.gates import Gates
+from gateway.release.minors import CATALOGUED
 from gateway.release.release import Release, release_of
 from gateway.schema.catalog import document, type_for
 from gateway.selectors.fields import DEFAULT
@@ -61,10 +62,16 @@ Entry = dict[str, Any]  # a resource as the catalog describes it
 def builtin_registry(primary_family: str = "IPv4", release: Release | None = None) -> Registry:
     """A registry of the catalog's resources, which are made once a process for each primary IP family and gates.
 
-    `release` is the default one where none is given.
+    `release` is the default one where none is given. What its minor does not have stays for the server itself alone, so
+    that nothing is lost of an etcd that a later minor wrote.
     """
     release = release or release_of()
-    return _registry(primary_family, release.gates).copy(release)
+    registry = _registry(primary_family, release.gates).copy(release)
+    if release.minor != CATALOGUED:
+        from gateway.release.lifecycle import absent
+
+        registry.switch_off(absent(release.minor, registry.kinds()))
+    return registry
 
 
 @lru_cache(maxsize=4)

@@ -42,6 +42,11 @@ class Registry:
         """The resource, not a subresource, whose objects are of a kind."""
         return self._of_kind.get((group, version, kind))
 
+    def kinds(self) -> Iterator[tuple[tuple[str, str, str], str]]:
+        """The resources, not subresources, by group, version and plural, each with its kind."""
+        for (group, version, kind), resource in self._of_kind.items():
+            yield (group, version, resource.resource), kind
+
     def of_version(self, group: str, version: str) -> tuple[Resource, ...]:
         """What a group's version serves, each resource followed by its subresources, in discovery order."""
         return self._of_version.get((group, version), ())
@@ -89,9 +94,9 @@ class Registry:
 
     def switch_off(self, resources: frozenset[tuple[str, str, str]]) -> None:
         """Stops serving resources (group, version, plural) to clients: no path leads to them, and the documents of
-        discovery and OpenAPI leave them out.
+        discovery and OpenAPI leave them out. Those that are switched off already stay so.
         """
-        self.unserved = resources
+        resources, self.unserved = resources - self.unserved, self.unserved | resources
         for group, version in {each[:2] for each in resources}:
             left = tuple(each for each in self.of_version(group, version) if each.gvr not in resources)
             self._of_version[group, version] = left

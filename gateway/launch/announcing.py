@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from gateway.release.minors import DEFAULT, GIT_VERSIONS
+from gateway.release.minors import GIT_VERSIONS
 from gateway.settings.config import Settings
 from gateway.settings.flags import FLAGS, SECRET, shown, shown_default
 
@@ -46,4 +46,10 @@ def said_of(settings: Settings) -> dict[str, object]:
     modes = "by --authorization-config" if settings.authorization_config else ",".join(settings.modes)
     workers = {"workers": settings.workers} if settings.workers > 1 else {}
     etcd = ",".join(settings.etcd_servers) or "embedded"
-    return {"version": GIT_VERSIONS[DEFAULT], "etcd": etcd, **data, "authorization": modes, **workers}
+    return {
+        "version": GIT_VERSIONS[settings.kubernetes_version],
+        "etcd": etcd,
+        **data,
+        "authorization": modes,
+        **workers,
+    }

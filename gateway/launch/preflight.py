@@ -73,15 +73,17 @@ def _check_apis(settings: Settings) -> None:
         from gateway.release.release import release_of
 
         try:
-            release_of(settings.feature_gates)
+            release_of(settings.feature_gates, settings.kubernetes_version)
         except InvalidGates as error:
             raise InvalidSettings(f"--feature-gates: {error}") from None
     if settings.runtime_config:
         from gateway.kinds.builtin import builtin_registry
         from gateway.kinds.enablement import UnknownApi, switched_off
+        from gateway.release.release import release_of
 
         try:
-            switched_off(builtin_registry(), settings.runtime_config)
+            release = release_of((), settings.kubernetes_version)
+            switched_off(builtin_registry(release=release), settings.runtime_config)
         except UnknownApi as error:
             raise InvalidSettings(f"--runtime-config: {error}") from None
 

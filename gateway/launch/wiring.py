@@ -140,7 +140,8 @@ def gateway_of(settings: Settings, feeder: Path | None = None) -> Gateway:
 
 def _registry(settings: Settings) -> Registry:
     """The kinds that are built in, but for those that --runtime-config switches off."""
-    registry = builtin_registry(family_of(settings.service_cluster_ip_range), release_of(settings.feature_gates))
+    release = release_of(settings.feature_gates, settings.kubernetes_version)
+    registry = builtin_registry(family_of(settings.service_cluster_ip_range), release)
     if settings.runtime_config:
         from gateway.kinds.enablement import switched_off
 
@@ -298,11 +299,11 @@ def _admission(
         hooks_of(configured.get("MutatingAdmissionWebhook"), registry, webhooks),
         hooks_of(configured.get("ValidatingAdmissionWebhook"), registry, webhooks),
     )
-    for sort, of_sort, bound in (
-        ("mutating", hooks.mutating, policies.mutating),
-        ("validating", hooks.validating, policies.validating),
-    ):
+    sorts = ("mutating", hooks.mutating, policies.mutating), ("validating", hooks.validating, policies.validating)
+    for sort, of_sort, bound in sorts:
         state.follow(of_sort.configurations, (ADMISSION, "v1", f"{sort}webhookconfigurations"))
+        if sort == "mutating" and not registry.release.gates.enabled("MutatingAdmissionPolicy"):
+            continue  # what a later minor has stored has no effect
         state.follow(bound.policies, (ADMISSION, "v1", f"{sort}admissionpolicies"))
         state.follow(bound.bindings, (ADMISSION, "v1", f"{sort}admissionpolicybindings"))
     parts = PluginParts(

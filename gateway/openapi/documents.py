@@ -15,7 +15,7 @@ from gateway.openapi.paths import RESOURCE_LIST, paths_of
 from gateway.openapi.schemas import PATCH, schemas_of, types_of
 from gateway.openapi.without_objects import pages
 from gateway.schema import descriptions
-from gateway.schema.catalog import META, document
+from gateway.schema.catalog import META
 
 ROOT = "/openapi/v3"
 _INFO_OF_DEFINITIONS = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
@@ -75,7 +75,7 @@ class Documents:
 
     def _made_of_page(self, place: str) -> JsonObject:
         page = self._pages[place]
-        schemas, info = page.schemas, {"title": "Kubernetes", "version": document()["version"]}
+        schemas, info = page.schemas, {"title": "Kubernetes", "version": self._registry.release.minor}
         components = {**({"schemas": schemas} if schemas else {}), "securitySchemes": _SECURITY}
         return {"openapi": "3.0.0", "info": info, "paths": page.paths, "components": components}
 
@@ -89,7 +89,7 @@ class Documents:
             roots += [META + "WatchEvent", RESOURCE_LIST] if kept else [RESOURCE_LIST]  # no definition's leads to them
         roots += types_of(resources)
         components = {"schemas": schemas_of(roots, registered) | custom_schemas(resources)}
-        info = {"title": "Kubernetes", "version": document()["version"]}
+        info = {"title": "Kubernetes", "version": self._registry.release.minor}
         if registered is OF_DEFINITIONS:
             info = _INFO_OF_DEFINITIONS
         else:

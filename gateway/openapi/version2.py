@@ -20,7 +20,7 @@ from gateway.openapi.paths import RESOURCE_LIST, paths_of
 from gateway.openapi.schemas import PATCH, REFERENCE, schemas_of, types_of
 from gateway.openapi.version2_paths import version_2_paths
 from gateway.openapi.without_objects import Page, pages
-from gateway.schema.catalog import META, document
+from gateway.schema.catalog import META
 
 Resources = tuple[Resource, ...]
 _Fragments = list[tuple[str, bytes]]  # members of a map: names, and what stands for them in the document
@@ -69,7 +69,7 @@ class Version2:
             merged = self._merged(served, protobuf, others)
             paths = merged.paths | paths
             definitions |= merged.definitions
-        return _joined(paths, definitions, protobuf)
+        return _joined(paths, definitions, protobuf, self._registry.release.minor)
 
     def _merged(self, served: Mapping[tuple[str, str], Resources], protobuf: bool, others: Others) -> Merged:
         """What others add, compared with the document in JSON."""
@@ -104,14 +104,14 @@ def _as_protobuf(map_: str, name: str, value: JsonObject) -> bytes:
     return gnostic(2).content(map_, {name: value})
 
 
-def _joined(paths: Mapping[str, bytes], definitions: Mapping[str, bytes], protobuf: bool) -> bytes:
+def _joined(paths: Mapping[str, bytes], definitions: Mapping[str, bytes], protobuf: bool, minor: str) -> bytes:
     """The document around its paths and definitions, which it has by name."""
     between = b"" if protobuf else b","
     listed = {
         "paths": between.join(paths[name] for name in sorted(paths)),
         "definitions": between.join(definitions[name] for name in sorted(definitions)),
     }
-    head = {"swagger": "2.0", "info": {"title": "Kubernetes", "version": document()["version"]}}
+    head = {"swagger": "2.0", "info": {"title": "Kubernetes", "version": minor}}
     security = {
         "securityDefinitions": {"BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"}},
         "security": [{"BearerToken": []}],

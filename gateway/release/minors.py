@@ -5,8 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 DEFAULT = "1.36"
-GIT_VERSIONS: Mapping[str, str] = {"1.36": "v1.36.3"}
+GIT_VERSIONS: Mapping[str, str] = {"1.34": "v1.34.4", "1.35": "v1.35.4", "1.36": "v1.36.3"}
 """The releases that are served, by minor."""
+CATALOGUED = "1.36"
+"""The minor of which gateway/schema/catalog.json is made; others are told by what differs."""
+LATER = ("1.37",)
+"""Minors whose gates are known, and whose new kinds are not whole here."""
+
+
+def minor_of(text: str) -> str:
+    """The minor that --kubernetes-version names: "1.35" of "1.35", "v1.35" and "1.35.4".
+
+    Raises ValueError with what may be given.
+    """
+    named = text.removeprefix("v")
+    for minor, version in GIT_VERSIONS.items():
+        if named in (minor, version.removeprefix("v")):
+            return minor
+    offered = f"give one of {', '.join(GIT_VERSIONS)}"
+    if named.startswith(LATER):
+        raise ValueError(f"{named} is not served yet, since its new kinds are not whole here; {offered}")
+    raise ValueError(f"this server serves no such version of Kubernetes; {offered}")
 
 
 def before(minor: str) -> str:

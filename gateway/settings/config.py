@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gateway.release.minors import DEFAULT
 from gateway.settings.admission_plugins import PLUGINS
 from gateway.settings.named_pairs import NamedPair
 from gateway.settings.tls_choices import CIPHER_SUITES, TLS_VERSIONS
@@ -145,6 +146,7 @@ class Settings:
     cluster_signing_cert_file: Path | None = None
     cluster_signing_key_file: Path | None = None
     cluster_signing_duration: float = 365 * 24 * 3600.0
+    kubernetes_version: str = DEFAULT  # a minor of GIT_VERSIONS
     feature_gates: tuple[tuple[str, bool], ...] = ()
     runtime_config: tuple[tuple[str, bool], ...] = ()
     kubeconfig_out: Path | None = None

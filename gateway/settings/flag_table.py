@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from gateway.release.minors import GIT_VERSIONS
 from gateway.settings.admission_plugins import PLUGINS
 from gateway.settings.authentication_flags import AUTHENTICATION
 from gateway.settings.browser_values import origins, transport_security
@@ -19,6 +20,7 @@ from gateway.settings.flag_values import (
     gates,
     host,
     hosts,
+    kubernetes_version,
     name_set,
     names,
     network,
@@ -83,6 +85,13 @@ _GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
                 "DIRECTIVES",
             ),
             Flag("min-body-rate", int, "minimum rate of a request's body, bytes a second; 0: no limit", "BYTES"),
+            Flag(
+                "kubernetes-version",
+                kubernetes_version,
+                "the minor of Kubernetes that is served: its version, APIs, feature gates and rules",
+                "MINOR",
+                choices=tuple(GIT_VERSIONS),
+            ),
             Flag(
                 "feature-gates",
                 gates,

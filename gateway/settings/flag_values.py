@@ -188,6 +188,13 @@ def log_format(text: str) -> str:
     return text
 
 
+def kubernetes_version(text: str) -> str:
+    """The minor of Kubernetes, as `gateway.release.minors` has it."""
+    from gateway.release.minors import minor_of
+
+    return minor_of(text.strip())
+
+
 def gates(text: str) -> tuple[tuple[str, bool], ...]:
     """The gates that are said to be on or off; of those that come twice the last."""
     said = dict[str, bool]()

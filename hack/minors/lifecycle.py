@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Generates gateway/release/data/lifecycle.json: which versions of kinds kube-apiserver has in each minor.
+
+    hack/minors/lifecycle.py            # downloads the published modules of RELEASES, and reads their source
+    hack/minors/lifecycle.py --check    # exit 1 unless the committed file is what would be written
+
+Layout of the result, a version of a kind a line:
+
+    {"minors": ["1.34", ...],
+     "versions": {"GROUP/VERSION/KIND": {"1.36": whether it is served by default, "introduced": MINOR,
+                                         "deprecated": MINOR, "removed": MINOR}}}
+
+A minor that a line does not name has no such version. Kinds are those that register.go of the version registers;
+whether a version is served by default is in pkg/controlplane of k8s.io/kubernetes; introduced, deprecated and removed
+are the markers of prerelease-lifecycle-gen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from typing import Any
+
+from gates import RELEASES, ROOT, module_folder
+
+TARGET = ROOT / "gateway" / "release" / "data" / "lifecycle.json"
+ON_BY_DEFAULT = re.compile(r"\n\t*(\w*[sS]table\w*EnabledByDefault) = \[\]schema\.GroupVersion\{(.*?)\n\t\}", re.S)
+IMPORT = re.compile(r'^\t(\w+)\s+"k8s\.io/(?:api|kubernetes/pkg/apis)/([\w/]+)"$', re.M)
+GROUP = re.compile(r'GroupName\s*=\s*"([^"]*)"')
+KIND = re.compile(r"^\t\t&(\w+)\{\},$", re.M)
+MARKER = re.compile(r"func \(in \*(\w+)\) APILifecycle(Introduced|Deprecated|Removed)\(\).*?\n\treturn (\d+), (\d+)\n")
+
+Json = dict[str, Any]
+
+
+def on_by_default(release: str) -> set[str]:
+    """The folders of k8s.io/api whose versions a release serves without being asked."""
+    found: set[str] = set()
+    for path in (module_folder("kubernetes", release) / "pkg" / "controlplane").rglob("*.go"):
+        text = path.read_text()
+        aliases = dict(IMPORT.findall(text))
+        for _, listed in ON_BY_DEFAULT.findall(text):
+            found.update(
+                aliases[alias] for alias in re.findall(r"(\w+)\.SchemeGroupVersion", listed) if alias in aliases
+            )
+    return found
+
+
+def versions(release: str) -> Json:
+    """The kinds of a release by "GROUP/VERSION/KIND", each with its markers and "on"."""
+    root, on = module_folder("api", release), on_by_default(release)
+    if not on:
+        raise ValueError(f"no version is on by default in {release}: the source has another form")
+    found: Json = {}
+    for register in sorted(root.rglob("register.go")):
+        folder, text = register.parent, register.read_text()
+        group = GROUP.search(text)
+        if group is None:
+            continue
+        markers: dict[str, Json] = {}
+        for generated in folder.glob("zz_generated.prerelease-lifecycle.go"):
+            for kind, what, major, minor in MARKER.findall(generated.read_text()):
+                markers.setdefault(kind, {})[what.lower()] = f"{major}.{minor}"
+        for kind in KIND.findall(text):
+            if not kind.endswith(("List", "Options")):
+                place = f"{group[1]}/{folder.name}/{kind}"
+                found[place] = {"on": str(folder.relative_to(root)) in on, **markers.get(kind, {})}
+    return found
+
+
+def build() -> Json:
+    """The result as a JSON value."""
+    minors = [release.rpartition(".")[0] for release in RELEASES]
+    content: Json = {}
+    for minor, release in zip(minors, RELEASES, strict=True):
+        for place, facts in versions(release).items():
+            entry = content.setdefault(place, {})
+            entry[minor] = facts.pop("on")
+            entry.update(facts)
+    return {"minors": minors, "versions": dict(sorted(content.items()))}
+
+
+def text_of(content: Json) -> str:
+    """A version of a kind a line, so that differences read well."""
+    lines = (
+        f"{json.dumps(name)}:{json.dumps(each, separators=(',', ':'))}" for name, each in content["versions"].items()
+    )
+    return f'{{"minors":{json.dumps(content["minors"])},\n"versions":{{\n' + ",\n".join(lines) + "\n}}\n"
+
+
+def main() -> int:
+    """The process's exit status comes out."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="compare with the committed file instead of writing it")
+    options = parser.parse_args()
+    text = text_of(build())
+    if not options.check:
+        TARGET.write_text(text)
+    elif text != TARGET.read_text():
+        print(f"{TARGET} is not what the modules give; run hack/minors/lifecycle.py without --check", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

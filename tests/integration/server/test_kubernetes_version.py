@@ -1,0 +1,81 @@
+"""--kubernetes-version: a server is the release of the minor that it names."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from apiserver_gateway.testing import api_server
+from apiserver_gateway.testing.requests import Refused, answer, ask
+from apiserver_gateway.testing.server import ApiServer, ServerDidNotStart
+from storage.embedded import EmbeddedEtcd
+
+POLICIES = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies"
+
+
+def text_of(api: ApiServer, path: str) -> str:
+    with answer(api, "GET", path) as answered:
+        return answered.read().decode()
+
+
+@pytest.mark.parametrize(("minor", "release"), [("1.34", "v1.34.4"), ("1.35", "v1.35.4"), ("1.36", "v1.36.3")])
+def test_a_server_says_that_it_is_the_release_of_its_minor(minor: str, release: str) -> None:
+    with api_server("--controllers=-*", version=minor) as api:
+        said = ask(api, "GET", "/version")
+        assert (said["gitVersion"], f"{said['major']}.{said['minor']}") == (release, minor)
+        assert ask(api, "GET", "/openapi/v3/version")["info"]["version"] == minor
+        metrics, flags = text_of(api, "/metrics"), text_of(api, "/flagz")
+        assert f'git_version="{release}"' in metrics
+        gate = r'kubernetes_feature_enabled\{name="MutatingAdmissionPolicy",stage="[A-Z]*"\} (\S+)'
+        assert [float(each) for each in re.findall(gate, metrics)] == [float(minor == "1.36")]
+        assert f"kubernetes-version={minor}\n" in flags
+        assert f"MutatingAdmissionPolicy={str(minor == '1.36').lower()}" in flags
+
+
+@pytest.mark.parametrize("minor", ["1.34", "1.35"])
+def test_what_came_later_is_neither_found_nor_told_of(minor: str) -> None:
+    with api_server("--controllers=-*", version=minor) as api:
+        with pytest.raises(Refused) as refused:
+            ask(api, "GET", POLICIES)
+        assert refused.value.status == 404
+        group = "/apis/admissionregistration.k8s.io/v1"
+        for path in (group, f"/openapi/v3{group}", "/openapi/v2"):
+            assert "mutatingadmissionpolicies" not in text_of(api, path)
+
+
+def test_what_a_later_minor_stored_has_no_effect_under_an_earlier_one_and_is_there_again_afterwards() -> None:
+    policy = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingAdmissionPolicy",
+        "metadata": {"name": "labels"},
+        "spec": {
+            "matchConstraints": {
+                "resourceRules": [
+                    {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
+                ]
+            },
+            "reinvocationPolicy": "Never",
+            "mutations": [
+                {
+                    "patchType": "ApplyConfiguration",
+                    "applyConfiguration": {"expression": 'Object{metadata: Object.metadata{labels: {"by": "policy"}}}'},
+                }
+            ],
+        },
+    }
+    binding = {**policy, "kind": "MutatingAdmissionPolicyBinding", "spec": {"policyName": "labels"}}
+    with EmbeddedEtcd() as etcd:
+        with api_server("--controllers=-*", etcd_servers=etcd.endpoint) as api:
+            ask(api, "POST", POLICIES, policy)
+            ask(api, "POST", POLICIES.replace("policies", "policybindings"), binding)
+        with api_server("--controllers=-*", etcd_servers=etcd.endpoint, version="1.35") as api:
+            made = ask(api, "POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "c"}})
+            assert "labels" not in made["metadata"]
+        with api_server("--controllers=-*", etcd_servers=etcd.endpoint) as api:
+            assert ask(api, "GET", POLICIES)["items"][0]["metadata"]["name"] == "labels"
+
+
+def test_a_minor_that_is_not_served_is_refused() -> None:
+    with pytest.raises(ServerDidNotStart, match=r"1\.37 is not served yet"), api_server(version="1.37"):
+        pass
