@@ -39,14 +39,18 @@ unset = compiled(zero)
 """What Go writes of a struct nobody has set a field of, not to be changed: new objects are compared with it."""
 
 
-def _holds_anything(type_: Type) -> bool:
-    inner = [field.type for field in type_.fields.values()] + [type_.elem] * (type_.elem is not None)
-    open_ = type_.kind is TypeKind.ANY or type_.structural or type_.preserves
-    return open_ or any(_may_hold_anything(each) for each in inner if each is not None)
-
-
-_may_hold_anything = compiled(_holds_anything, meanwhile=lambda type_: False)
-"""Whether there may be a number in one value where there is a boolean in another: to Python 1 equals True."""
+@compiled
+def _may_hold_anything(type_: Type) -> bool:
+    """Whether there may be a number in one value where there is a boolean in another: to Python 1 equals True."""
+    reached, left = {type_}, [type_]
+    while left:
+        each = left.pop()
+        if each.kind is TypeKind.ANY or each.structural or each.preserves:
+            return True
+        inner = {field.type for field in each.fields.values()} | ({each.elem} if each.elem is not None else set())
+        left += inner - reached
+        reached |= inner
+    return False
 
 
 def _only_in_python(old: Any, new: Any) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from threading import Lock
 
 from gateway.jsontypes import JsonObject, loads
 from gateway.schema.types import Field, Omit, Type, TypeKind
@@ -62,7 +63,8 @@ def document() -> JsonObject:
 @cache
 def type_of(type_name: str) -> Type:
     """The type of an OpenAPI definition name ("io.k8s.api.core.v1.Pod"). KeyError when there is none."""
-    return _named(type_name)
+    with _building:  # another thread must not find a type that has only some of its fields yet
+        return _named(type_name)
 
 
 def type_name_for(group: str, version: str, kind: str) -> str:
@@ -81,6 +83,7 @@ def type_for(group: str, version: str, kind: str) -> Type:
     return type_of(type_name_for(group, version, kind))
 
 
+_building = Lock()
 _types: dict[str, Type] = {}  # named types
 _expressions: dict[tuple[str, str, tuple[str, ...], str], Type] = {}  # composite ones and variants of named ones
 

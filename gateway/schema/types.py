@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import wraps
+from threading import local
 from typing import Any, TypeVar
 
 
@@ -99,11 +100,20 @@ class Field:
 _R = TypeVar("_R")
 
 
+class _Making(local):
+    """The types of which a thread is making something."""
+
+    def __init__(self) -> None:
+        self.types: set[Type] = set()
+
+
 def compiled(make: Callable[[Type], _R], *, meanwhile: Callable[[Type], _R] | None = None) -> Callable[[Type], _R]:
     """A function that makes something of a type only once: what it made is kept on the type, and dies with it.
 
-    `meanwhile` makes what stands for the result while it is being made, for types that lead back to themselves.
+    `meanwhile` makes what stands for the result while it is being made, for types that lead back to themselves. Only
+    the thread that makes the result sees the stand-in; another thread makes a result of its own.
     """
+    making = _Making()
 
     @wraps(make)
     def of(type_: Type) -> _R:
@@ -111,9 +121,16 @@ def compiled(make: Callable[[Type], _R], *, meanwhile: Callable[[Type], _R] | No
         if make in known:
             found: _R = known[make]
             return found
-        if meanwhile is not None:
-            known[make] = meanwhile(type_)
-        found = known[make] = make(type_)
+        if meanwhile is None:
+            found = known[make] = make(type_)
+            return found
+        if type_ in making.types:
+            return meanwhile(type_)
+        making.types.add(type_)
+        try:
+            found = known[make] = make(type_)
+        finally:
+            making.types.discard(type_)
         return found
 
     return of

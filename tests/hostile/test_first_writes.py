@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -33,3 +35,24 @@ def test_a_first_write_of_a_kind_holds_nobody(fresh: ApiServer) -> None:
         for path, body in writes:
             answer = ask(fresh, "POST", f"{path}?dryRun=All", body)
             assert answer.status == 201, answer.body
+
+
+def test_many_first_applies_of_a_kind_are_taken_at_once(fresh: ApiServer) -> None:
+    """They are read and decoded in threads, each of which makes what the kind's types need."""
+    template = {"metadata": {"labels": {"app": "one"}}, "spec": {"containers": CONTAINERS["containers"]}}
+    workload = {"selector": {"matchLabels": {"app": "one"}}, "template": template}
+    kinds = {
+        "deployments": {"apiVersion": "apps/v1", "kind": "Deployment", "spec": workload},
+        "statefulsets": {"apiVersion": "apps/v1", "kind": "StatefulSet", "spec": {**workload, "serviceName": "one"}},
+        "daemonsets": {"apiVersion": "apps/v1", "kind": "DaemonSet", "spec": workload},
+    }
+
+    def apply(number: int) -> int:
+        resource, body = list(kinds.items())[number % len(kinds)]
+        name = f"one-{number}"
+        path = f"/apis/apps/v1/namespaces/default/{resource}/{name}?fieldManager=one"
+        sent: dict[str, Any] = {**body, "metadata": {"name": name}}
+        return ask(fresh, "PATCH", path, sent, headers={"Content-Type": "application/apply-patch+yaml"}).status
+
+    with ThreadPoolExecutor(12) as pool:
+        assert set(pool.map(apply, range(120))) == {201}

@@ -1,15 +1,21 @@
 """What is compiled from a type lives on it, and goes with it."""
 
 import gc
+import threading
 import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from gateway.apply.comparison import compare
 from gateway.apply.merging import merged
 from gateway.apply.nonconformity import nonconformity
 from gateway.apply.walks import applied_paths, every_path
+from gateway.jsontypes import JsonObject
+from gateway.schema import catalog
 from gateway.schema.catalog import type_of
 from gateway.schema.decode import DecodeReport, decode
 from gateway.schema.empty_lists import null_empty_lists
@@ -75,3 +81,66 @@ def test_a_variant_of_a_type_shares_nothing_compiled_with_it() -> None:
     every_path(type_)
     assert not replace(type_, atomic=True).compiled
     assert every_path(replace(type_, atomic=True)) is None
+
+
+def test_a_thread_never_gets_the_stand_in_of_another_thread() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    root = custom_type()
+
+    def make(type_: Type) -> str:
+        if threading.current_thread() is slow:
+            begun.set()
+            go_on.wait()
+        return f"{type_.name}({thing(type_.element() if type_.elem else type_.fields['items'].type)})"
+
+    thing = compiled(make, meanwhile=lambda type_: "stand-in")
+    found: list[str] = []
+    slow = threading.Thread(target=lambda: found.append(thing(root)))
+    slow.start()
+    begun.wait()
+    try:
+        assert thing(root) == "v1.Tree([]v1.Tree(stand-in))"
+    finally:
+        go_on.set()
+        slow.join()
+    assert found == ["v1.Tree([]v1.Tree(stand-in))"]
+
+
+def test_a_result_that_could_not_be_made_is_made_at_the_next_call() -> None:
+    refusals = iter((True, False))
+
+    def make(type_: Type) -> str:
+        if next(refusals):
+            raise ValueError
+        return "made"
+
+    thing = compiled(make, meanwhile=lambda type_: "stand-in")
+    type_ = custom_type()
+    with pytest.raises(ValueError):
+        thing(type_)
+    assert thing(type_) == "made"
+
+
+def test_a_thread_never_gets_a_type_that_has_only_some_of_its_fields(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    original, name = catalog._field, "io.k8s.api.core.v1.Pod"
+    monkeypatch.setattr(catalog, "_types", {})
+    monkeypatch.setattr(catalog, "_expressions", {})
+
+    def field_of(facts: JsonObject) -> Field:
+        if threading.current_thread() is slow:
+            begun.set()
+            go_on.wait()
+        return original(facts)
+
+    monkeypatch.setattr(catalog, "_field", field_of)
+    build = catalog.type_of.__wrapped__
+    slow = threading.Thread(target=build, args=(name,))
+    slow.start()
+    begun.wait()
+    with ThreadPoolExecutor(1) as pool:
+        found = pool.submit(build, name)
+        assert not wait([found], timeout=0.05).done
+        go_on.set()
+        assert {"spec", "status"} <= set(found.result().fields)
+    slow.join()
