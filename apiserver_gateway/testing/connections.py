@@ -9,13 +9,12 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import ssl
     from http.client import HTTPResponse, HTTPSConnection
-
-    from apiserver_gateway.testing.server import ApiServer
+    from pathlib import Path
 
 MOST_IDLE = 8
 AGENT = "apiserver-gateway-testing"
@@ -32,6 +31,15 @@ class Asked:
     token: str
 
 
+class Server(Protocol):
+    """A server that can be asked; `url` is empty while it is not started."""
+
+    url: str
+    token: str
+    ca_file: Path
+    connections: Connections
+
+
 class Connections:
     """The idle connections to one server. Any thread may take one."""
 
@@ -40,7 +48,7 @@ class Connections:
         self._context: ssl.SSLContext | None = None
 
     @contextmanager
-    def answer(self, server: ApiServer, asked: Asked, timeout: float) -> Iterator[HTTPResponse]:
+    def answer(self, server: Server, asked: Asked, timeout: float) -> Iterator[HTTPResponse]:
         """The answer, whatever its status; what it has is to be read in the block.
 
         Raises ConnectionError where the server is not there, TimeoutError.
@@ -74,7 +82,7 @@ class Connections:
         while self._idle:
             self._idle.pop().close()
 
-    def _taken(self, server: ApiServer, timeout: float) -> HTTPSConnection:
+    def _taken(self, server: Server, timeout: float) -> HTTPSConnection:
         """One that is open, or one that opens itself when it is used."""
         while self._idle:
             try:

@@ -12,13 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from apiserver_gateway.testing.connections import AGENT
+from apiserver_gateway.testing.connections import AGENT, Server
 from apiserver_gateway.testing.requests import ask
-
-if TYPE_CHECKING:
-    from apiserver_gateway.testing.server import ApiServer
 
 Answer = Mapping[str, Mapping[str, Any]]
 Patterns = str | Sequence[str]
@@ -29,7 +26,7 @@ PATH = "/testing/faults"
 class Fault:
     """A fault that is in force. As a context manager it is removed at the end of the block."""
 
-    def __init__(self, server: ApiServer, told: Mapping[str, Any]) -> None:
+    def __init__(self, server: Server, told: Mapping[str, Any]) -> None:
         self._server, self.id, self._hits = server, str(told["id"]), int(told["hits"])
         self._removed = False
 
@@ -58,7 +55,7 @@ class Fault:
 class Faults:
     """The faults of one server."""
 
-    def __init__(self, server: ApiServer) -> None:
+    def __init__(self, server: Server) -> None:
         self._server = server
 
     def add(

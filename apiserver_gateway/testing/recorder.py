@@ -14,12 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from difflib import unified_diff
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from apiserver_gateway.testing.connections import Server
 from apiserver_gateway.testing.requests import answer, ask
-
-if TYPE_CHECKING:
-    from apiserver_gateway.testing.server import ApiServer
 
 PAGES = "/debug/recorder"
 SWITCH = "/testing/recorder"
@@ -34,7 +32,7 @@ Event = Mapping[str, Any]
 class Recorder:
     """The flight recorder of one server. It keeps 64 MiB of events at the most, and drops the oldest first."""
 
-    def __init__(self, server: ApiServer) -> None:
+    def __init__(self, server: Server) -> None:
         self._server = server
 
     def start(self) -> int:

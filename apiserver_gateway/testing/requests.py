@@ -8,12 +8,10 @@ import uuid
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from apiserver_gateway.testing.connections import Asked
+from apiserver_gateway.testing.connections import Asked, Server
 
 if TYPE_CHECKING:
     from http.client import HTTPResponse
-
-    from apiserver_gateway.testing.server import ApiServer
 
 # A frame with `__tracebackhide__` is left out by pytest: what a test sees is its own line.
 
@@ -30,7 +28,7 @@ class Refused(Exception):
 
 @contextlib.contextmanager
 def answer(
-    server: ApiServer,
+    server: Server,
     method: str,
     path: str,
     body: Mapping[str, Any] | None = None,
@@ -49,7 +47,7 @@ def answer(
         yield answered
 
 
-def ask(server: ApiServer, method: str, path: str, body: Mapping[str, Any] | None = None, *, token: str = "") -> Any:
+def ask(server: Server, method: str, path: str, body: Mapping[str, Any] | None = None, *, token: str = "") -> Any:
     """The server's answer to an administrator, or to whose `token` it is: `ask(api, "GET", "/api/v1/namespaces")`.
 
     Raises Refused, ConnectionError where the server is not there.
@@ -60,7 +58,7 @@ def ask(server: ApiServer, method: str, path: str, body: Mapping[str, Any] | Non
 
 
 @contextlib.contextmanager
-def namespace(server: ApiServer, prefix: str = "test") -> Iterator[str]:
+def namespace(server: Server, prefix: str = "test") -> Iterator[str]:
     """The name of a new namespace, which is deleted at the end of the block."""
     name = f"{prefix}-{uuid.uuid4().hex[:10]}"
     ask(server, "POST", "/api/v1/namespaces", {"metadata": {"name": name}})

@@ -19,9 +19,10 @@ from typing import Protocol
 from gateway.access.authorization import Authorizer
 from gateway.admission.metrics import ADMIT, VALIDATE, Half, Idle, timed
 from gateway.admission.policies.policies import Policies
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.admission.webhooks.sorts import AdmissionWebhooks
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Operation
 from gateway.kinds.identity import GroupVersionResource
 from gateway.kinds.objects import Objects
 from gateway.kinds.resource import Resource

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 from weakref import ref
 
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.http.status import not_found
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Operation
 from gateway.kinds.identity import GroupVersionKind, GroupVersionResource, core
 from gateway.kinds.model import Model
 from gateway.kinds.objects import Objects

@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from time import perf_counter
 from typing import Protocol
 
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
+from gateway.kinds.attributes import Operation
 from storage.instruments import Histogram, histogram
 
 ADMIT, VALIDATE = "admit", "validate"

@@ -7,11 +7,11 @@ webhooks and quotas see this and nothing else of a request.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Operation
 from gateway.kinds.identity import GroupVersion, GroupVersionKind, GroupVersionResource
 from gateway.kinds.recurring import Specification
 from gateway.kinds.write_context import WriteContext
@@ -22,17 +22,6 @@ if TYPE_CHECKING:
 
 Done = Callable[[bool], Awaitable[None]]
 """Is told once whether the write was made; not at all where that is not known, as after a time-out of etcd."""
-
-
-class Operation(Enum):
-    """What is done, as admission names it."""
-
-    CREATE = "CREATE"
-    UPDATE = "UPDATE"
-    DELETE = "DELETE"
-    CONNECT = "CONNECT"
-
-    __hash__ = object.__hash__  # there is one of each; Enum's own hash is computed in Python, several times a write
 
 
 class Versioned(NamedTuple):
@@ -94,15 +83,15 @@ class Admission:
         obj: JsonObject | None,
         old: JsonObject | None,
         *,
-        resource: Resource | None = None,
+        resource: Resource,
         make_options: Callable[[], JsonObject | None] = _no_options,
         annotate: Annotate = unrecorded,
     ) -> None:
-        """`resource` is what is admitted where that is not what is written to; `make_options` makes `options`."""
+        """`resource` is what is admitted, which may not be what is written to; `make_options` makes `options`."""
         self._context, self._make_options, self._annotate = context, make_options, annotate
         self._options: JsonObject | None = None
         self._versions: dict[GroupVersion, Versioned] = {}
-        self.resource = context.resource if resource is None else resource
+        self.resource = resource
         self.operation, self.obj, self.old = operation, obj, old
         self.namespace, self.name = context.namespace, context.name
         # for plug-ins that take from a budget when they admit: called with the outcome of the write

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from gateway.credentials.validity import read_certificates, validity
 from gateway.doctor.finding import Finding, fail, ok, warn
 from gateway.launch.ports import ANY_ADDRESS
 from gateway.settings.config import Settings
@@ -16,12 +16,10 @@ from gateway.settings.config import Settings
 if TYPE_CHECKING:
     from cryptography import x509
 
-SOON = timedelta(days=30)
-
 
 def examine(settings: Settings) -> list[Finding]:
     """All that is to be said of the files that exist; whether keys fit is found when the flags are."""
-    found = [finding for flag, path in _files(settings) for finding in of_file(flag, path)]
+    found = [of_file(flag, path) for flag, path in _files(settings)]
     given = settings.tls_cert_file
     own = settings.cert_dir / "apiserver.crt"
     if given is not None:
@@ -59,34 +57,12 @@ def _keys(settings: Settings) -> list[Path]:
     return [path for path in named if path is not None and path.is_file()]
 
 
-def of_file(flag: str, path: Path) -> list[Finding]:
+def of_file(flag: str, path: Path) -> Finding:
     """Of the certificate in a file that ends first."""
-    check = f"{flag} {path}"
-    try:
-        certificates = _read(path)
-    except (OSError, ValueError) as error:
-        return [fail(check, f"it cannot be read: {error}", "give certificates in PEM")]
-    now = datetime.now(UTC)
-    begins = max(certificate.not_valid_before_utc for certificate in certificates)
-    ends = min(certificate.not_valid_after_utc for certificate in certificates)
-    if begins > now:
-        return [fail(check, f"it is not valid before {begins:%Y-%m-%d %H:%M}", "set this machine's clock")]
-    if ends <= now:
-        return [fail(check, f"it has expired on {ends:%Y-%m-%d}", _renewal(flag))]
-    said = f"it is good until {ends:%Y-%m-%d}"
-    return [warn(check, said, _renewal(flag)) if ends - now < SOON else ok(check, said)]
-
-
-def _renewal(flag: str) -> str:
-    if flag == "--cert-dir":
-        return "remove it to have another one made at the next start; of a CA, all that it signed goes with it"
-    return "put another one in its place; a server that runs takes it up"
-
-
-def _read(path: Path) -> list[x509.Certificate]:
-    from cryptography import x509
-
-    return x509.load_pem_x509_certificates(path.read_bytes())
+    check, found = f"{flag} {path}", validity(flag, path)
+    if not found.remedy:
+        return ok(check, found.said)
+    return (warn if found.usable else fail)(check, found.said, found.remedy)
 
 
 def _names(settings: Settings) -> set[str]:
@@ -97,7 +73,7 @@ def _names(settings: Settings) -> set[str]:
 
 def _covering(path: Path, names: Iterable[str]) -> list[Finding]:
     try:
-        known = _subjects(_read(path)[0])
+        known = _subjects(read_certificates(path)[0])
     except (OSError, ValueError):
         return []
     check = f"--tls-cert-file {path}"

@@ -6,10 +6,22 @@ admission in `gateway.admission.record`.
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import NamedTuple
 
 from gateway.http.request_info import RequestInfo
 from gateway.http.user import User
+
+
+class Operation(Enum):
+    """What is done, as admission names it."""
+
+    CREATE = "CREATE"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+    CONNECT = "CONNECT"
+
+    __hash__ = object.__hash__  # there is one of each; Enum's own hash is computed in Python, several times a write
 
 
 class Attributes(NamedTuple):

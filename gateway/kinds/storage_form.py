@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import Protocol
 
 from gateway.jsontypes import JsonObject, loads
 from gateway.kinds.identity import GroupVersion, GroupVersionKind
 from gateway.schema.decode import DecodeError, DecodeReport
 from gateway.schema.empty_lists import null_empty_lists
 from gateway.schema.encode import encode_stored
-
-if TYPE_CHECKING:
-    from gateway.kinds.model import Model, Version
+from gateway.schema.types import Type
 
 _ESCAPED = frozenset('"\\')  # where the uid ends is found without parsing
 _DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1beta1", "CustomResourceDefinition")
@@ -24,7 +22,44 @@ _SAME_AS = {
 }
 
 
-def canonicaliser(model: Model) -> Callable[[bytes], bytes]:
+class StoredVersion(Protocol):
+    """A version of a kind, as far as stored objects are read in it: `gateway.kinds.model.Version`."""
+
+    @property
+    def gvk(self) -> GroupVersionKind: ...
+
+    @property
+    def api_version(self) -> str: ...
+
+    @property
+    def type(self) -> Type: ...
+
+    @property
+    def default(self) -> Callable[[JsonObject], None]: ...
+
+    def decode(self, value: JsonObject, report: DecodeReport, /) -> JsonObject: ...
+
+
+class StoredKind(Protocol):
+    """A kind, as far as its stored objects are read: `gateway.kinds.model.Model`."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def storage_version(self) -> GroupVersion: ...
+
+    @property
+    def versions(self) -> Mapping[GroupVersion, StoredVersion]: ...
+
+    @property
+    def convert(self) -> Callable[[JsonObject, GroupVersion, GroupVersion], JsonObject]: ...
+
+    @property
+    def on_read(self) -> Callable[[JsonObject], None]: ...
+
+
+def canonicaliser(model: StoredKind) -> Callable[[bytes], bytes]:
     """A function that makes the canonical, defaulted value of what any writer stored in any served version.
 
     That is JSON, or kube-apiserver's protobuf form. It raises ValueError for a value that can't be read.
@@ -48,7 +83,7 @@ def canonicaliser(model: Model) -> Callable[[bytes], bytes]:
     return canonicalise
 
 
-def _parsed(model: Model, value: bytes) -> tuple[Version, JsonObject]:
+def _parsed(model: StoredKind, value: bytes) -> tuple[StoredVersion, JsonObject]:
     """The version and the JSON form of a stored value; raises ValueError."""
     from gateway.schema.protobuf import MAGIC, read_envelope, read_message  # what kube-apiservers wrote
 
@@ -67,7 +102,7 @@ def _parsed(model: Model, value: bytes) -> tuple[Version, JsonObject]:
     return _version(model, str(stored), str(raw.get("kind", model.kind))), raw
 
 
-def _version(model: Model, api_version: str, kind: str) -> Version:
+def _version(model: StoredKind, api_version: str, kind: str) -> StoredVersion:
     """The version that a value says to be of; raises ValueError."""
     named = GroupVersion.parse(api_version)
     same = _SAME_AS.get(GroupVersionKind(*named, kind))

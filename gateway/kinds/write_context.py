@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from gateway.http.user import User
 from gateway.http.warnings import Warnings
@@ -13,8 +13,15 @@ from gateway.kinds.attributes import Attributes
 from gateway.kinds.recurring import ANY_SPECIFICATION, Specification
 from gateway.validation.field import FieldError
 
-if TYPE_CHECKING:
-    from gateway.kinds.resource import Resource
+
+class NamedResource(Protocol):
+    """The resource of a write, by its names: all that a strategy may know of it."""
+
+    @property
+    def group(self) -> str: ...
+
+    @property
+    def resource(self) -> str: ...
 
 
 @dataclass(slots=True)
@@ -26,7 +33,7 @@ class WriteContext:
     """
 
     request: Attributes
-    resource: Resource
+    resource: NamedResource
     namespace: str = ""
     name: str = ""
     manager: str = ""  # the field manager

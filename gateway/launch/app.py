@@ -285,11 +285,12 @@ async def _look_at_certificate(settings: Settings, started: asyncio.Event) -> No
     """Says so where clients refuse the certificate that was given, or soon will: it has expired, or is yet to begin."""
     await started.wait()
     if settings.tls_cert_file is not None:
-        from gateway.doctor.certificates import of_file
+        from gateway.credentials.validity import validity
 
-        for finding in await asyncio.to_thread(of_file, "--tls-cert-file", settings.tls_cert_file):
-            if finding.remedy:
-                logger.warning("%s: %s; %s", finding.check, finding.said, finding.remedy)
+        flag = "--tls-cert-file"
+        found = await asyncio.to_thread(validity, flag, settings.tls_cert_file)
+        if found.remedy:
+            logger.warning("%s: %s; %s", f"{flag} {settings.tls_cert_file}", found.said, found.remedy)
 
 
 async def _control(gateway: Gateway, started: asyncio.Event) -> None:

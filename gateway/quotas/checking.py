@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from gateway.admission.record import Operation
+from gateway.kinds.attributes import Operation
 from gateway.quotas.amounts import (
     Amounts,
     increase,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from gateway.admission.record import Operation
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Operation
 from gateway.kinds.recurring import ANY_SPECIFICATION, Specification
 from gateway.quotas.amounts import Amounts
 from gateway.quotas.scopes import ScopeSelector

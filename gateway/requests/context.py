@@ -12,16 +12,33 @@ from storage.instruments.timing import Times
 
 if TYPE_CHECKING:
     from gateway.audit.auditing import Record
+    from gateway.endpoints.endpoint import Endpoint
     from gateway.flowcontrol.limiting import Held
+    from gateway.http.negotiation import Negotiator
+    from gateway.http.request_info import RequestInfo
+    from gateway.http.status import StatusError
     from gateway.http.user import User
     from gateway.kinds.attributes import Attributes
     from gateway.requests.measures import Measures
-    from gateway.requests.routes import Route
     from gateway.tracing.tracer import RequestTrace
+    from gateway.verbs import Verb
     from storage.instruments import Gauge
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Any]]
+
+
+class Route(NamedTuple):
+    """What is known of a request from its path and query alone."""
+
+    info: RequestInfo
+    endpoint: Endpoint
+    verb: Verb
+    media: Negotiator
+    query: dict[str, list[str]]
+    timeout: float | None
+    measures: Measures
+    problem: StatusError | None = None  # why the resource can have no object under this path
 
 
 class RequestContext(Times):

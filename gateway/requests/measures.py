@@ -8,10 +8,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import AsyncIterator, Mapping, Sequence
 from time import monotonic
+from typing import Protocol
 
 from gateway.http.exchange import Request, Response
 from gateway.http.request_info import RequestInfo
-from gateway.requests.context import RequestContext
 from storage.instruments import STABLE, Counter, Gauge, by, counter, exponential, gauge, histogram, owners
 
 COMPONENT = "apiserver"
@@ -125,6 +125,30 @@ NOT_SERVICE = frozenset({"mutating-webhook", "validating-webhook", "priority-and
 _reads, _writes = IN_FLIGHT.labels("readOnly"), IN_FLIGHT.labels("mutating")
 
 
+class _Traced(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+class Counted(Protocol):
+    """A request that is under way, as far as it is counted."""
+
+    @property
+    def request(self) -> Request: ...
+
+    @property
+    def began(self) -> float: ...
+
+    @property
+    def waits(self) -> Sequence[tuple[str, float, float]]: ...
+
+    @property
+    def trace(self) -> _Traced | None: ...
+
+    @property
+    def route(self) -> object | None: ...
+
+
 class Measures:
     """The children of one route, with one dry-run value."""
 
@@ -144,7 +168,7 @@ class Measures:
         self._deprecated = None if deprecated is None else (group, version, resource, subresource, deprecated)
         self.aborts = labels
 
-    def answered(self, context: RequestContext, response: Response) -> float:
+    def answered(self, context: Counted, response: Response) -> float:
         """Counts a request that is over; the seconds that it took."""
         status = response.status
         if status == 504:
@@ -240,7 +264,7 @@ def aborted(measures: Measures) -> None:
     ABORTS.labels(*measures.aborts).inc()
 
 
-def turned_away(context: RequestContext, status: int) -> None:
+def turned_away(context: Counted, status: int) -> None:
     """Counts a request that was turned away, or given up, to keep the server well."""
     request = context.request
     info = request.info

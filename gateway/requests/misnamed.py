@@ -5,10 +5,9 @@ from __future__ import annotations
 from gateway.endpoints.routing import NameMissing
 from gateway.http.exchange import Request
 from gateway.http.status import StatusError
-from gateway.requests.context import Outcome, RequestContext
+from gateway.requests.context import Outcome, RequestContext, Route
 from gateway.requests.deprecation import warn_of_deprecation
 from gateway.requests.in_time import in_time
-from gateway.requests.routes import Route
 
 _OPTIONS = {"create": "CreateOptions", "update": "UpdateOptions"}
 

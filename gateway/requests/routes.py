@@ -3,46 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.routing import UnknownPath, is_in_scope, misnamed, served_resource, unknown_path
 from gateway.flowcontrol.limiting import is_long_running
 from gateway.http.deadline import MAXIMUM, request_timeout
 from gateway.http.escapes import valid_escapes
 from gateway.http.exchange import TEXT_TYPE, Request, Response
-from gateway.http.negotiation import Negotiator, is_human, pretty_parameter
+from gateway.http.negotiation import is_human, pretty_parameter
 from gateway.http.request_info import MalformedPath, RequestInfo, request_info
 from gateway.http.sending import audit_id
-from gateway.http.status import StatusError, not_found
+from gateway.http.status import not_found
 from gateway.kinds.registry import builtin_groups
 from gateway.kinds.strategies import is_imported
 from gateway.memo import Memory
-from gateway.requests.context import Outcome, RequestContext
-from gateway.requests.measures import Measures, measures_of
+from gateway.requests.context import Outcome, RequestContext, Route
+from gateway.requests.measures import measures_of
 from gateway.requests.parts import Gateway
 from gateway.requests.plain_answers import PAGE_NOT_FOUND, internal_error, request_uri
 from gateway.requests.unloaded import is_unloaded
 from gateway.subresources import PASSED_ON
-from gateway.verbs import Verb, verb_for
+from gateway.verbs import verb_for
 
 _ROUTES = 16 << 20  # bytes of the routes that are remembered of each sort: about 8000
 _ROUTE = 1500  # bytes of a route beside what the client sent
 _MEMORABLE_PATH = 512  # characters: those of the longest names
 _MEMORABLE_QUERY = 48  # bytes; longer queries hardly come again
-
-
-class Route(NamedTuple):
-    """What is known of a request from its path and query alone."""
-
-    info: RequestInfo
-    endpoint: Endpoint
-    verb: Verb
-    media: Negotiator
-    query: dict[str, list[str]]
-    timeout: float | None
-    measures: Measures
-    problem: StatusError | None = None  # why the resource can have no object under this path
 
 
 Delegated = tuple[RequestInfo, float | None, dict[str, list[str]]]

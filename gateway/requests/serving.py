@@ -15,11 +15,10 @@ from gateway.http.status import StatusError
 from gateway.http.time_slices import Beginnings
 from gateway.http.websocket import switched
 from gateway.kinds.resource import Resource
-from gateway.requests.context import Outcome, RequestContext, Run
+from gateway.requests.context import Outcome, RequestContext, Route, Run
 from gateway.requests.deprecation import warn_of_deprecation
 from gateway.requests.in_time import in_time
 from gateway.requests.interposed import Interposed
-from gateway.requests.routes import Route
 from gateway.requests.transforms import check_answer, transformed
 from storage.errors import StorageError
 from storage.reads import Reads

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from gateway.admission.record import Operation
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.jsontypes import JsonObject
 from gateway.kinds import metadata
+from gateway.kinds.attributes import Operation
 from gateway.subresources.answers import created_status, set_condition
 from gateway.validation import field
 from gateway.validation.names import is_path_segment_name

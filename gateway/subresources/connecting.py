@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gateway.admission.record import Operation
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request
 from gateway.http.status import bad_request
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Operation
 from gateway.validation.field import go_quote
 from gateway.writing.options import WriteOptions
 from gateway.writing.write import begin, mutate, validate

@@ -5,7 +5,6 @@ from __future__ import annotations
 from copy import deepcopy
 from dataclasses import replace
 
-from gateway.admission.record import Operation
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.http.exchange import Request, Response
@@ -13,6 +12,7 @@ from gateway.http.status import StatusError
 from gateway.http.user import ITSELF
 from gateway.jsontypes import JsonObject, loads
 from gateway.kinds import metadata
+from gateway.kinds.attributes import Operation
 from gateway.kinds.write_context import WriteContext
 from gateway.selectors.labels import parse
 from gateway.subresources.answers import created_status, set_condition

@@ -8,7 +8,6 @@ from gateway.access.authentication import INVALID_TOKEN, InvalidCredentials, bea
 from gateway.access.authorization import Decision
 from gateway.access.rules import own_rules
 from gateway.access.selection import field_text, label_text
-from gateway.admission.record import Operation
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.http.exchange import Request, Response
@@ -16,7 +15,7 @@ from gateway.http.request_info import RequestInfo
 from gateway.http.user import User, extra_of, user_info
 from gateway.jsontypes import JsonObject, dump_line
 from gateway.kinds import metadata
-from gateway.kinds.attributes import Attributes
+from gateway.kinds.attributes import Attributes, Operation
 from gateway.subresources.answers import created_object
 from gateway.subresources.review_selectors import selector_problems
 from gateway.validation.access_review import validate_access_review

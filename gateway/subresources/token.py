@@ -7,12 +7,12 @@ from uuid import uuid4
 
 from gateway import clock
 from gateway.access.tokens import api_audiences, signer_of
-from gateway.admission.record import Operation
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.jsontypes import JsonObject
 from gateway.kinds import metadata
+from gateway.kinds.attributes import Operation
 from gateway.kinds.identity import core
 from gateway.kinds.metadata import time_text
 from gateway.kinds.objects import Objects

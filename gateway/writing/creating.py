@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gateway.admission.record import Operation
 from gateway.http import status
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.kinds import metadata
+from gateway.kinds.attributes import Operation
 from gateway.validation.field import FieldError
 from gateway.validation.objectmeta import validate_object_meta
 from gateway.writing.allocating import Allocating

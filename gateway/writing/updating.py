@@ -6,11 +6,11 @@ from collections.abc import Callable
 from copy import deepcopy
 
 from gateway.access.authorization import require, with_verb
-from gateway.admission.record import Operation
 from gateway.apply import keep_timestamps
 from gateway.http import status
 from gateway.jsontypes import JsonObject, identical
 from gateway.kinds import metadata
+from gateway.kinds.attributes import Operation
 from gateway.validation.names import name_is_path_segment
 from gateway.validation.objectmeta import validate_object_meta, validate_object_meta_update
 from gateway.writing.allocating import Allocating

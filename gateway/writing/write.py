@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from gateway.admission.record import Admission, Annotate, Operation, unrecorded
+from gateway.admission.record import Admission, Annotate, unrecorded
 from gateway.apply.entries import read as read_managers
 from gateway.apply.in_versions import ToVersion
 from gateway.endpoints.endpoint import Endpoint
@@ -24,7 +24,7 @@ from gateway.http.request_info import RequestInfo
 from gateway.http.status import StatusError
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject, dumps
-from gateway.kinds.attributes import Attributes
+from gateway.kinds.attributes import Attributes, Operation
 from gateway.kinds.metadata import now_text
 from gateway.kinds.resource import Resource
 from gateway.kinds.write_context import WriteContext

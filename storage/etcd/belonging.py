@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from grpc import StatusCode
 from grpc.aio import AioRpcError, Metadata
@@ -20,31 +20,41 @@ from grpc.aio import AioRpcError, Metadata
 from storage.errors import OtherCluster
 from storage.etcd.auth import Login
 from storage.etcd.errors import is_token_stale
-from storage.etcd.generated import rpc_pb2
-
-if TYPE_CHECKING:
-    from storage.etcd.endpoints import EtcdEndpoint
+from storage.etcd.generated import rpc_pb2, stubs
 
 COMPARE = 1.5  # seconds in which an endpoint that works says what its cluster is
+
+
+class Member(Protocol):
+    """An endpoint, as far as it can be asked which cluster it is of."""
+
+    @property
+    def address(self) -> str: ...
+
+    @property
+    def maintenance(self) -> stubs.MaintenanceStub: ...
+
+    @property
+    def auth(self) -> stubs.AuthStub: ...
 
 
 class Belonging:
     """The cluster that the endpoints of a client are of. A single endpoint is never doubted."""
 
-    def __init__(self, endpoints: Sequence[EtcdEndpoint], login: Login) -> None:
+    def __init__(self, endpoints: Sequence[Member], login: Login) -> None:
         self._all, self._login = endpoints, login
         self.several = len(endpoints) > 1
         self.cluster = 0  # the ID, once an endpoint has told it
         self.refusal = ""  # why endpoints are not used, while none is known that may be
         self._doubted = set(endpoints) if self.several else set()
-        self._asking: dict[EtcdEndpoint, asyncio.Task[None]] = {}
+        self._asking: dict[Member, asyncio.Task[None]] = {}
 
-    def doubt(self, endpoint: EtcdEndpoint) -> None:
+    def doubt(self, endpoint: Member) -> None:
         """Notes that the endpoint failed: something else may answer there from now on."""
         if self.several:
             self._doubted.add(endpoint)
 
-    async def vouch(self, endpoint: EtcdEndpoint, timeout: float) -> None:
+    async def vouch(self, endpoint: Member, timeout: float) -> None:
         """Comes back when the endpoint may be used. Callers at the same time share one question.
 
         Raises AioRpcError when it does not answer in time, or is of another cluster: the latter as an error that
@@ -57,7 +67,7 @@ class Belonging:
             asking = self._asking[endpoint] = asyncio.create_task(self._ask(endpoint, timeout))
         await asyncio.shield(asking)
 
-    def check(self, endpoint: EtcdEndpoint, answer: Any) -> None:
+    def check(self, endpoint: Member, answer: Any) -> None:
         """Raises AioRpcError, as vouch does, where the answer is of another cluster than the one that is served."""
         found = answer.header.cluster_id
         if found != self.cluster and found:
@@ -79,7 +89,7 @@ class Belonging:
             task.cancel()
         await asyncio.gather(*asking, return_exceptions=True)
 
-    async def _ask(self, endpoint: EtcdEndpoint, timeout: float) -> None:
+    async def _ask(self, endpoint: Member, timeout: float) -> None:
         found = await self._cluster_of(endpoint, timeout)
         if not self.cluster:
             self.cluster = found
@@ -102,7 +112,7 @@ class Belonging:
             if not isinstance(cluster, BaseException)
         }
 
-    async def _cluster_of(self, endpoint: EtcdEndpoint, timeout: float) -> int:
+    async def _cluster_of(self, endpoint: Member, timeout: float) -> int:
         """What the endpoint says itself; a user logs in for that. Raises AioRpcError."""
         login, status, question = self._login, endpoint.maintenance.Status, rpc_pb2.StatusRequest()
         metadata = login.metadata

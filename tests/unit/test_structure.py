@@ -1,7 +1,7 @@
 """The rooms of the house: nothing lower imports anything higher, and nothing imports itself in a circle.
 
-Imports inside functions count: those are for what start-up does not need, not for hiding a circle. Imports for type
-checkers alone do not count.
+Imports inside functions count: those are for what start-up does not need, not for hiding a circle. So do imports for
+type checkers alone: who reads a module has to read what its types are.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ ROOMS = (
     ("gateway.access",),
     ("gateway.credentials",),
     ("gateway.encryption",),
-    ("gateway.admission", "gateway.quotas"),
+    ("gateway.quotas",),
+    ("gateway.admission",),
     ("gateway.allocation",),
     ("gateway.encodings",),
     ("gateway.flowcontrol",),
@@ -61,7 +62,8 @@ ROOMS = (
     ("gateway.observability",),
     ("gateway.trials",),
     ("gateway.operations",),
-    ("gateway.doctor", "gateway.launch"),
+    ("gateway.launch",),
+    ("gateway.doctor",),
     ("gateway.transfer",),
     ("gateway.commands",),
     ("gateway.__main__",),
@@ -93,16 +95,12 @@ def nothing_stays() -> Iterator[None]:
     trees.cache_clear()
 
 
-def _is_for_type_checkers(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-
-
 def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
     """All statements in it: imports are no parts of expressions, of which there are many more."""
     waiting = [tree]
     while waiting:
         for node in ast.iter_child_nodes(waiting.pop()):
-            if isinstance(node, ast.stmt | ast.excepthandler | ast.match_case) and not _is_for_type_checkers(node):
+            if isinstance(node, ast.stmt | ast.excepthandler | ast.match_case):
                 yield node
                 waiting.append(node)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from gateway.admission.chain import Plugin, Reviews
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
+from gateway.kinds.attributes import Operation
 from gateway.kinds.resource import Resource
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gateway.admission.chain import Plugin, Reviews, on
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.admission.refusal import joined, refused
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Operation
 from gateway.validation.field import not_supported
 
 _ALWAYS = "Always"

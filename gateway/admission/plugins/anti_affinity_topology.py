@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from gateway.admission.chain import Plugin, Reviews, on
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.http.status import forbidden
+from gateway.kinds.attributes import Operation
 
 _ALLOWED = "kubernetes.io/hostname"
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from gateway.access.authorization import Authorizer
 from gateway.admission.chain import Plugin, on
 from gateway.admission.plugins.signers import require_for_signer, validating
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
+from gateway.kinds.attributes import Operation
 
 
 async def _validate(authorizer: Authorizer, admission: Admission) -> None:

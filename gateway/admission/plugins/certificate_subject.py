@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 
 from gateway.admission.chain import Plugin, looking_up, on
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
+from gateway.kinds.attributes import Operation
 from gateway.kinds.objects import Objects
 
 CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"

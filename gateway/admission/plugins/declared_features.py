@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from gateway.admission.chain import Plugin, looking_up, on
 from gateway.admission.plugins.placed_pods import node_of_change, required_node
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Operation
 from gateway.kinds.objects import Objects
 from gateway.validation.field import go_quote
 

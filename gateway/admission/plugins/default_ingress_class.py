@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gateway.admission.chain import Plugin, looking_up, on
 from gateway.admission.plugins.default_class import newest_default
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
+from gateway.kinds.attributes import Operation
 from gateway.kinds.identity import GroupVersionResource
 from gateway.kinds.objects import Objects
 

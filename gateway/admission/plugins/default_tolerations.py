@@ -5,7 +5,8 @@ as --default-not-ready-toleration-seconds and --default-unreachable-toleration-s
 from __future__ import annotations
 
 from gateway.admission.chain import Plugin, PluginParts, Reviews, on
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
+from gateway.kinds.attributes import Operation
 
 _TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 

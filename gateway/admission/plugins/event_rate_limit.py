@@ -13,9 +13,10 @@ from typing import Any
 
 from gateway.admission.chain import Plugin, PluginParts, Reviews, on
 from gateway.admission.configuration import Document, InvalidConfiguration, Leaf, of_kind
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.admission.refusal import joined
 from gateway.http.status import StatusError
+from gateway.kinds.attributes import Operation
 
 NAME = "EventRateLimit"
 _VERSIONS = ("eventratelimit.admission.k8s.io/v1alpha1",)

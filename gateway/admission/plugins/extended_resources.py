@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from gateway.admission.chain import Plugin, Reviews, on
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Operation
 from gateway.validation.resource_names import is_extended
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from gateway.admission.chain import Plugin, Reviews, on
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Operation
 
 
 def _external_ips(service: JsonObject | None) -> set[str]:

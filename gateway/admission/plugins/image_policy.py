@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.admission.chain import Plugin, PluginParts, Reviews, on
 from gateway.admission.configuration import Document, InvalidConfiguration, Leaf, checked
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject, dumps
+from gateway.kinds.attributes import Operation
 
 if TYPE_CHECKING:
     from gateway.access.remote import Remote

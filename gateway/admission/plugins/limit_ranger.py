@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable
 
 from gateway.admission.chain import Plugin, looking_up
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.admission.refusal import joined, refused
 from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.kinds.attributes import Operation
 from gateway.kinds.identity import GroupVersionResource
 from gateway.kinds.objects import Objects
 from gateway.kinds.resource import Resource

@@ -6,9 +6,10 @@ from functools import partial
 
 from gateway.admission.chain import Plugin, PluginParts, Reviews
 from gateway.admission.kinds import NAMESPACES
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.http.status import StatusError
+from gateway.kinds.attributes import Operation
 from gateway.kinds.resource import Resource
 
 

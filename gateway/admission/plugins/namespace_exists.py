@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from gateway.admission.chain import Plugin, looking_up
 from gateway.admission.kinds import NAMESPACES
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.http.status import not_found
+from gateway.kinds.attributes import Operation
 from gateway.kinds.objects import Objects
 from gateway.kinds.resource import Resource
 

@@ -6,10 +6,11 @@ from collections.abc import Awaitable
 
 from gateway.admission.chain import Plugin, looking_up
 from gateway.admission.kinds import NAMESPACES
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.http.status import forbidden, not_found
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Operation
 from gateway.kinds.objects import Objects
 from gateway.kinds.resource import Resource
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gateway.admission.chain import Plugin, PluginParts, Reviews
-from gateway.admission.record import Operation
+from gateway.kinds.attributes import Operation
 from gateway.kinds.resource import Resource
 
 _LOOKED_AT = frozenset(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gateway.admission.chain import Plugin, looking_up, on
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
+from gateway.kinds.attributes import Operation
 from gateway.kinds.objects import Objects
 
 NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}

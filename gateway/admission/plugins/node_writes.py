@@ -11,10 +11,11 @@ from gateway.access.nodes.identity import NODE_PREFIX, node_of
 from gateway.access.nodes.references import MIRROR, config_map_names, secret_names
 from gateway.admission.chain import PluginParts
 from gateway.admission.plugins import node_tokens
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.http.status import StatusError, not_found
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Operation
 from gateway.kinds.identity import core
 from gateway.kinds.objects import Objects
 from gateway.validation.field import go_quote

@@ -9,10 +9,10 @@ from functools import partial
 
 from gateway.access.authorization import asked_of_resource
 from gateway.admission.chain import Plugin, PluginParts, Reviews
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
+from gateway.kinds.attributes import Attributes, Operation
 from gateway.kinds.resource import Resource
 from gateway.validation.field import go_quote
 

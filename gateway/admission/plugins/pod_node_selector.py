@@ -11,9 +11,10 @@ from functools import partial
 from gateway.admission.chain import Plugin, PluginParts, Reviews, on
 from gateway.admission.configuration import Document, InvalidConfiguration
 from gateway.admission.kinds import NAMESPACES
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.http.status import StatusError, forbidden, not_found
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Operation
 from gateway.kinds.objects import Objects
 from gateway.validation.field import go_quote
 from gateway.validation.names import is_label_value, is_qualified_name

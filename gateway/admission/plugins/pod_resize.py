@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from gateway.admission.chain import Plugin, looking_up, on
 from gateway.admission.plugins.placed_pods import node_of_change, required_node
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Operation
 from gateway.kinds.objects import Objects
 from gateway.validation.field import go_quote
 

@@ -11,8 +11,9 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from gateway.admission.chain import Plugin, PluginParts, Reviews
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Operation
 from gateway.kinds.pod_templates import TEMPLATES
 from gateway.kinds.resource import Resource
 

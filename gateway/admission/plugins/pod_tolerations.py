@@ -14,10 +14,11 @@ from typing import Any
 from gateway.admission.chain import Plugin, PluginParts, Reviews, on
 from gateway.admission.configuration import Document, InvalidConfiguration, Leaf, of_kind
 from gateway.admission.kinds import NAMESPACES
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.admission.tolerations import MOST_PAIRS, covers, merged
 from gateway.http.status import StatusError, not_found
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Operation
 from gateway.kinds.objects import Objects
 from gateway.schema.body import SLOWLY
 from gateway.schema.catalog import type_of

@@ -6,8 +6,9 @@ from collections.abc import Awaitable
 
 from gateway.admission.chain import Plugin, looking_up, on
 from gateway.admission.kinds import NODES
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Operation
 from gateway.kinds.objects import Objects
 
 _LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")

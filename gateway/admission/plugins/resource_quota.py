@@ -7,9 +7,10 @@ from functools import partial
 
 from gateway.admission.chain import Plugin, PluginParts, Reviews
 from gateway.admission.configuration import Document, InvalidConfiguration, Leaf, of_kind
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.http.status import StatusError, forbidden
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Operation
 from gateway.kinds.identity import GroupVersion
 from gateway.kinds.recurring import ANY_SPECIFICATION
 from gateway.kinds.resource import Resource

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable
 
 from gateway.admission.chain import Plugin, looking_up, on
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.admission.tolerations import merged
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Operation
 from gateway.kinds.identity import GroupVersionResource
 from gateway.kinds.objects import Objects
 from gateway.validation.field import go_quote

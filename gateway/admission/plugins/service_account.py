@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 
 from gateway.admission.chain import Plugin, looking_up, on
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Operation
 from gateway.kinds.identity import core
 from gateway.kinds.metadata import generated_name
 from gateway.kinds.objects import Objects

@@ -7,9 +7,10 @@ from functools import partial
 from gateway.access.authorization import Authorizer
 from gateway.admission.chain import Plugin, PluginParts, Reviews, on
 from gateway.admission.plugins.signers import may_for_signer
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Operation
 from gateway.validation.field import go_quote
 
 _KEPT_BY_OTHERS = ("ownerReferences", "finalizers", "managedFields", "resourceVersion", "generation")

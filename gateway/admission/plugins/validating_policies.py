@@ -9,7 +9,7 @@ from gateway.admission.asking import asking
 from gateway.admission.chain import Plugin, Reviews
 from gateway.admission.policies.configuration import EXEMPT
 from gateway.admission.policies.files import configure
-from gateway.admission.record import Operation
+from gateway.kinds.attributes import Operation
 from gateway.kinds.resource import Resource
 
 if TYPE_CHECKING:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from gateway.admission.chain import Plugin, looking_up, on
 from gateway.admission.plugins.default_storage_class import CLAIM_ANNOTATION, STORAGE_CLASSES
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Operation
 from gateway.kinds.objects import Objects
 from gateway.schema.quantity import parse_quantity
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from gateway.admission.record import Operation
+from gateway.kinds.attributes import Operation
 from storage.instruments import by, counter, histogram
 
 _TYPES = ("name", "type", "operation")

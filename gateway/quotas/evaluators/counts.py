@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from gateway.admission.record import Operation
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Operation
 from gateway.quotas.amounts import ONE, Amounts
 from gateway.quotas.evaluator import Classes, Evaluator, Written, count_name
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gateway import clock
-from gateway.admission.record import Operation
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Operation
 from gateway.kinds.metadata import seconds_of
 from gateway.quotas.amounts import ONE, Amounts
 from gateway.quotas.evaluator import Classes, Evaluator, Written

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gateway.admission.record import Operation
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Operation
 from gateway.quotas.amounts import ONE, Amounts
 from gateway.quotas.evaluator import Classes, Evaluator, Written
 from gateway.quotas.evaluators.counts import is_create_or_update

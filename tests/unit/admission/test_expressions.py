@@ -20,12 +20,12 @@ from gateway.admission.expressions import (
     Result,
     activation_of,
 )
-from gateway.admission.record import Admission, Operation, Versioned
+from gateway.admission.record import Admission, Versioned
 from gateway.admission.request_value import namespace_value
 from gateway.cel.policies import Compiled, PolicyExpressions
 from gateway.http.request_info import RequestInfo
 from gateway.http.user import User
-from gateway.kinds.attributes import Attributes
+from gateway.kinds.attributes import Attributes, Operation
 from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.write_context import WriteContext
 from gateway.validation.expressions import Use
@@ -57,7 +57,9 @@ class Asking:
 def admission() -> Admission:
     context = WriteContext(Attributes(ADA, RequestInfo("create", "")), CONFIG_MAPS, namespace="a")
     obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"x": "1"}}
-    return Admission(context, Operation.CREATE, obj, None, make_options=lambda: {"kind": "CreateOptions"})
+    return Admission(
+        context, Operation.CREATE, obj, None, resource=CONFIG_MAPS, make_options=lambda: {"kind": "CreateOptions"}
+    )
 
 
 def activation(authorizer: Asking | None = None, **changes: Any) -> Activation:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.admission.matching import Constraints, Matcher, Target
-from gateway.admission.record import Operation
+from gateway.kinds.attributes import Operation
 from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.identity import GroupVersionKind, GroupVersionResource
 from gateway.selectors.label_selector import compile_selector

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.admission.matching import Constraints, Matcher, Target
-from gateway.admission.record import Operation
+from gateway.kinds.attributes import Operation
 from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.resource import Resource
 

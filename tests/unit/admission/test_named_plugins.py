@@ -10,10 +10,10 @@ import pytest
 from gateway.access.authorization import AlwaysAllow, AlwaysDeny
 from gateway.admission.plugins import chain_for
 from gateway.admission.plugins.trust_bundle_attest import PLUGIN as ATTEST
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.http.request_info import RequestInfo
 from gateway.http.status import StatusError
-from gateway.kinds.attributes import Attributes
+from gateway.kinds.attributes import Attributes, Operation
 from gateway.kinds.write_context import WriteContext
 from gateway.settings.admission_plugins import PLUGINS
 from tests.unit.verbs.conftest import ADMIN, Api
@@ -94,7 +94,7 @@ async def test_a_pod_s_own_resources_change_where_the_node_says_that_it_can(api:
 def admission(api: Api, path: tuple[str, str, str], operation: Operation, obj: Any, old: Any = None) -> Admission:
     resource = api.endpoints.registry.resources[(*path, "")]
     context = WriteContext(Attributes(ADMIN, RequestInfo("create", "")), resource, "default", "x")
-    return Admission(context, operation, obj, old)
+    return Admission(context, operation, obj, old, resource=resource)
 
 
 @pytest.mark.parametrize("operation", list(Operation))

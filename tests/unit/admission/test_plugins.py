@@ -10,10 +10,11 @@ import pytest
 from gateway.admission.metrics import ADMIT, Half, timed
 from gateway.admission.plugins import chain_for, plugin_of
 from gateway.admission.plugins.default_class import newest_default
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.admission.webhooks.configuration import Hooks
 from gateway.http.status import StatusError
 from gateway.jsontypes import dumps
+from gateway.kinds.attributes import Operation
 from gateway.kinds.builtin import builtin_registry
 from gateway.settings.admission_plugins import PLUGINS
 from gateway.settings.config import Settings

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gateway.access.signing import new_request, now, read_authority
+from gateway.credentials import validity
 from gateway.credentials.certificates import ensure_certificates, issue, new_authority
 from gateway.doctor import certificates, host
 from gateway.doctor import etcd as etcd_looks
@@ -50,12 +51,12 @@ def test_certificates_that_end_soon(signed: Signed, days: int, level: Level) -> 
 def test_certificates_that_have_ended(signed: Signed, monkeypatch: pytest.MonkeyPatch) -> None:
     path = signed(timedelta(days=40))
 
-    class Later(certificates.datetime):
+    class Later(validity.datetime):
         @classmethod
         def now(cls, tz: object = None) -> Later:  # type: ignore[override]
-            return super().now(certificates.UTC) + timedelta(days=100)  # type: ignore[return-value]
+            return super().now(validity.UTC) + timedelta(days=100)  # type: ignore[return-value]
 
-    monkeypatch.setattr(certificates, "datetime", Later)
+    monkeypatch.setattr(validity, "datetime", Later)
     assert levels(certificates.examine(Settings(client_ca_file=path)), "has expired") == [Level.FAIL]
 
 

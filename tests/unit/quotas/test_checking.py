@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gateway.admission.record import Operation
 from gateway.jsontypes import dumps
+from gateway.kinds.attributes import Operation
 from gateway.quotas.amounts import written
 from gateway.quotas.checking import Exceeded, Forbidden, Uncovered, check
 from gateway.quotas.evaluator import Evaluator, Written

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.admission.record import Operation
+from gateway.kinds.attributes import Operation
 from gateway.quotas.amounts import Amounts, written
 from gateway.quotas.evaluator import Evaluator, Written
 from gateway.quotas.evaluators import device_claims, evaluator_of, pods, services, volume_claims

@@ -12,11 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gateway.admission.metrics import ADMIT, Half, timed
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.defaults import devices
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.kinds.attributes import Operation
 from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.resource import Resource
 from gateway.kinds.write_context import WriteContext
