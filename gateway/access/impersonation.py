@@ -46,8 +46,9 @@ def impersonates(headers: Mapping[bytes, bytes]) -> bool:
 class Impersonation:
     """Finds out who a request is to be carried out as, and whether its user may do that."""
 
-    def __init__(self, authorizer: Authorizer) -> None:
-        self._authorizer = authorizer
+    def __init__(self, authorizer: Authorizer, *, constrained: bool = True) -> None:
+        """`constrained` says whether there are other modes than the plain verb: ConstrainedImpersonation is on."""
+        self._authorizer, self._modes = authorizer, _MODES if constrained else _MODES[-1:]
         self._last: Memory[str, int] = Memory(1 << 20)  # the mode that was last allowed, by user
 
     async def user(self, headers: Iterable[tuple[bytes, bytes]], attributes: Attributes) -> User:
@@ -60,10 +61,10 @@ class Impersonation:
             return attributes.user
         requestor = attributes.user.name
         last = self._last.get(requestor, -1)
-        order = [last, *range(last), *range(last + 1, len(_MODES))] if last >= 0 else range(len(_MODES))
+        order = [last, *range(last), *range(last + 1, len(self._modes))] if last >= 0 else range(len(self._modes))
         refusal: StatusError | None = None
         for index in order:
-            mode = _MODES[index]
+            mode = self._modes[index]
             if not mode.applies(wanted, attributes.user):
                 continue
             try:
@@ -79,7 +80,7 @@ class Impersonation:
     def constraint(self, requestor: str) -> str:
         """The verb that allowed the last impersonation of a user, "" for the plain one."""
         index = self._last.get(requestor, -1)
-        return _MODES[index].verb if index >= 0 and _MODES[index].name else ""
+        return self._modes[index].verb if index >= 0 and self._modes[index].name else ""
 
     def _remember(self, requestor: str, index: int) -> None:
         if self._last.get(requestor) != index:

@@ -13,6 +13,7 @@ from gateway.http.client_chain import ClientChain
 from gateway.http.status import StatusError
 from gateway.http.websocket import PROTOCOL
 from gateway.kinds.attributes import Attributes
+from gateway.release.gates import Enabled
 from gateway.requests.context import Outcome, RequestContext, Run
 from storage.instruments import counter, exponential, histogram
 
@@ -82,12 +83,12 @@ def authentication(authenticator: Authenticator, spent: SpentHeaders) -> Run:
     return find_user
 
 
-def impersonation(authorizer: Authorizer) -> Run:
-    """Sets the attributes, with another user where the headers name one.
+def impersonation(authorizer: Authorizer, enabled: Enabled) -> Run:
+    """Sets the attributes, with another user where the headers name one, as gates allow.
 
     Raises StatusError 401 where nobody was found who asks, 400 and 403.
     """
-    allowed = Impersonation(authorizer)
+    allowed = Impersonation(authorizer, constrained=enabled("ConstrainedImpersonation"))
 
     def look(context: RequestContext) -> Outcome:
         request, user = context.request, context.user

@@ -69,7 +69,7 @@ def stages_of(gateway: Gateway, routes: Routes, operations: Operations) -> list[
         # the user and its rights
         Stage("authentication", identity.authentication(services.authenticator, spent_headers(services.settings))),
         *recorded,
-        Stage("impersonation", identity.impersonation(services.authorizer)),
+        Stage("impersonation", identity.impersonation(services.authorizer, gateway.registry.release.gates.enabled)),
         Stage("priority-and-fairness", services.limiter.enter),
         Stage("authorization", access.authorization(services.authorizer)),
         # requests that others answer

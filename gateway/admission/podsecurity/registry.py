@@ -15,17 +15,19 @@ NEWEST = max(check.revisions[-1].since for check in CHECKS)
 """The last minor version that changed anything: later ones, and the latest, are as it."""
 
 
-def violations(mode: LevelVersion, pod: PodUnderCheck) -> list[Violation]:
-    """What a level does not allow of a pod; nothing if it may be."""
+def violations(mode: LevelVersion, pod: PodUnderCheck, newest: int = NEWEST) -> list[Violation]:
+    """What a level does not allow of a pod; nothing if it may be. `newest` is the minor that is served."""
     if mode.level is Level.PRIVILEGED:
         return []
-    minor = NEWEST if mode.minor is None else min(mode.minor, NEWEST)
+    minor = min(NEWEST, newest, newest if mode.minor is None else mode.minor)
     return [found for check in checks_of(mode.level, minor) if (found := check(pod)) is not None]
 
 
-async def violations_of(mode: LevelVersion, pod: PodUnderCheck) -> list[Violation]:
+async def violations_of(mode: LevelVersion, pod: PodUnderCheck, newest: int = NEWEST) -> list[Violation]:
     """The same; a pod of very many parts is looked at in a thread, which lets others take their turns."""
-    return violations(mode, pod) if pod.parts < _MANY else await asyncio.to_thread(violations, mode, pod)
+    if pod.parts < _MANY:
+        return violations(mode, pod, newest)
+    return await asyncio.to_thread(violations, mode, pod, newest)
 
 
 @cache

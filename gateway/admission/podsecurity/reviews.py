@@ -97,7 +97,7 @@ class PodSecurity:
             return
         name = obj["metadata"]["name"]
         entries = self._objects.entries(PODS, name)
-        for text in await warnings_of(entries, name, policy.enforce, self._exempts_class_of):
+        for text in await warnings_of(entries, name, policy.enforce, self._exempts_class_of, self._newest):
             admission.warn(text)
 
     def _policy(self, namespace: JsonObject) -> tuple[Policy, list[FieldError]]:
@@ -133,7 +133,8 @@ class PodSecurity:
             count_error(admission, fatal=False)
         subject = PodUnderCheck(pod.get("metadata") or {}, spec)
         known = admission.specification if enforce and not _has_profiles(subject) else ANY_SPECIFICATION
-        found = await _found(policy, policy.modes if enforce else policy.modes[1:], subject, known)
+        modes = policy.modes if enforce else policy.modes[1:]
+        found = await _found(policy, modes, subject, known, self._newest)
         refused_for = found[policy.enforce] if enforce else []
         if enforce:
             _annotate(admission, "enforce-policy", str(policy.enforce))
@@ -171,7 +172,7 @@ def _policy_of(values: tuple[str | None, ...], defaults: Policy) -> tuple[Policy
 
 
 async def _found(
-    policy: Policy, modes: Iterable[LevelVersion], pod: PodUnderCheck, known: Specification
+    policy: Policy, modes: Iterable[LevelVersion], pod: PodUnderCheck, known: Specification, newest: int
 ) -> dict[LevelVersion, list[Violation]]:
     """What the pod violates in each of the policy's modes.
 
@@ -179,7 +180,7 @@ async def _found(
     """
     if known.has_passed(policy):
         return {mode: [] for mode in modes}
-    found = {mode: await violations_of(mode, pod) for mode in set(modes)}
+    found = {mode: await violations_of(mode, pod, newest) for mode in set(modes)}
     if not any(found.values()):
         known.passes(policy)
     return found

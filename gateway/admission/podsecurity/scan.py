@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from gateway.admission.podsecurity.check import PodUnderCheck
 from gateway.admission.podsecurity.levels import LevelVersion
-from gateway.admission.podsecurity.registry import violations_of
+from gateway.admission.podsecurity.registry import NEWEST, violations_of
 from gateway.jsontypes import JsonObject
 from gateway.validation.field import go_quote
 from storage.entry import Entry
@@ -50,12 +50,16 @@ class _Pace:
 
 
 async def warnings_of(
-    entries: Sequence[Entry], namespace: str, policy: LevelVersion, exempt: Callable[[JsonObject], bool]
+    entries: Sequence[Entry],
+    namespace: str,
+    policy: LevelVersion,
+    exempt: Callable[[JsonObject], bool],
+    newest: int = NEWEST,
 ) -> list[str]:
     """What to warn of where a namespace with these pods gets a stricter policy.
 
-    `exempt` tells of a pod's specification whether nobody looks at it. It takes no longer than a second, and no more
-    than 3 000 pods are looked at.
+    `exempt` tells of a pod's specification whether nobody looks at it; `newest` is the minor that is served. It
+    takes no longer than a second, and no more than 3 000 pods are looked at.
     """
     pace = _Pace()
     chosen = await _choose(entries, exempt, pace)
@@ -64,7 +68,7 @@ async def warnings_of(
     for pod in chosen.pods:
         looked_at += 1
         subject = PodUnderCheck(pod["metadata"], pod["spec"])
-        reasons = ", ".join(each.reason for each in await violations_of(policy, subject))
+        reasons = ", ".join(each.reason for each in await violations_of(policy, subject, newest))
         if reasons:
             found.setdefault(reasons, []).append(pod["metadata"]["name"])
         if await pace.over():

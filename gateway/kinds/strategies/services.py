@@ -8,10 +8,11 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies.status import empty_status, keep_spec, keep_status
 from gateway.kinds.strategy import Allocation, Strategy, on_update
 from gateway.kinds.write_context import WriteContext
+from gateway.release.gates import Enabled
 from gateway.validation.addresses import cidr_warnings, ip_warnings
 from gateway.validation.checks import same
 from gateway.validation.field import FieldError, forbidden, go_quote
-from gateway.validation.names import name_is_dns_label
+from gateway.validation.names import name_is_dns1035_label, name_is_dns_label
 from gateway.validation.service import (
     TOPOLOGY_HINTS,
     TOPOLOGY_MODE,
@@ -162,30 +163,33 @@ def balancer_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext
             yield from ip_warnings(f"status.loadBalancer.ingress[{i}]", ingress["ip"])
 
 
-STRATEGIES = {
-    "": Strategy(
-        prepare_for_create=_prepare_for_create,
-        prepare_for_update=_prepare_for_update,
-        validate=_validate,
-        validate_update=_validate_update,
-        warnings_on_create=_warnings,
-        warnings_on_update=on_update(_warnings),
-        validate_name=name_is_dns_label,
-        allow_create_on_update=True,
-        reset_fields=(("status",),),
-        returns_deleted=True,
-        allocation=Allocation.SERVICE_ADDRESSES,
-    ),
-    "status": Strategy(
-        # as a Service is created by a write of its status: by the rules of creates, without addresses
-        prepare_for_create=_prepare_for_create,
-        validate=_validate,
-        warnings_on_create=_warnings,
-        validate_name=name_is_dns_label,
-        allow_create_on_update=True,
-        prepare_for_update=keep_spec,
-        validate_update=_validate_status,
-        warnings_on_update=balancer_warnings,
-        reset_fields=(("spec",),),
-    ),
-}
+def strategies(enabled: Enabled) -> dict[str, Strategy]:
+    """The rules of services and their status, by the gate RelaxedServiceNameValidation (KEP-5311)."""
+    name = name_is_dns_label if enabled("RelaxedServiceNameValidation") else name_is_dns1035_label
+    return {
+        "": Strategy(
+            prepare_for_create=_prepare_for_create,
+            prepare_for_update=_prepare_for_update,
+            validate=_validate,
+            validate_update=_validate_update,
+            warnings_on_create=_warnings,
+            warnings_on_update=on_update(_warnings),
+            validate_name=name,
+            allow_create_on_update=True,
+            reset_fields=(("status",),),
+            returns_deleted=True,
+            allocation=Allocation.SERVICE_ADDRESSES,
+        ),
+        "status": Strategy(
+            # as a Service is created by a write of its status: by the rules of creates, without addresses
+            prepare_for_create=_prepare_for_create,
+            validate=_validate,
+            warnings_on_create=_warnings,
+            validate_name=name,
+            allow_create_on_update=True,
+            prepare_for_update=keep_spec,
+            validate_update=_validate_status,
+            warnings_on_update=balancer_warnings,
+            reset_fields=(("spec",),),
+        ),
+    }

@@ -79,3 +79,32 @@ def test_what_a_later_minor_stored_has_no_effect_under_an_earlier_one_and_is_the
 def test_a_minor_that_is_not_served_is_refused() -> None:
     with pytest.raises(ServerDidNotStart, match=r"1\.37 is not served yet"), api_server(version="1.37"):
         pass
+
+
+def test_rules_whose_gate_is_off_in_a_minor_are_those_of_before() -> None:
+    spec = {"ports": [{"port": 80}]}
+    service = {"metadata": {"name": "1st"}, "spec": spec}
+    pod = {
+        "hostUsers": False,
+        "containers": [{"name": "c", "image": "i", "securityContext": {"procMount": "Unmasked"}}],
+    }
+    namespace = {"metadata": {"name": "strict", "labels": {"pod-security.kubernetes.io/enforce": "baseline"}}}
+    refused = {}
+    for minor in ("1.34", "1.36"):
+        with api_server("--controllers=-*", version=minor) as api:
+            ask(api, "POST", "/api/v1/namespaces", namespace)
+            account = {"metadata": {"name": "default"}}
+            ask(api, "POST", "/api/v1/namespaces/strict/serviceaccounts", account)
+            refused[minor] = [
+                refusal_of(api, "/api/v1/namespaces/strict/services", service),
+                refusal_of(api, "/api/v1/namespaces/strict/pods", {"metadata": {"name": "p"}, "spec": pod}),
+            ]
+    assert refused == {"1.34": [422, 403], "1.36": [0, 0]}
+
+
+def refusal_of(api: ApiServer, path: str, body: dict[str, object]) -> int:
+    try:
+        ask(api, "POST", path, body)
+    except Refused as error:
+        return error.status
+    return 0

@@ -127,3 +127,11 @@ async def test_the_last_successful_mode_is_asked_first() -> None:
         authorizer.questions.clear()
         await impersonation.user(headers(user="joe"), attributes)
     assert authorizer.questions == ["impersonate users joe"]
+
+
+async def test_without_constrained_impersonation_the_plain_verb_alone_counts() -> None:
+    authorizer = Asked("impersonate-on:user-info:list secrets", "impersonate:user-info users joe")
+    attributes = Attributes(ADA, request_info("GET", PATH, {}))
+    with pytest.raises(StatusError) as refused:
+        await Impersonation(authorizer, constrained=False).user(headers(user="joe"), attributes)
+    assert refused.value.code == 403 and authorizer.questions == ["impersonate users joe"]
