@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
@@ -36,6 +38,7 @@ if TYPE_CHECKING:  # what it takes to serve a CRD is imported with the first one
 log = logging.getLogger(__name__)
 
 MAX_DELAY = 5.0  # seconds at most until what failed is tried again
+_MODEL = "gateway.customresources.model"  # which imports nearly all that serving a CRD takes: a twentieth of a second
 WORKERS = 1  # a name that becomes free is given to the next CRD once the one before has been looked at
 
 
@@ -153,6 +156,8 @@ class Definitions:
                 self.ready.set()
 
     async def _settle(self, name: str) -> None:
+        if _MODEL not in sys.modules:
+            await asyncio.to_thread(import_module, _MODEL)
         from gateway.customresources.cleanup import clean_up
         from gateway.customresources.conditions import settled
         from gateway.customresources.definition import ESTABLISHED, FINALIZER, is_true
@@ -162,6 +167,7 @@ class Definitions:
         wanted = definition
         if definition is not None:
             wanted = await offloaded(0, settled, definition, list(self._others(definition)), now_text())
+            await asyncio.sleep(0)  # others have a turn between two steps that may take long
         await self._serve(name, wanted, 0 if definition is None or is_true(definition, ESTABLISHED) else 1)
         if definition is None or wanted is None:
             return

@@ -10,10 +10,11 @@ import pytest
 
 from apiserver_gateway.testing import ApiServer, api_server
 from tests.hostile.probe import held_at_most
-from tests.integration.customresources.definitions import DEFINITIONS, definition, version
+from tests.integration.customresources.definitions import DEFINITIONS, definition, until, version
 from tests.integration.server.client import ask
 
 HELD = 0.06  # seconds
+MANY_HELD = 0.1
 CONTAINERS = {"restartPolicy": "Never", "containers": [{"name": "one", "image": "one"}]}
 JOB = {"metadata": {"name": "one"}, "spec": {"template": {"spec": CONTAINERS}}}
 RULES = {"type": "object", "x-kubernetes-validations": [{"rule": "true"}]}
@@ -35,6 +36,16 @@ def test_a_first_write_of_a_kind_holds_nobody(fresh: ApiServer) -> None:
         for path, body in writes:
             answer = ask(fresh, "POST", f"{path}?dryRun=All", body)
             assert answer.status == 201, answer.body
+
+
+def test_a_first_definition_of_many_versions_holds_nobody(fresh: ApiServer) -> None:
+    first = version("v1", {"spec": {"type": "object"}})
+    body = definition("manies.example.com", first)
+    body["spec"]["versions"] += [{**first, "name": f"v{number}", "storage": False} for number in range(2, 1500)]
+    with held_at_most(fresh, MANY_HELD):
+        answer = ask(fresh, "POST", DEFINITIONS, body)
+        assert answer.status == 201, answer.body
+        until(lambda: ask(fresh, "GET", "/apis/manies.example.com/v1499/namespaces/default/widgets").status == 200)
 
 
 def test_many_first_applies_of_a_kind_are_taken_at_once(fresh: ApiServer) -> None:
