@@ -11,8 +11,9 @@ import pytest
 from apiserver_gateway.testing import ApiServer
 from tests.integration.server.client import ask
 
-# what a second request may say otherwise: how new a list is, since the server writes leases meanwhile; a table's ages
-CHANGES = re.compile(rb'"metadata":\{"resourceVersion":"\d+"\}|"(\d+m)?\d+s"')
+# what a second request may say otherwise: how new a list is, and so its continue token, since the server writes leases
+# meanwhile; a table's ages
+CHANGES = re.compile(rb'(?<="metadata":\{)"resourceVersion":"\d+"(,"continue":"[^"]+")?|"(\d+m)?\d+s"')
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
