@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -76,7 +77,18 @@ def _wait_for_others() -> None:
         if f"--data-root={ROOT} " not in " ".join(others.values()) or time.monotonic() > deadline:
             running = ", ".join(f"{number} ({command})" for number, command in others.items())
             raise NoEngine(f"another dockerd runs: process {running}; name its address in DOCKER_HOST, or stop it")
-        time.sleep(0.2)
+        for process in others:
+            _await_end(process, max(0.0, deadline - time.monotonic()))
+
+
+def _await_end(process: int, patience: float) -> None:
+    """Returns when a process has ended, or after `patience` seconds."""
+    with suppress(ProcessLookupError):
+        handle = os.pidfd_open(process)
+        try:
+            select.select([handle], [], [], patience)
+        finally:
+            os.close(handle)
 
 
 def _start(directory: Path) -> tuple[str, subprocess.Popen[bytes]]:
