@@ -1,7 +1,8 @@
 """Serves the stored CustomResourceDefinitions: adds, replaces and removes endpoints as they change.
 
 Every process does it for itself, on the same stream of changes. A CRD whose names are accepted is served before it gets
-the condition Established, so that a replica that shows the condition serves the resource.
+the condition Established, so that a replica that shows the condition serves the resource. A client's write of a CRD is
+answered once the CRD has been looked at: `kubectl wait --for=condition=Established` fails at a CRD without conditions.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ if TYPE_CHECKING:  # what it takes to serve a CRD is imported with the first one
 log = logging.getLogger(__name__)
 
 MAX_DELAY = 5.0  # seconds at most until what failed is tried again
+LOOK_TIMEOUT = 5.0  # seconds at most that the answer to a write waits until the CRD has been looked at
 _MODEL = "gateway.customresources.model"  # which imports nearly all that serving a CRD takes: a twentieth of a second
 WORKERS = 1  # a name that becomes free is given to the next CRD once the one before has been looked at
 
@@ -76,6 +78,8 @@ class Definitions:
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # by group
         self._stored: set[str] | None = None  # those that there were at the start and that are not served yet
         self._told = 0  # the revision up to which changes of CRDs have been told
+        self._looked = 0  # how many keys of the queue have been looked at
+        self._progress = asyncio.Event()  # set, and replaced, when CRDs have been told or looked at
         self.announced = Announced(self._is_told)
         self.queue: WorkQueue[str] = WorkQueue("definitions", max_delay=MAX_DELAY)  # of names
         self.ready = asyncio.Event()  # set once what was stored at the start is served
@@ -98,6 +102,27 @@ class Definitions:
         """Whether all changes of CRDs have come here; at the start, and after the end, nobody waits for them."""
         return not self.ready.is_set() or self.ended or self._cache.history.newest <= self._told
 
+    async def looked_at(self) -> None:
+        """Waits until all CRDs that the cache has now have been looked at, for LOOK_TIMEOUT at most.
+
+        During the start, and when the CRDs are not followed, it does not wait.
+        """
+        newest, adds = self._cache.history.newest, None
+        try:
+            async with asyncio.timeout(LOOK_TIMEOUT):
+                while self.ready.is_set() and not self.ended:
+                    if adds is None and newest <= self._told:
+                        adds = self.queue.adds
+                    if adds is not None and self._looked >= adds:
+                        return
+                    await self._progress.wait()
+        except TimeoutError:
+            return
+
+    def _progressed(self) -> None:
+        self._progress.set()
+        self._progress = asyncio.Event()
+
     async def run(self) -> None:
         """Follows the CRDs until it is cancelled."""
         self.ended = False
@@ -108,8 +133,10 @@ class Definitions:
                     tell(self._known, batch)
                     self._told = batch.revision
                     self.announced.settled()
+                    self._progressed()
         finally:
             self.ended = True
+            self._progressed()
             for task in self._cleaning.values():
                 task.cancel()
 
@@ -128,7 +155,7 @@ class Definitions:
                 self.queue.add(each["metadata"]["name"])
         if self._stored is None:
             self._stored = set(names)
-            self._looked_at("")
+            self._is_ready_after("")
 
     async def _look_at(self, name: str) -> None:
         """Brings what is served of a CRD in step with it. Raises StorageError, StatusError: it comes back."""
@@ -147,9 +174,11 @@ class Definitions:
             FAILURES.labels("definitions").inc()
         finally:
             self.announced.served(name, announced)
-            self._looked_at(name)
+            self._looked += 1
+            self._is_ready_after(name)
+            self._progressed()
 
-    def _looked_at(self, name: str) -> None:
+    def _is_ready_after(self, name: str) -> None:
         if self._stored is not None and not self.ready.is_set():
             self._stored.discard(name)
             if not self._stored:

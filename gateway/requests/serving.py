@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Generator
 
+from gateway.controllers.definitions import Definitions
 from gateway.encodings.rendering_process import Apart
 from gateway.encodings.representation import is_status, represented
 from gateway.flowcontrol.watches import OpenWatches
@@ -23,6 +24,7 @@ from gateway.requests.transforms import check_answer, transformed
 from storage.errors import StorageError
 from storage.reads import Reads
 
+EXTENSIONS = "apiextensions.k8s.io"  # the group of CustomResourceDefinitions
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
 
@@ -120,10 +122,10 @@ def verb(watches: OpenWatches, interposed: Interposed) -> Run:
     return carry_out
 
 
-def visibility(is_parameter: Callable[[str, str], bool]) -> Run:
+def visibility(is_parameter: Callable[[str, str], bool], definitions: Definitions) -> Run:
     """Lets a write be seen before it is answered: by watchers, whose caches its client may look at next, and where it
     governs other requests, by whoever decides on them here. `is_parameter` tells the groups and kinds of objects that
-    policies look at.
+    policies look at; `definitions` serves CustomResourceDefinitions.
     """
 
     def look(context: RequestContext) -> Outcome:
@@ -133,12 +135,14 @@ def visibility(is_parameter: Callable[[str, str], bool]) -> Run:
             return None
         strategy, model = route.endpoint.object_strategy, route.endpoint.resource.model
         governs = strategy.governs or is_parameter(model.group, model.kind)
-        return governing(route.endpoint.store.reads) if governs else _NEXT_TURN
+        return governing(route.endpoint.store.reads, model.group) if governs else _NEXT_TURN
 
-    async def governing(reads: Reads) -> None:
+    async def governing(reads: Reads, group: str) -> None:
         await asyncio.sleep(0)
         with contextlib.suppress(StorageError):  # it is written: the client must not write it again
             await reads.fresh()
+            if group == EXTENSIONS:
+                await definitions.looked_at()
 
     return look
 

@@ -88,7 +88,7 @@ def stages_of(gateway: Gateway, routes: Routes, operations: Operations) -> list[
         Stage("verb", serving.verb(services.watches, gateway.interposed)),
         Stage(
             "visibility",
-            serving.visibility(services.admission.policies.have_parameter),
+            serving.visibility(services.admission.policies.have_parameter, gateway.definitions),
             of_writes=True,
         ),
         Stage("representation", serving.representation(apart)),

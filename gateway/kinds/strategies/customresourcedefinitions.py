@@ -181,6 +181,7 @@ STRATEGIES = {
         allow_unconditional_update=False,
         standard_finalizers=False,
         reset_fields=(("status",),),
+        governs=True,
         weight=_WEIGHT,
         termination=Termination(_begin_termination, finalizers=lambda obj: (), propagates=False),
     ),

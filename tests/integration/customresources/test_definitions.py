@@ -39,6 +39,16 @@ def test_an_established_definition_is_served_at_once_and_soon_by_others(servers:
         assert f"com.example.{group.partition('.')[0]}.v1.Widget" in document["components"]["schemas"]
 
 
+def test_who_is_told_that_a_definition_is_made_finds_its_conditions(servers: Servers) -> None:
+    """`kubectl wait --for=condition=Established` fails where `status.conditions` is null, as it is in the answer."""
+    for server in servers:
+        for number in range(5):
+            wanted = definition(f"g{number}.{uuid.uuid4().hex}.example.com")
+            created = ask(server, "POST", DEFINITIONS, wanted)
+            assert created.status == 201 and created.json["status"]["conditions"] is None
+            assert conditions(server, wanted["metadata"]["name"])["Established"] == "True"
+
+
 def test_selectable_fields_are_said_of_a_kind_and_of_its_lists(servers: Servers) -> None:
     server, _ = servers
     group, paths = f"selectable-{uuid.uuid4().hex}.example.com", (".spec.size", ".spec.color")

@@ -176,3 +176,66 @@ async def test_nobody_waits_for_a_definition_that_is_not_established_or_is_gone(
     made._changed([NAME], 3)
     assert not made.announced
     made.worker.cancel()
+
+
+@pytest.fixture
+def untiring(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Writes wait longer than any machine is busy, so that what goes on has not given up."""
+    monkeypatch.setattr("gateway.controllers.definitions.LOOK_TIMEOUT", 60.0)
+
+
+@pytest.mark.parametrize("failures", [0, 1])
+async def test_a_write_waits_until_its_definition_has_been_looked_at(failures: int, untiring: None) -> None:
+    made = Settling(1)
+    made._changed([], 1)
+    made.failures = failures
+    made.history.newest = 2
+    waiting = asyncio.create_task(made.looked_at())
+    await asyncio.sleep(0)
+    assert not waiting.done()  # it is in the cache, and the definitions have not been told yet
+    made.change("2")
+    made._told = 2
+    made._progressed()
+    await made.began.wait()
+    assert not waiting.done()
+    made.go_on.set()
+    await asyncio.wait_for(waiting, 30)
+    assert len(made.served) == 1 - failures
+    made.worker.cancel()
+
+
+async def test_a_write_does_not_wait_for_later_definitions(untiring: None) -> None:
+    made = Settling(1)
+    made._changed([], 1)
+    made.change("1")
+    await made.began.wait()
+    waiting = asyncio.create_task(made.looked_at())
+    await asyncio.sleep(0)
+    made.change("2")
+    made.go_on.set()
+    await asyncio.wait_for(waiting, 30)
+    made.worker.cancel()
+
+
+async def test_a_write_waits_neither_during_the_start_nor_after_the_end(untiring: None) -> None:
+    made = Settling(1)
+    made.history.newest = 2
+    await asyncio.wait_for(made.looked_at(), 30)
+    made._changed([], 1)
+    waiting = asyncio.create_task(made.looked_at())
+    await asyncio.sleep(0)
+    made.ended = True
+    made._progressed()
+    await asyncio.wait_for(waiting, 30)
+    made.worker.cancel()
+
+
+async def test_a_write_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.controllers.definitions.LOOK_TIMEOUT", 0.01)
+    made = Settling(1)
+    made._changed([], 1)
+    made.change("1")
+    await made.began.wait()
+    await asyncio.wait_for(made.looked_at(), 30)
+    assert made.served == []
+    made.worker.cancel()
