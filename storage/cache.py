@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from mmap import mmap
 from typing import TypeVar
-
-import orjson
 
 from storage.concerning import Concerning
 from storage.entry import (
@@ -25,6 +23,8 @@ from storage.entry import (
     Entry,
     LabelsAndFieldsOf,
     entry_of,
+    is_awaited,
+    is_of,
     reread_entry,
 )
 from storage.etcd.transforming import UnreadableValue
@@ -42,7 +42,6 @@ log = logging.getLogger(__name__)
 Canonicalise = Callable[[bytes], bytes]
 Listener = Callable[[Change | None], None]
 
-_NAMESPACE = b'"namespace":'
 _generations = count(1)
 
 MOST_NAMESPACES = 1000  # whose entries are remembered
@@ -91,6 +90,7 @@ class ResourceCache:
         self.concerning = Concerning(self.history, spec.labels_and_fields_of)
         self.undoings = Undoings()
         self.changed = 0  # the revision of the last change
+        self.readings = 0  # how often versions could be read that could not before
         self.memo: dict[object, object] = {}  # answers made from the present state; emptied by each change
         self._of_namespaces: dict[str, Sequence[Entry]] = {}  # emptied by each change, too
         self._entries: dict[bytes, Entry] = {}
@@ -124,7 +124,7 @@ class ResourceCache:
             head = self._head_of(canonical)
             if head is None:
                 raise ValueError("it is stored in a version that is not known")
-            if not _is_of(canonical, len(head) + len(METADATA), *namespace_and_name(key, self.spec.prefix)):
+            if not is_of(canonical, len(head) + len(METADATA), *namespace_and_name(key, self.spec.prefix)):
                 raise ValueError("its metadata is of no object of this name")
             if not self.spec.trusts_marks and canonical != value:
                 return reread_entry(key, canonical, revision, head)
@@ -242,6 +242,24 @@ class ResourceCache:
             self._indexes.remove(key)
         corrupt = type(previous) is CorruptEntry
         self._record(Change(ChangeType.DELETED, revision, previous.at(revision), previous, corrupt))
+
+    def awaited(self) -> set[Entry]:
+        """The versions that can't be read at present, and may be later; the history's too."""
+        return {entry for entry in self._entries.values() if is_awaited(entry)} | self.history.awaited()
+
+    def exchange(self, read: Mapping[Entry, Entry]) -> None:
+        """Takes versions that can be read by now in the place of those that could not, and tells everybody."""
+        for before, now in read.items():
+            if self._entries.get(before.key) is before:
+                self._entries[before.key] = now
+                self._indexes.put(before.key, now)
+        self.history.exchange(read)
+        self.concerning.start_over()
+        self.undoings = Undoings()
+        self.readings += 1
+        self._forget()
+        self.tell(None)
+        self.wake_all()
 
     def start_over(self) -> None:
         """Forgets everything; who followed is overrun."""
@@ -373,19 +391,6 @@ class ResourceCache:
         """Forgets what was found in the state that is no more."""
         self.memo.clear()
         self._of_namespaces.clear()
-
-
-def _is_of(canonical: bytes, start: int, namespace: str, name: str) -> bool:
-    """Whether metadata that begins at `start` has the namespace and the name that its key has.
-
-    Before the uid come plain strings alone, whose quotes are escaped: nothing else is taken for a member.
-    """
-    if not canonical.startswith(b'"name":%b,' % orjson.dumps(name), start):
-        return False
-    at = canonical.find(_NAMESPACE, start, canonical.find(b'"uid":', start))
-    if not namespace:
-        return at < 0
-    return canonical.startswith(b"%b," % orjson.dumps(namespace), at + len(_NAMESPACE))
 
 
 def _corrupt(key: bytes, value: bytes, revision: int, error: Exception) -> CorruptEntry:

@@ -11,7 +11,7 @@ The stream is read at the pace of the fastest reader. A reader that falls behind
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 
 from storage.cache import ResourceCache
@@ -70,6 +70,12 @@ class Past:
     def has(self, revision: int) -> bool:
         """Whether it has, or will have, all changes after a revision."""
         return not self.void and (not self.begun or max(self.window.start, self.compacted) <= revision)
+
+    def exchange(self, read: Mapping[Entry, Entry]) -> None:
+        """Takes versions that can be read by now in the place of those that could not, and has readers look again."""
+        self.window.exchange(read)
+        self.concerning.start_over()
+        self._waiters.wake_all()
 
     def reach_back(self, revision: int) -> None:
         """Makes the stream begin at a revision that is earlier than its own, if it has not begun yet."""
@@ -266,6 +272,9 @@ class Pasts:
         self._all: list[Past] = []
         self._waiting: list[tuple[ResourceCache, int, asyncio.Future[None]]] = []
         self._alarm: asyncio.TimerHandle | None = None
+
+    def __iter__(self) -> Iterator[Past]:
+        return iter([past for past in self._all if not past.void])
 
     @property
     def streams(self) -> int:

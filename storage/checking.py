@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from storage.cache import ResourceCache
-from storage.entry import Entry, is_awaited, is_untransformed
+from storage.entry import Entry, is_untransformed
 from storage.errors import Compacted, StorageError
 from storage.etcd import EtcdClient
 from storage.keys import prefix_end
@@ -72,12 +72,6 @@ class Checker:
         """Values are turned by other keys from now on: has all loaded anew where some could not be turned before."""
         if any(is_untransformed(entry) for resource in self._cache for entry in resource.all_entries()):
             log.warning("values that could not be decrypted may be readable now, loading anew")
-            self._load_anew()
-
-    def service_is_back(self) -> None:
-        """Has all loaded anew where some values could not be turned because a service did not answer."""
-        if any(is_awaited(entry) for resource in self._cache for entry in resource.all_entries()):
-            log.warning("values that could not be decrypted for the time being may be readable now, loading anew")
             self._load_anew()
 
     async def _checked(self, resource: ResourceCache) -> Finding:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from storage.entry import LabelsAndFieldsOf
@@ -30,6 +31,7 @@ class _Positions:
     upto: int = 0
     count: int = 0
     used: float = 0.0
+    unknown: list[int] = field(default_factory=list)  # of changes that nothing can be told of at present
     values: dict[bytes | str, list[int]] = field(default_factory=dict)
 
 
@@ -50,10 +52,13 @@ class Concerning:
             return position
         found = self._of(interest[:2])
         await self._look(found, interest[:2])
-        positions = found.values.get(interest.value, [])
-        index = bisect_left(positions, max(position, history.first))
         history.check(position)
-        return positions[index] if index < len(positions) else history.end
+        firsts = (_first_from(each, position) for each in (found.values.get(interest.value, ()), found.unknown))
+        return min((each for each in firsts if each is not None), default=history.end)
+
+    def start_over(self) -> None:
+        """Forgets what it has found: some changes can be read by now that could not."""
+        self._found.clear()
 
     def _of(self, aspect: Aspect) -> _Positions:
         found = self._found.get(aspect)
@@ -70,9 +75,11 @@ class Concerning:
         history, piece = self._history, TimeSlice()
         while found.upto < history.end:
             if found.count > 4 * (history.end - history.first) + 1000:  # most of it is of changes that are gone
-                found.values, found.count, found.upto = {}, 0, 0
+                found.values, found.unknown, found.count, found.upto = {}, [], 0, 0
             start = found.upto = max(found.upto, history.first)
             for change in history.between(start, min(start + STEP, history.end)):
+                if change.awaited:
+                    found.unknown.append(found.upto)
                 for value in set(values_of(aspect, change, self._labels_and_fields_of)):
                     found.values.setdefault(value, []).append(found.upto)
                     found.count += 1
@@ -89,3 +96,8 @@ class Concerning:
             del self._found[aspect]
         else:
             asyncio.get_running_loop().call_later(left, self._forget, aspect)
+
+
+def _first_from(positions: Sequence[int], position: int) -> int | None:
+    index = bisect_left(positions, position)
+    return positions[index] if index < len(positions) else None

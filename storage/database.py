@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from storage.catching_up import Pasts
 from storage.checking import Checker
@@ -20,6 +21,9 @@ from storage.reads import Reads
 from storage.sharing.subscriber import Subscriber
 from storage.store import EtcdStore
 from storage.watch_cache import WatchCache
+
+if TYPE_CHECKING:
+    from storage.rereading import Rereading
 
 PROBE_TIMEOUT = 4.0  # seconds; a read may wait for the end of one probe and then for its own, and no read hangs over 10
 
@@ -35,6 +39,7 @@ class Database:
     store: EtcdStore
     checker: Checker
     pasts: Pasts
+    rereading: Rereading | None = None  # of what can't be decrypted at present, where values are encrypted
 
 
 def database_of(
@@ -53,6 +58,16 @@ def database_of(
     feed = Feed(client, cache, None if feeder is None else Subscriber(feeder, cache), first=first)
     consistent = ConsistentReads(cache, lambda: feed.probe(PROBE_TIMEOUT), feed.request_progress)
     store = EtcdStore(client, cache, Reads(client, cache, consistent), feed.acknowledged)
-    return Database(
-        settings.endpoints, client, cache, feed, store, Checker(client, cache, feed.load_anew), Pasts(client)
-    )
+    checker, pasts = Checker(client, cache, feed.load_anew), Pasts(client)
+    rereading = None if transformer is None else _rereading(feed, cache, pasts, transformer)
+    return Database(settings.endpoints, client, cache, feed, store, checker, pasts, rereading)
+
+
+def _rereading(feed: Feed, cache: WatchCache, pasts: Pasts, transformer: Transformer) -> Rereading:
+    from storage.rereading import Rereading
+
+    rereading = Rereading(cache, pasts, transformer)
+    feed.on_replacement(rereading.passed)
+    if feed.shared is not None:
+        feed.shared.read_again = rereading.service_is_back
+    return rereading

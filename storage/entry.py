@@ -8,13 +8,13 @@ nothing is parsed. Canonical values end in white space that no other writer leav
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from enum import Enum
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import orjson
 
-from storage.errors import CorruptObject, StoredObject
+from storage.errors import AwaitedObject, CorruptObject, StoredObject
 from storage.etcd.transforming import AwaitedValue, UnreadableValue
 from storage.memo import Memo, Memos, made_once
 
@@ -23,6 +23,7 @@ MARK = b" \n"  # ends a value that was decoded, defaulted and ordered by this se
 _END = ord("}")
 _UID = b'"uid":"'
 _VERSION = b',"resourceVersion":"'
+_NAMESPACE = b'"namespace":'
 _PARSED = "parsed"
 PARSED_SIZE = 6  # bytes of memory that parsed JSON takes for one of text, about
 
@@ -158,6 +159,8 @@ Entry.piece = Entry.__dict__["tail"]  # another name of the same slot: as fast a
 class CorruptEntry(Entry):
     """An object version that can't be read: whoever asks for its content gets CorruptObject raised.
 
+    That is an AwaitedObject where it may be read later.
+
     `last` is the newest version before it that could be read, if that was seen: what those who watch still have.
     """
 
@@ -170,7 +173,8 @@ class CorruptEntry(Entry):
 
     @property
     def tail(self) -> bytes:  # type: ignore[override]  # there is none, whatever reads it must fail
-        raise CorruptObject(self.key, self.revision, self.reason)
+        kind = AwaitedObject if isinstance(self.raw, AwaitedValue) else CorruptObject
+        raise kind(self.key, self.revision, self.reason)
 
     @property
     def piece(self) -> bytes:  # type: ignore[override]  # as the tail
@@ -186,11 +190,6 @@ class CorruptEntry(Entry):
 
     def stored(self) -> StoredObject:
         return StoredObject(self.key, self.raw, self.revision, self.reason)
-
-    def check_awaited(self) -> None:
-        """Raises CorruptObject where it may be read later."""
-        if isinstance(self.raw, AwaitedValue):
-            raise CorruptObject(self.key, self.revision, self.reason)
 
     def at(self, revision: int) -> Entry:
         last = None if self.last is None else self.last.at(revision)
@@ -214,9 +213,29 @@ def entry_of(key: bytes, value: bytes, revision: int, head: bytes) -> Entry:
     return Entry(key, head, tail, revision)
 
 
-def is_awaited(entry: Entry) -> bool:
+def is_awaited(entry: Entry | None) -> bool:
     """Whether an object can't be read at present, and may be later."""
     return type(entry) is CorruptEntry and isinstance(entry.raw, AwaitedValue)
+
+
+def check_awaited(entries: Iterable[Entry]) -> None:
+    """Raises AwaitedObject where one of some entries can't be read at present, and may be later."""
+    for entry in entries:
+        if is_awaited(entry):
+            raise AwaitedObject(entry.key, entry.revision, entry.stored().corrupt)
+
+
+def is_of(canonical: bytes, start: int, namespace: str, name: str) -> bool:
+    """Whether metadata that begins at `start` has the namespace and the name that its key has.
+
+    Before the uid come plain strings alone, whose quotes are escaped: nothing else is taken for a member.
+    """
+    if not canonical.startswith(b'"name":%b,' % orjson.dumps(name), start):
+        return False
+    at = canonical.find(_NAMESPACE, start, canonical.find(b'"uid":', start))
+    if not namespace:
+        return at < 0
+    return canonical.startswith(b"%b," % orjson.dumps(namespace), at + len(_NAMESPACE))
 
 
 class BlankedEntry(Entry):
@@ -260,7 +279,8 @@ class ChangeType(Enum):
 class Change:
     """One change of one object. `entry` is the new version, for a deletion the last one at the deletion's revision.
 
-    `corrupt` tells that one of the versions can't be read: those who are shown changes go by `readable` then.
+    `corrupt` tells that one of the versions can't be read: those who are shown changes go by `readable` then. Watches
+    wait before one that is `awaited`, so that none of their events is left out.
     """
 
     __slots__ = ("corrupt", "entry", "previous", "revision", "type")
@@ -276,13 +296,20 @@ class Change:
         return self.entry.key
 
     def readable(self) -> Change | None:
-        """The change as it is to those who have seen only what can be read; None if it is none to them.
-
-        Raises CorruptObject for one that can be read later: nobody may be told of what comes after it before.
-        """
-        if self.type is not ChangeType.DELETED and type(self.entry) is CorruptEntry:
-            self.entry.check_awaited()
+        """The change as it is to those who have seen only what can be read; None if it is none to them."""
         entry, previous = self.entry.readable, self.previous and self.previous.readable
         if entry is None or (self.type is not ChangeType.DELETED and entry is not self.entry):
             return None
         return Change(self.type if previous else ChangeType.ADDED, self.revision, entry, previous)
+
+    @property
+    def awaited(self) -> bool:
+        """Whether one of the versions can't be read at present, and may be later."""
+        return self.corrupt and (is_awaited(self.entry) or is_awaited(self.previous))
+
+    def exchange(self, read: Mapping[Entry, Entry]) -> None:
+        """Takes the versions that can be read by now in the place of those that could not."""
+        self.entry = read.get(self.entry, self.entry)
+        if self.previous is not None:
+            self.previous = read.get(self.previous, self.previous)
+        self.corrupt = type(self.entry) is CorruptEntry or type(self.previous) is CorruptEntry

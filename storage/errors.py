@@ -17,6 +17,10 @@ class CorruptObject(StorageError):
         self.key, self.revision, self.reason = key, revision, reason
 
 
+class AwaitedObject(CorruptObject):
+    """What is stored under a key can't be read at present: the service that it takes does not answer."""
+
+
 class StoredObject(NamedTuple):
     """A key's value with its mod revision; `raw` is canonical, or what etcd holds where that is `corrupt`."""
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 import time
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
 from math import inf
 from operator import attrgetter
 
-from storage.entry import Change, ChangeType
+from storage.entry import Change, ChangeType, Entry, is_awaited
 
 MAX_CHANGES = 20_000
 MAX_SUPERSEDED_BYTES = 16 << 20
@@ -137,6 +137,21 @@ class History:
         """Drops the oldest changes until there are no more than some, of no more than some bytes."""
         while self._changes and (len(self._changes) > changes or self._bytes > size):
             self._drop()
+
+    def awaited(self) -> set[Entry]:
+        """The versions in it that can't be read at present, and may be later."""
+        changes = [change for change in self._changes if change.awaited]
+        versions = {version for change in changes for version in (change.entry, change.previous)}
+        return {version for version in versions if version is not None and is_awaited(version)}
+
+    def exchange(self, read: Mapping[Entry, Entry]) -> None:
+        """Takes versions that can be read by now in the place of those that could not."""
+        for change in self._changes:
+            if change.corrupt:
+                before = _weight(change)
+                change.exchange(read)
+                self._bytes += _weight(change) - before
+        self._account()
 
     def check(self, position: int) -> None:
         """Raises Overrun if what was at a position is gone."""

@@ -56,10 +56,14 @@ async def tap(cache: WatchCache, resources: Sequence[ResourceCache]) -> AsyncIte
     """The state of some resources, once the cache has one, and what changes. Ends when one of them is unregistered."""
     await cache.reach(1)
     positions: list[int] | None = None
+    read: list[int] = []
     while not any(resource.closed for resource in resources):
         if positions is None:
-            positions = [resource.history.end for resource in resources]
+            positions, read = [resource.history.end for resource in resources], _states(resources)
             yield _state(cache.reached, resources)
+        if read != _states(resources):
+            positions = None
+            continue
         try:
             bound, told = _next(cache, resources, positions)
         except Overrun:
@@ -83,7 +87,7 @@ def listen(places: Sequence[Place], tell: Callable[[Batch], None]) -> Callable[[
 
     def tell_state() -> None:
         reached = [cache.reached for cache in caches]
-        loaded = [*reached, *(resource.generation for resource in resources)]  # the first load is of no new one
+        loaded = [*reached, *_states(resources)]  # the first load is of no new generation
         if loaded != known:
             known[:] = loaded
             tell(_state(min(reached), resources))
@@ -107,6 +111,11 @@ def listen(places: Sequence[Place], tell: Callable[[Batch], None]) -> Callable[[
             each()
 
     return end
+
+
+def _states(resources: Sequence[ResourceCache]) -> list[int]:
+    """What is another one where resources have a state that was told by no change."""
+    return [state for resource in resources for state in (resource.generation, resource.readings)]
 
 
 def _state(revision: int, resources: Sequence[ResourceCache]) -> State:

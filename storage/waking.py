@@ -216,8 +216,14 @@ class Waiters:
         return bool(self._found)
 
     def tell(self, changes: Iterable[Change], position: int) -> None:
-        """Wakes those whom some changes concern; the first of these has a position."""
+        """Wakes those whom some changes concern; the first of these has a position.
+
+        What can't be read at present may concern everybody.
+        """
         for change in changes:
+            if change.awaited:
+                for each in [crowd for values in self._found.values() for crowd in values.values()]:
+                    each.tell(position)
             for aspect, values in self._found.items():
                 for value in set(values_of(aspect, change, self._labels_and_fields_of)):
                     crowd = values.get(value)

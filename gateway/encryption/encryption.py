@@ -24,7 +24,7 @@ from gateway.encryption.provider import (
     Provider,
 )
 from gateway.encryption.resources import Keys
-from storage.checking import Checker
+from storage.database import Database
 from storage.errors import Unavailable, Untransformed
 from storage.etcd.transforming import AwaitedValue, StaleValue, UnreadableValue
 
@@ -135,11 +135,12 @@ class Encryption:
         """Calls a function when a service is back, so that an AwaitedValue may be read."""
         self._waiting.append(listener)
 
-    def has_read_again(self, checker: Checker, other_keys: bool) -> None:
-        """Has a cache load what may be readable then: when a service is back, and with `other_keys` when they come."""
-        self.on_return(checker.service_is_back)
+    def has_read_again(self, database: Database, other_keys: bool) -> None:
+        """Has read what may be readable then: when a service is back, and with `other_keys` when they come."""
+        if database.rereading is not None:
+            self.on_return(database.rereading.service_is_back)
         if other_keys:
-            self.on_change(checker.other_keys)
+            self.on_change(database.checker.other_keys)
 
     def _tell_of_return(self) -> None:
         for listener in self._waiting:

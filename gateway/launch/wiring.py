@@ -259,7 +259,7 @@ def _services(settings: Settings, registry: Registry, state: _State, servers: _S
     if state.encryption is not None:
         reloads = settings.encryption_provider_config_automatic_reload
         for database in (state.database, *dict.fromkeys(state.apart.values())):
-            state.encryption.has_read_again(database.checker, reloads)
+            state.encryption.has_read_again(database, reloads)
         if reloads:
             files.add(state.encryption.followed())
     return Services(

@@ -13,10 +13,11 @@ from typing import TypeVar
 
 from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.versions import NotConverted
+from gateway.reading.awaiting import until_readable
 from gateway.reading.view import View
 from storage.catching_up import Reader
 from storage.entry import Entry
-from storage.errors import Compacted, StorageError
+from storage.errors import AwaitedObject, Compacted, StorageError
 from storage.reads import TooLargeRevision
 
 T = TypeVar("T")
@@ -50,6 +51,9 @@ class EtcdHistory:
                         chunk, reader.position = view.chunk(reader.position, window)
                     except NotConverted:  # more has come meanwhile
                         continue
+                    except AwaitedObject:
+                        await until_readable(endpoint, self._deadline)
+                        continue
                     if chunk:
                         yield chunk
                 elif more is None or await self._met(reader):
@@ -79,6 +83,13 @@ class EtcdHistory:
             return await self._endpoint.store.reads.not_older_than(self.revision)
         except (TooLargeRevision, StorageError):
             return False
+
+
+def too_old(endpoint: Endpoint, error: Compacted) -> str:
+    """What is said of a revision that is gone, by kube-apiserver's watch cache; events have none."""
+    if endpoint.expiry is not None or not error.revision or not error.compact_revision:
+        return "The resourceVersion for the provided watch is too old."
+    return f"too old resource version: {error.revision} ({error.compact_revision})"
 
 
 async def reached(endpoint: Endpoint, revision: int, deadline: float) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from storage.cache import ResourceCache
-from storage.entry import Change, ChangeType, Entry
+from storage.entry import Change, ChangeType, Entry, check_awaited
 from storage.history import History
 from storage.reads import Match
 from storage.waking import Interest
@@ -65,7 +65,8 @@ class View:
         self._latest = (-1, -1, -1, b"", -1, 0)  # what was asked for last: the next of a crowd asks for the same
 
     def chunk(self, position: int, history: History | None = None) -> tuple[bytes, int]:
-        """The next events from a position of the history on, as sent, and the position after them. Raises Overrun.
+        """The next events from a position of the history on, as sent, and the position after them. Raises Overrun, and
+        AwaitedObject where the next one can't be read at present.
 
         The history is that of the cache if no other is given.
 
@@ -82,12 +83,26 @@ class View:
         span = (history.number, position, end)
         found = self._memo.get(span)
         if found is None:
-            changes = _some(history.between(position, end), self._most)
+            changes = self._until_awaited(_some(history.between(position, end), self._most))
             found = self.encode(changes), position + len(changes), self.count
             self._remember(span, *found)
         self._latest = history.number, position, newest, *found
         self.count = found[2]
         return found[:2]
+
+    def _until_awaited(self, changes: list[Change]) -> list[Change]:
+        """Those before the first one under the prefix that can't be read at present. Raises AwaitedObject for none."""
+        if not any(change.corrupt for change in changes):
+            return changes
+        prefix = self.prefix
+        for index, change in enumerate(changes):
+            if change.awaited and change.key.startswith(prefix):
+                while index and changes[index - 1].revision == change.revision:
+                    index -= 1
+                if not index:
+                    check_awaited(versions_in([change]))
+                return changes[:index]
+        return changes
 
     def _step(self, position: int, history: History) -> int:
         return history.whole(min(history.end, position - position % PART + PART))

@@ -23,12 +23,13 @@ from gateway.http.status import StatusError, expired, service_unavailable
 from gateway.http.time_slices import next_turn
 from gateway.jsontypes import dumps
 from gateway.kinds.model import ConversionFailed
+from gateway.reading.awaiting import check_readable, readable_state, until_readable
 from gateway.reading.list_options import ListOptions
-from gateway.reading.older_history import EtcdHistory, reached
+from gateway.reading.older_history import EtcdHistory, reached, too_old
 from gateway.reading.too_large import too_large
 from gateway.reading.view import View, parts
 from storage.entry import Entry
-from storage.errors import Compacted, CorruptObject, StorageError
+from storage.errors import AwaitedObject, Compacted, CorruptObject, StorageError
 from storage.history import Overrun
 from storage.reads import Page, TooLargeRevision
 
@@ -36,7 +37,6 @@ BOOKMARK_INTERVAL = 60.0
 BOOKMARK_BEFORE_END = 2.0
 RETRY = 0.5  # seconds until an object is looked at again that a webhook does not convert
 STATE_PATIENCE = 3.0  # seconds until it is said that the most recent state can't be told
-_TOO_OLD = "The resourceVersion for the provided watch is too old."
 
 
 Steering = Callable[[bytes], AsyncIterator[bytes]]
@@ -84,6 +84,7 @@ class WatchStream:
         if not current:
             match = None if self.endpoint.versions.selects else self.options.match
             self.page = await reads.page_direct(self.endpoint.cache, view.prefix, view.prefix, 0, match)
+            check_readable(self.endpoint, self.page.entries)
 
     def steer(self, steering: Steering | None) -> None:
         """Lets a function of a test decide from now on what is sent."""
@@ -112,7 +113,7 @@ class WatchStream:
         except Overrun:
             return
         except Compacted as error:
-            yield self._error(expired(self._too_old(error)))
+            yield self._error(expired(too_old(self.endpoint, error)))
         except CorruptObject as error:
             yield self._error(as_status(error))
         except StatusError as error:  # objects could not be converted
@@ -136,6 +137,8 @@ class WatchStream:
         """Keeps neither chunks nor the state that it began with while it waits: old versions would stay with them."""
         if self.page is None and self.position < 0 and (self.initial or not revision):
             self.page = self._state()
+            if self.initial:
+                self.page = await readable_state(self.endpoint, self.page, self._state, self.deadline)
         if self.page is not None:
             revision = self.page.revision
             if self.initial:
@@ -200,6 +203,9 @@ class WatchStream:
                 try:
                     chunk, self.position = view.chunk(self.position)
                 except NotConverted:  # more has come meanwhile
+                    continue
+                except AwaitedObject:
+                    await until_readable(endpoint, self.deadline)
                     continue
                 if chunk:
                     self._sent(view.count, len(chunk))
@@ -368,12 +374,6 @@ class WatchStream:
     def _schedule_bookmark(self, now: float) -> None:
         last = self.deadline - BOOKMARK_BEFORE_END
         self.next_bookmark = min(now + BOOKMARK_INTERVAL, last) if now < last else self.deadline + 1
-
-    def _too_old(self, error: Compacted) -> str:
-        """What is said of a revision that is gone, by kube-apiserver's watch cache; events have none."""
-        if self.endpoint.expiry is not None or not error.revision or not error.compact_revision:
-            return _TOO_OLD
-        return f"too old resource version: {error.revision} ({error.compact_revision})"
 
     async def _resume(self, revision: int) -> AsyncIterator[bytes]:
         """What came after a revision and is no longer in the cache's history; sets the position to follow from."""

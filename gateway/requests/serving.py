@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING
 
 from gateway.controllers.definitions import Definitions
 from gateway.encodings.rendering_process import Apart
 from gateway.encodings.representation import is_status, represented
+from gateway.flowcontrol.limiting import Limiter
 from gateway.flowcontrol.watches import OpenWatches
 from gateway.http.exchange import Request
 from gateway.http.negotiation import JSON, STANDARD, NotHonoured
@@ -16,13 +18,16 @@ from gateway.http.status import StatusError
 from gateway.http.time_slices import Beginnings
 from gateway.http.websocket import switched
 from gateway.kinds.resource import Resource
-from gateway.requests.context import Outcome, RequestContext, Route, Run
+from gateway.requests.context import Outcome, RequestContext, Run
 from gateway.requests.deprecation import warn_of_deprecation
 from gateway.requests.in_time import in_time
 from gateway.requests.interposed import Interposed
 from gateway.requests.transforms import check_answer, transformed
-from storage.errors import StorageError
+from storage.errors import AwaitedObject, StorageError
 from storage.reads import Reads
+
+if TYPE_CHECKING:
+    from gateway.requests.unread import Unread
 
 EXTENSIONS = "apiextensions.k8s.io"  # the group of CustomResourceDefinitions
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
@@ -82,11 +87,12 @@ def turns() -> Run:
     return look
 
 
-def verb(watches: OpenWatches, interposed: Interposed) -> Run:
+def verb(watches: OpenWatches, interposed: Interposed, limiter: Limiter) -> Run:
     """Sets the response: what the route's verb answers. Raises whatever that does, StatusError 504 after the timeout.
 
-    A watch gives its seats back once it has begun.
+    A watch gives its seats back once it has begun. A read of what can't be decrypted at present waits.
     """
+    unread: list[Unread] = []  # made where it is needed
 
     async def carry_out(context: RequestContext) -> None:
         request, route = context.request, context.route
@@ -100,16 +106,22 @@ def verb(watches: OpenWatches, interposed: Interposed) -> Run:
         under_way.value += 1
         try:
             if route.info.verb == "watch":
-                await begin_watch(context, route)
+                context.watch = watches.open(context.request)
+                await begin_watch(context)
             elif context.timeout is None:
                 context.response = await route.verb(endpoint, request)
             else:
                 context.response = await in_time(context, route.verb(endpoint, request))
+        except AwaitedObject as error:
+            if not unread:
+                unread.append(_unread(limiter))
+            await unread[0].until_read(context, error, begin_watch if route.info.verb == "watch" else _read)
         finally:
             under_way.value -= 1
 
-    async def begin_watch(context: RequestContext, route: Route) -> None:
-        context.watch = watches.open(context.request)
+    async def begin_watch(context: RequestContext) -> None:
+        route = context.route
+        assert route is not None
         context.response = await route.verb(route.endpoint, context.request)
         if interposed.follows:
             from gateway.reading.watch_body import WatchBody
@@ -120,6 +132,18 @@ def verb(watches: OpenWatches, interposed: Interposed) -> Run:
             context.seats.give_back()
 
     return carry_out
+
+
+def _unread(limiter: Limiter) -> Unread:
+    from gateway.requests.unread import Unread
+
+    return Unread(limiter)
+
+
+async def _read(context: RequestContext) -> None:
+    route = context.route
+    assert route is not None
+    context.response = await route.verb(route.endpoint, context.request)
 
 
 def visibility(is_parameter: Callable[[str, str], bool], definitions: Definitions) -> Run:

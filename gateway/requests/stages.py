@@ -85,7 +85,7 @@ def stages_of(gateway: Gateway, routes: Routes, operations: Operations) -> list[
         Stage("rules", import_rules_first, by_path=True, of_writes=True),
         Stage("loading", wait_until_loaded, by_path=True),
         Stage("name", misnamed.refuse_misnamed, by_path=True),
-        Stage("verb", serving.verb(services.watches, gateway.interposed)),
+        Stage("verb", serving.verb(services.watches, gateway.interposed, services.limiter)),
         Stage(
             "visibility",
             serving.visibility(services.admission.policies.have_parameter, gateway.definitions),

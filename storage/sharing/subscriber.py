@@ -8,7 +8,7 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 
-from storage.entry import Entry, is_untransformed
+from storage.entry import Entry, is_awaited, is_untransformed
 from storage.errors import StorageError
 from storage.etcd import Head
 from storage.loading import Loaded, newest
@@ -49,6 +49,7 @@ class Subscriber:
         self.offer: Callable[[], None] = lambda: None  # is called when there is something to `take`
         self.lineage: Callable[[], tuple[int, int]] = lambda: (0, 0)  # of the etcd that was seen: cluster, term
         self.load_anew: Callable[[], None] = lambda: None  # everything, from etcd
+        self.read_again: Callable[[], None] = lambda: None  # what a service was away for
 
     async def run(self) -> None:
         """Keeps a connection, until cancelled."""
@@ -174,6 +175,9 @@ class Subscriber:
         version = entry.key, entry.revision
         if is_untransformed(entry) and not isinstance(value, Unreadable) and self._reread != version:
             self._reread = version
+            if is_awaited(entry):
+                self.read_again()
+                return
             log.warning("values that could not be decrypted may be readable now, loading anew")
             self.load_anew()
 
