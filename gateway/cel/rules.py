@@ -44,6 +44,8 @@ class _Check:
     patience: int | None = None
     # whether the object has whole floats where integers are wanted
     floats: bool = False
+    # whether an error has the value that is wrong, or its type
+    shows_values: bool = True
     errors: list[FieldError] = field(default_factory=list)
     warnings: list[FieldError] = field(default_factory=list)
 
@@ -77,6 +79,7 @@ class SchemaRules:
     additional: SchemaRules | None = None
     all_of: list[SchemaRules] = field(default_factory=list)
     holds_floats: Holds | None = None  # of the root
+    shows_values: bool = True  # of the root: whether an error has the value, or its type
 
     def validate(
         self,
@@ -93,7 +96,8 @@ class SchemaRules:
         With `patience`, raises TooCostly as soon as more than that is spent: an event loop tries with little, and asks
         again in a thread.
         """
-        check = _Check(budget, patience, self.holds_floats is not None and self.holds_floats(value))
+        floats = self.holds_floats is not None and self.holds_floats(value)
+        check = _Check(budget, patience, floats, self.shows_values)
         correlation = Correlation(value, old, self.schema) if ratchet else None
         self._validate(check, path, value, old, Ratchet(correlation))
         return check.errors, check.warnings
@@ -192,8 +196,9 @@ class SchemaRules:
             error = invalid(where, self.schema.get("type", ""), detail)
             check.budget = -1
         else:
-            plain = self.schema.get("type") not in ("object", "array")
-            error = _by_reason(where, value, detail, rule.rule.get("reason"), plain)
+            kind = self.schema.get("type", "")
+            plain = not check.shows_values or kind not in ("object", "array")
+            error = _by_reason(where, value if check.shows_values else kind, detail, rule.rule.get("reason"), plain)
         if not rule.uses_old_self and ratchet.unchanged():
             check.warnings.append(error if where else error.at("<nil>"))
         else:
@@ -254,13 +259,16 @@ def _by_reason(path: str, value: Any, detail: str, reason: str | None, plain: bo
     return FieldError("FieldValueInvalid", path, f"Invalid value: {detail}")
 
 
-def compile_schema(schema: JsonObject, *, root: bool = True) -> SchemaRules | None:
-    """The rules of a custom resource's schema, or of a part of one (`root` is False); None if it has none."""
+def compile_schema(schema: JsonObject, *, root: bool = True, shows_values: bool = True) -> SchemaRules | None:
+    """The rules of a custom resource's schema, or of a part of one (`root` is False); None if it has none.
+
+    `shows_values` says whether the errors have the values that are wrong, or their types.
+    """
     if not _has_rules(schema):
         return None
     rules = _node(schema, schema, declare(schema, root=root), root=root)
     if rules is not None:
-        rules.holds_floats = finder(schema)
+        rules.holds_floats, rules.shows_values = finder(schema), shows_values
     return rules
 
 
@@ -271,11 +279,11 @@ def validate_default(
 
     Nothing is left (-1) where that was too much. Raises TooCostly as `SchemaRules.validate` does.
     """
-    update = _Check(budget, patience)
+    update = _Check(budget, patience, shows_values=rules.shows_values)
     rules._validate(update, path, value, value, Ratchet(None))
     if update.errors:
         return update.errors, update.budget
-    new = _Check(budget, update.patience)
+    new = _Check(budget, update.patience, shows_values=rules.shows_values)
     rules._validate(new, path, value, None, Ratchet(None))
     return new.errors, min(update.budget, new.budget)
 

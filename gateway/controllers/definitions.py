@@ -73,6 +73,7 @@ class Definitions:
         self._endpoints, self._converter = endpoints, converter
         self._known: ByName[JsonObject] = ByName("definitions", _parsed, self._changed)
         self._served: dict[str, _Served] = {}
+        self._enabled = endpoints.registry.release.gates.enabled
         self._builtin = builtin_groups(endpoints.registry)
         self._cleaning: dict[str, asyncio.Task[None]] = {}  # by name
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # by group
@@ -248,7 +249,7 @@ class Definitions:
         if before is not None and (before.made_of, before.ending) == (made_of, ending):
             return
         since = int(definition["metadata"].get("resourceVersion") or 0) + later
-        model = await offloaded(0, model_of, definition, self._converter, since)
+        model = await offloaded(0, model_of, definition, self._converter, since, self._enabled)
         same = before is not None and before.resources and not ending[1]
         same = same and before is not None and await offloaded(0, reads_alike, before.made_of, made_of)
         if same and before is not None:  # watches go on; they see its objects go

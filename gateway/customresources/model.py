@@ -19,6 +19,8 @@ from gateway.kinds.known_canonical import SettledValues
 from gateway.kinds.model import Model, Version
 from gateway.kinds.registry import version_priority
 from gateway.kinds.resource import Resource
+from gateway.release.gates import Enabled
+from gateway.release.release import DEFAULT_GATES
 from gateway.schema.decode import DecodeError, DecodeReport
 from gateway.schema.types import Type
 from gateway.time_limits import look
@@ -32,11 +34,13 @@ SCALE = ("autoscaling", "v1", "Scale")
 MakeConverter = Callable[[JsonObject], Webhook | None]  # of a CRD: its webhook, if it has one
 
 
-def model_of(definition: JsonObject, converter: MakeConverter, since: int = 0) -> Model:
+def model_of(
+    definition: JsonObject, converter: MakeConverter, since: int = 0, enabled: Enabled = DEFAULT_GATES.enabled
+) -> Model:
     """The model of a CustomResourceDefinition whose names are accepted. It is compiled when it is first used.
 
-    `since` is the revision before which no watch may start. Raises TakesLong on an event loop where there are very
-    many versions.
+    `since` is the revision before which no watch may start; `enabled` says what the release has. Raises TakesLong
+    on an event loop where there are very many versions.
     """
     spec, names = definition["spec"], definition["status"]["acceptedNames"]
     group = spec["group"]
@@ -44,7 +48,9 @@ def model_of(definition: JsonObject, converter: MakeConverter, since: int = 0) -
     webhook = converter(definition)
     in_use = [each["name"] for each in versions if each.get("served") and not each.get("deprecated")]
     newest = in_use[0] if in_use else ""
-    made = {GroupVersion(group, version["name"]): _version(definition, version, newest) for version in versions}
+    made = {
+        GroupVersion(group, version["name"]): _version(definition, version, newest, enabled) for version in versions
+    }
     model = Model(
         group=group,
         plural=names["plural"],
@@ -120,7 +126,7 @@ def _resources(model: Model, version: Version, shown: tuple[str, ...]) -> Iterat
         yield resource("status", version.gvk, SUBRESOURCE_VERBS)
 
 
-def _version(definition: JsonObject, version: JsonObject, newest: str) -> Version:
+def _version(definition: JsonObject, version: JsonObject, newest: str, enabled: Enabled) -> Version:
     """One version; `newest` is the newest one that is served and not deprecated, "" where there is none."""
     look()
     spec = definition["spec"]
@@ -138,7 +144,7 @@ def _version(definition: JsonObject, version: JsonObject, newest: str) -> Versio
         apply_structural_defaults(make_type(), obj)
 
     terminating = is_true(definition, TERMINATING)
-    rules = VersionRules(gvk, schema, version.get("subresources") or {}, terminating=terminating)
+    rules = VersionRules(gvk, schema, version.get("subresources") or {}, terminating=terminating, enabled=enabled)
     return Version(
         gvk=gvk,
         make_type=make_type,

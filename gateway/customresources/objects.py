@@ -20,6 +20,7 @@ from gateway.kinds.identity import GroupVersionKind
 from gateway.kinds.scale_paths import ScalePaths
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
+from gateway.release.gates import Enabled
 from gateway.time_limits import RULES_ON_LOOP, TakesLong, on_loop
 from gateway.validation.embedded_objects import compile_embedded
 from gateway.validation.field import FieldError, invalid
@@ -40,6 +41,8 @@ _WITH_RULES = 8  # times as long as a schema alone takes for a byte; rules have 
 
 _MANY = 400  # nodes of a schema, compiling which takes as long
 
+STATUS_RESETS = ("metadata",), ("spec",)
+
 Find = Callable[[Any, str], list[FieldError]]  # a value and its path -> what is wrong
 
 
@@ -53,8 +56,11 @@ class VersionRules:
         subresources: JsonObject,
         *,
         terminating: bool,
+        enabled: Enabled,
     ) -> None:
         self._gvk, self._schema, self._terminating = gvk, schema, terminating
+        self._ranged, self._shows_values = enabled("CRDNumberFormats"), enabled("CELMessagesShowValues")
+        self._status_resets = STATUS_RESETS if enabled("CustomResourceStatusOwnsNoMetadata") else STATUS_RESETS[1:]
         self._has_status = "status" in subresources
         status = (schema.get("properties") or {}).get("status") or {}
         self._defaults_status = self._has_status and status.get("default") is not None  # which is not stored
@@ -95,7 +101,7 @@ class VersionRules:
             warnings_on_update=lambda obj, old, attributes: finalizer_warnings(obj, old),
             allow_unconditional_update=False,
             weight=self._weight,
-            reset_fields=(("metadata",), ("spec",)),
+            reset_fields=self._status_resets,
             reread=self._defaults_status,
             rechecks_metadata=False,
             standard_finalizers=False,
@@ -116,16 +122,16 @@ class VersionRules:
 
     @cached_property
     def _values(self) -> Check:
-        return compile_check(self._schema)
+        return compile_check(self._schema, ranged=self._ranged)
 
     @cached_property
     def _status_values(self) -> Check | None:
         schema = (self._schema.get("properties") or {}).get("status")
-        return None if schema is None else compile_check(schema)
+        return None if schema is None else compile_check(schema, ranged=self._ranged)
 
     @cached_property
     def _cel(self) -> SchemaRules | None:
-        return compile_schema(self._schema)
+        return compile_schema(self._schema, shows_values=self._shows_values)
 
     @cached_property
     def _weight(self) -> int:

@@ -1,7 +1,8 @@
 """Feature gates: which there are in a minor, what they are by default, and what --feature-gates makes of them.
 
 The facts are in data/gates.json, which hack/minors/gates.py makes of Kubernetes' published modules. Words and rules are
-those of k8s.io/component-base/featuregate.
+those of k8s.io/component-base/featuregate. What a minor changed without a gate has a name in `changes`, and is asked
+for in the same way.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.jsontypes import loads
+from gateway.release.changes import is_there
 
 Said = Iterable[tuple[str, bool]]
 """Names of gates, and whether each is to be on."""
@@ -61,8 +63,11 @@ class Gates:
         self._on = _resolved(minor, dict(said))
 
     def enabled(self, name: str) -> bool:
-        """Whether a feature is on, also where its gate has gone, or comes later. Raises KeyError for a wrong name."""
-        on = self._on.get(name)
+        """Whether a feature is on, also where its gate has gone, or comes later; or whether a change is there.
+
+        Raises KeyError for a wrong name.
+        """
+        on = self._on.get(name, is_there(self._minor, name))
         if on is not None:
             return on
         there = _document()["gates"][name][self._minor]
@@ -153,4 +158,4 @@ def _go(value: bool) -> str:
 
 
 Enabled = Callable[[str], bool]
-"""Whether a feature is on, by the name of its gate."""
+"""Whether a feature is on, by the name of its gate, or a change is there, by its own (`Gates.enabled`)."""

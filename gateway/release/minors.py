@@ -28,7 +28,13 @@ def minor_of(text: str) -> str:
     raise ValueError(f"this server serves no such version of Kubernetes; {offered}")
 
 
+def number(minor: str) -> tuple[int, int]:
+    """What minors are compared by: (1, 36) of "1.36"."""
+    major, _, rest = minor.partition(".")
+    return int(major), int(rest)
+
+
 def before(minor: str) -> str:
     """The minor before one: "1.35" of "1.36"."""
-    major, _, number = minor.partition(".")
-    return f"{major}.{int(number) - 1}"
+    major, rest = number(minor)
+    return f"{major}.{rest - 1}"

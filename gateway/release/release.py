@@ -60,3 +60,6 @@ def release_of(gates: tuple[tuple[str, bool], ...] = (), minor: str = DEFAULT) -
     Raises InvalidGates; KeyError for a minor that is not served.
     """
     return Release(minor, GIT_VERSIONS[minor], Gates(minor, gates))
+
+
+DEFAULT_GATES = release_of().gates

@@ -23,18 +23,20 @@ SOURCES = {
 }
 
 
-def validate_autoscaler(hpa: JsonObject, old: JsonObject | None, *, to_zero: bool) -> list[FieldError]:
-    """What is wrong with an autoscaler; `to_zero`: whether it may scale to zero, which one may that did before."""
+def validate_autoscaler(
+    hpa: JsonObject, old: JsonObject | None, *, to_zero: bool, requires_most: bool = True
+) -> list[FieldError]:
+    """What is wrong with an autoscaler; `to_zero`: whether it may scale to zero, which one may that did before.
+
+    `requires_most` says whether maxReplicas 0 is one that is missing.
+    """
     spec, before = hpa.get("spec", {}), (old or {}).get("spec", {})
     found: list[FieldError] = []
     least = 0 if to_zero or before.get("minReplicas") == 0 else 1
     low, high = spec.get("minReplicas"), spec.get("maxReplicas", 0)
     if low is not None and low < least:
         found.append(invalid("spec.minReplicas", low, f"must be greater than or equal to {least}"))
-    if high == 0:
-        found.append(required("spec.maxReplicas", "must be set and greater than 0"))
-    elif high < 0:
-        found.append(invalid("spec.maxReplicas", high, "must be greater than or equal to 1"))
+    found += _most_problem(high, requires_most)
     if low is not None and high < low:
         found.append(invalid("spec.maxReplicas", high, "must be greater than or equal to `minReplicas`"))
     target, old_target = spec.get("scaleTargetRef", {}), before.get("scaleTargetRef", {})
@@ -51,6 +53,13 @@ def validate_autoscaler(hpa: JsonObject, old: JsonObject | None, *, to_zero: boo
     for key in ("scaleUp", "scaleDown"):
         found += _rules(behavior.get(key), f"spec.behavior.{key}")
     return found
+
+
+def _most_problem(high: int, requires_most: bool) -> list[FieldError]:
+    if high == 0 and requires_most:
+        return [required("spec.maxReplicas", "must be set and greater than 0")]
+    words = "must be greater than or equal to 1" if requires_most else "must be greater than 0"
+    return [invalid("spec.maxReplicas", high, words)] if high < 1 else []
 
 
 def _objects(spec: JsonObject) -> list[JsonObject]:

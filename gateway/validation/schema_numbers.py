@@ -16,10 +16,13 @@ _MOST_FLOAT32 = 3.4028234663852886e38
 Part = Callable[[Any, str, Any, list[FieldError]], None]
 
 
-def compile_number(schema: JsonObject) -> Part | None:
-    """What finds out what is wrong with a number; None where nothing is asked."""
+def compile_number(schema: JsonObject, *, ranged: bool = True) -> Part | None:
+    """What finds out what is wrong with a number; None where nothing is asked.
+
+    `ranged` says whether a number has to be in the range of its type and format.
+    """
     kind, form = schema.get("type", ""), schema.get("format", "")
-    if schema.get("x-kubernetes-int-or-string"):
+    if schema.get("x-kubernetes-int-or-string") or not ranged:
         kind = form = ""
     bounds = [_multiple(schema.get("multipleOf"), kind, form)] if schema.get("multipleOf") is not None else []
     for key, exclusive, above in (("maximum", "exclusiveMaximum", True), ("minimum", "exclusiveMinimum", False)):

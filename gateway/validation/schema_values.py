@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from gateway.jsontypes import JsonObject, Whole, identical
@@ -27,7 +28,7 @@ from gateway.validation.field import (
 )
 from gateway.validation.go_regexp import compiled
 from gateway.validation.schema_accepts import compile_acceptance
-from gateway.validation.schema_formats import format_check, known_format
+from gateway.validation.schema_formats import NUMBER_FORMATS, format_check, known_format
 from gateway.validation.schema_matches import best
 
 NONE: Sequence[FieldError] = ()
@@ -44,6 +45,7 @@ class Before(Protocol):
 
 
 Check = Callable[[Any, str, Before | None], Sequence[FieldError]]  # value, its path, what it was -> what is wrong
+Compile = Callable[[JsonObject], Check]
 Part = Callable[[Any, str, Before | None, list[FieldError]], None]  # the same, adding to a list
 
 
@@ -52,16 +54,17 @@ def field_of(name: str) -> str:
     return name.removeprefix(".") or "<nil>"
 
 
-def compile_check(schema: JsonObject) -> Check:
+def compile_check(schema: JsonObject, *, ranged: bool = True) -> Check:
     """The same as `compile_values`, with a quick look first."""
-    accepts, full = compile_acceptance(schema, compile_values), compile_values(schema)
+    compiled = partial(compile_values, ranged=ranged)
+    accepts, full = compile_acceptance(schema, compiled), compiled(schema)
     return lambda value, name, was: NONE if accepts(value) else full(value, name, was)
 
 
-def compile_values(schema: JsonObject) -> Check:
-    """What finds out what is wrong with a value."""
-    type_error = _type(schema)
-    parts = {kind: _parts(schema, kind) for kind in (str, int, float, bool, list, dict)}
+def compile_values(schema: JsonObject, *, ranged: bool = True) -> Check:
+    """What finds out what is wrong with a value; `ranged` says whether the format of a number gives its range."""
+    type_error, compiled = _type(schema, ranged), partial(compile_values, ranged=ranged)
+    parts = {kind: _parts(schema, kind, compiled, ranged) for kind in (str, int, float, bool, list, dict)}
     parts[Whole] = parts[float]
     enum = _enum(schema)
 
@@ -83,25 +86,27 @@ def compile_values(schema: JsonObject) -> Check:
     return check
 
 
-def _parts(schema: JsonObject, kind: type) -> list[Part]:
+def _parts(schema: JsonObject, kind: type, compiled: Compile, ranged: bool) -> list[Part]:
     """What values of a JSON type are asked for, in order."""
-    found: list[Part | None] = [_junctors(schema)]
+    found: list[Part | None] = [_junctors(schema, compiled)]
     if kind is str:
         found += [_string(schema), _format(schema)]
     elif kind in (int, float):
-        found.append(schema_numbers.compile_number(schema))
+        found.append(schema_numbers.compile_number(schema, ranged=ranged))
     elif kind is list:
-        found.append(_list(schema))
+        found.append(_list(schema, compiled))
     found.append(_enum(schema))
     if kind is dict:
-        found.append(_object(schema))
+        found.append(_object(schema, compiled))
     return [part for part in found if part is not None]
 
 
-def _type(schema: JsonObject) -> Part | None:
+def _type(schema: JsonObject, ranged: bool) -> Part | None:
     kind = schema.get("type", "")
     wanted = ("integer", "string") if schema.get("x-kubernetes-int-or-string") else (kind,) if kind else ()
     form = known_format(wanted[0] if len(wanted) == 1 else "", schema.get("format", "")) if len(wanted) < 2 else ""
+    if wanted and wanted[0] in NUMBER_FORMATS and not ranged:
+        form = ""
     nullable, shown = bool(schema.get("nullable")), ",".join(wanted)
     if not wanted and not form:
         return None
@@ -233,9 +238,9 @@ def _format(schema: JsonObject) -> Part | None:
     return check
 
 
-def _list(schema: JsonObject) -> Part | None:
+def _list(schema: JsonObject, compiled: Compile) -> Part | None:
     items, least, most = schema.get("items"), schema.get("minItems"), schema.get("maxItems")
-    each = compile_values(items) if isinstance(items, dict) else None
+    each = compiled(items) if isinstance(items, dict) else None
     if each is None and least is None and most is None:
         return None
 
@@ -254,10 +259,10 @@ def _list(schema: JsonObject) -> Part | None:
     return check
 
 
-def _object(schema: JsonObject) -> Part:
-    properties = {key: compile_values(below) for key, below in (schema.get("properties") or {}).items()}
+def _object(schema: JsonObject, compiled: Compile) -> Part:
+    properties = {key: compiled(below) for key, below in (schema.get("properties") or {}).items()}
     additional = schema.get("additionalProperties")
-    others = compile_values(additional) if isinstance(additional, dict) else None
+    others = compiled(additional) if isinstance(additional, dict) else None
     least, most = schema.get("minProperties"), schema.get("maxProperties")
     needed: list[str] = schema.get("required") or []
 
@@ -287,20 +292,20 @@ def _object(schema: JsonObject) -> Part:
 _TYPE_META = ("apiVersion", "kind", "metadata")
 
 
-def _junctors(schema: JsonObject) -> Part | None:
+def _junctors(schema: JsonObject, compiled: Compile) -> Part | None:
     any_of, one_of, all_of = (
-        [(one, compile_values(one)) for one in schema.get(key) or ()] for key in ("anyOf", "oneOf", "allOf")
+        [(one, compiled(one)) for one in schema.get(key) or ()] for key in ("anyOf", "oneOf", "allOf")
     )
     negated = schema.get("not")
-    refused = None if negated is None else compile_values(negated)
+    refused = None if negated is None else compiled(negated)
     if not any_of and not one_of and not all_of and refused is None:
         return None
 
     def check(value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
         if any_of:
-            _any(any_of, value, name, was, found)
+            _any(any_of, compiled, value, name, was, found)
         if one_of:
-            _one(one_of, value, name, was, found)
+            _one(one_of, compiled, value, name, was, found)
         if all_of:
             wrong = [errors for _, one in all_of if (errors := one(value, name, was))]
             for errors in wrong:
@@ -317,7 +322,9 @@ def _junctors(schema: JsonObject) -> Part | None:
 Alternatives = list[tuple[JsonObject, Check]]
 
 
-def _any(alternatives: Alternatives, value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
+def _any(
+    alternatives: Alternatives, compiled: Compile, value: Any, name: str, was: Before | None, found: list[FieldError]
+) -> None:
     failures = []
     for schema, one in alternatives:
         errors = one(value, name, was)
@@ -325,10 +332,12 @@ def _any(alternatives: Alternatives, value: Any, name: str, was: Before | None, 
             return
         failures.append((schema, errors))
     found.append(_said(name, "validate at least one schema (anyOf)"))
-    found += best(failures, value, compile_values)
+    found += best(failures, value, compiled)
 
 
-def _one(alternatives: Alternatives, value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
+def _one(
+    alternatives: Alternatives, compiled: Compile, value: Any, name: str, was: Before | None, found: list[FieldError]
+) -> None:
     results = [(schema, one(value, name, was)) for schema, one in alternatives]
     valid = sum(not errors for _, errors in results)
     if valid == 1:
@@ -336,7 +345,7 @@ def _one(alternatives: Alternatives, value: Any, name: str, was: Before | None, 
     words = f"Found {valid} valid alternatives" if valid else "Found none valid"
     found.append(_said(name, f"validate one and only one schema (oneOf). {words}"))
     if not valid:
-        found += best(results, value, compile_values)
+        found += best(results, value, compiled)
 
 
 def _said(name: str, text: str) -> FieldError:

@@ -18,7 +18,7 @@ from gateway.kinds.identity import GroupResource
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
 from gateway.release.gates import Enabled, Gates
-from gateway.release.release import release_of
+from gateway.release.release import DEFAULT_GATES
 
 _ADMISSION = "admissionregistration.k8s.io"
 
@@ -105,11 +105,8 @@ def import_rules(resource: GroupResource) -> None:
         _imported.add(f"{__name__}.{module}")
 
 
-_DEFAULT_GATES = release_of().gates
-
-
 @lru_cache(maxsize=1024)
-def strategy_for(group: str, resource: str, subresource: str = "", gates: Gates = _DEFAULT_GATES) -> Strategy:
+def strategy_for(group: str, resource: str, subresource: str = "", gates: Gates = DEFAULT_GATES) -> Strategy:
     """The rules of a resource or subresource; `DEFAULT` where it has none of its own."""
     named = GroupResource(group, resource)
     module = MODULES.get(named)

@@ -10,6 +10,7 @@ from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.kinds.strategies.status import counting, keep_spec
 from gateway.kinds.strategy import Strategy, Termination
 from gateway.kinds.write_context import WriteContext
+from gateway.release.gates import Enabled
 from gateway.time_limits import RULES_ON_LOOP, TakesLong, on_loop
 from gateway.validation.custom_resource_definition import validate_definition, validate_definition_status
 from gateway.validation.definition_schema import RuleChecks
@@ -33,8 +34,11 @@ def _name(obj: JsonObject) -> list[FieldError]:
     return [invalid(path, name, message) for path, name in given if name and name != wanted]
 
 
-def _rules_of(old: JsonObject | None) -> RuleChecks:
-    """What checks rules; of schemas that were there before, none is held to cost too much by itself."""
+def _rules_of(old: JsonObject | None, shows_values: bool) -> RuleChecks:
+    """What checks rules; of schemas that were there before, none is held to cost too much by itself.
+
+    `shows_values` is as in `gateway.cel.rules`.
+    """
     versions = (old or {}).get("spec", {}).get("versions") or ()
     before = [(version.get("schema") or {}).get("openAPIV3Schema") for version in versions]
 
@@ -47,14 +51,14 @@ def _rules_of(old: JsonObject | None) -> RuleChecks:
 
         return validate_definition_rules(schema, path, found, per_expression=schema not in before)
 
-    return RuleChecks(check, _default_rules())
+    return RuleChecks(check, _default_rules(shows_values))
 
 
 def _has_rules(schema: JsonObject) -> bool:
     return any("x-kubernetes-validations" in one for one in every(schema))
 
 
-def _default_rules() -> EvaluateRules:
+def _default_rules(shows_values: bool) -> EvaluateRules:
     """What evaluates rules on defaults, all of which together have one object's budget."""
     left: list[int] = []
 
@@ -67,7 +71,7 @@ def _default_rules() -> EvaluateRules:
         if on_loop() and length_of_rules(schema) > LONG_RULES:
             raise TakesLong
 
-        rules = compile_schema(schema, root=is_object)
+        rules = compile_schema(schema, root=is_object, shows_values=shows_values)
         if rules is None:
             return []
         budget, patience = left[0] if left else PER_OBJECT, RULES_ON_LOOP if on_loop() else None
@@ -81,14 +85,6 @@ def _default_rules() -> EvaluateRules:
         return found
 
     return evaluate
-
-
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    return _name(obj) + validate_definition(obj, None, _rules_of(None))
-
-
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    return validate_definition(obj, old, _rules_of(old))
 
 
 def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
@@ -149,47 +145,55 @@ def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteConte
     _store(obj)
 
 
-def _formats(obj: JsonObject) -> dict[str, None]:
-    """The formats in schemas that nobody checks, each once."""
+def _formats(obj: JsonObject, ranged: bool) -> dict[str, None]:
+    """The formats in schemas that nobody checks, each once; `ranged` says whether numbers have formats, too."""
     found = dict[str, None]()
     for version in obj.get("spec", {}).get("versions") or ():
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         for one in every(schema) if schema else ():
             kind, form = one.get("type", ""), one.get("format", "")
-            if form and not known_format(kind, form):
+            if form and (ranged or kind == "string") and not known_format(kind, form):
                 found[form] = None
     return found
 
 
-def _warnings(obj: JsonObject, attributes: WriteContext) -> Iterable[str]:
-    return (f"unrecognized format {go_quote(form)}" for form in _formats(obj))
+def strategies(enabled: Enabled) -> dict[str, Strategy]:
+    """The rules of definitions and their status, by changes in their words and in who owns what."""
+    ranged, shows_values = enabled("CRDNumberFormats"), enabled("CELMessagesShowValues")
 
+    def validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+        return _name(obj) + validate_definition(obj, None, _rules_of(None, shows_values))
 
-def _update_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Iterable[str]:
-    before = _formats(old)
-    return (f"unrecognized format {go_quote(form)}" for form in _formats(obj) if form not in before)
+    def validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+        return validate_definition(obj, old, _rules_of(old, shows_values))
 
+    def warnings(obj: JsonObject, attributes: WriteContext) -> Iterable[str]:
+        return (f"unrecognized format {go_quote(form)}" for form in _formats(obj, ranged))
 
-STRATEGIES = {
-    "": Strategy(
-        prepare_for_create=_prepare_for_create,
-        prepare_for_update=_prepare_for_update,
-        validate=_validate,
-        validate_update=_validate_update,
-        warnings_on_create=_warnings,
-        warnings_on_update=_update_warnings,
-        allow_unconditional_update=False,
-        standard_finalizers=False,
-        reset_fields=(("status",),),
-        governs=True,
-        weight=_WEIGHT,
-        termination=Termination(_begin_termination, finalizers=lambda obj: (), propagates=False),
-    ),
-    "status": Strategy(
-        prepare_for_update=keep_spec,
-        validate_update=_validate_status,
-        allow_unconditional_update=False,
-        standard_finalizers=False,
-        reset_fields=(("spec",),),
-    ),
-}
+    def update_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Iterable[str]:
+        before = _formats(old, ranged)
+        return (f"unrecognized format {go_quote(form)}" for form in _formats(obj, ranged) if form not in before)
+
+    return {
+        "": Strategy(
+            prepare_for_create=_prepare_for_create,
+            prepare_for_update=_prepare_for_update,
+            validate=validate,
+            validate_update=validate_update,
+            warnings_on_create=warnings,
+            warnings_on_update=update_warnings,
+            allow_unconditional_update=False,
+            standard_finalizers=False,
+            reset_fields=(("status",),),
+            governs=True,
+            weight=_WEIGHT,
+            termination=Termination(_begin_termination, finalizers=lambda obj: (), propagates=False),
+        ),
+        "status": Strategy(
+            prepare_for_update=keep_spec,
+            validate_update=_validate_status,
+            allow_unconditional_update=False,
+            standard_finalizers=False,
+            reset_fields=(("spec",),) if enabled("CRDStatusOwnsMetadata") else (("metadata",), ("spec",)),
+        ),
+    }

@@ -20,13 +20,13 @@ def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext)
 
 def strategies(enabled: Enabled) -> dict[str, Strategy]:
     """The rules of autoscalers and their status, by the gate HPAScaleToZero."""
-    to_zero = enabled("HPAScaleToZero")
+    to_zero, requires = enabled("HPAScaleToZero"), enabled("HPARequiresMaxReplicas")
 
     def validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
-        return validate_autoscaler(obj, None, to_zero=to_zero)
+        return validate_autoscaler(obj, None, to_zero=to_zero, requires_most=requires)
 
     def validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
-        return validate_autoscaler(obj, old, to_zero=to_zero)
+        return validate_autoscaler(obj, old, to_zero=to_zero, requires_most=requires)
 
     return {
         "": Strategy(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies.status import empty_status, keep_spec_and_metadata, keep_status
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
+from gateway.release.gates import Enabled
 from gateway.validation.addresses import parse_cidr, validate_cidr
 from gateway.validation.field import FieldError, Verbatim, go_value, invalid, required
 from gateway.validation.objectmeta import IMMUTABLE
@@ -42,13 +45,20 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext)
     return [invalid("spec.cidrs", new or None, IMMUTABLE)]
 
 
-STRATEGIES = {
-    "": Strategy(
-        prepare_for_create=empty_status({}),
-        prepare_for_update=keep_status,
-        validate=_validate,
-        validate_update=_validate_update,
-        reset_fields=(("status",),),
-    ),
-    "status": Strategy(prepare_for_update=keep_spec_and_metadata, reset_fields=(("metadata",), ("spec",))),
-}
+def strategies(enabled: Enabled) -> dict[str, Strategy]:
+    """The rules of blocks and their status; before the gate, a write of a block could set its status, too."""
+    wiped = enabled("ServiceCIDRStatusFieldWiping")
+    own = Strategy(validate=_validate, validate_update=_validate_update)
+    status = Strategy(prepare_for_update=keep_spec_and_metadata)
+    if not wiped:
+        return {"": replace(own, prepare_for_create=_with_status), "status": status}
+    return {
+        "": replace(
+            own, prepare_for_create=empty_status({}), prepare_for_update=keep_status, reset_fields=(("status",),)
+        ),
+        "status": replace(status, reset_fields=(("metadata",), ("spec",))),
+    }
+
+
+def _with_status(obj: JsonObject, attributes: WriteContext) -> None:
+    obj.setdefault("status", {})

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategy import Strategy, on_update
 from gateway.kinds.write_context import WriteContext
-from gateway.validation.checks import immutable, known
-from gateway.validation.field import FieldError, duplicate, first_places, required
+from gateway.release.gates import Enabled
+from gateway.validation.checks import immutable, known, same
+from gateway.validation.field import FieldError, duplicate, first_places, forbidden, required
 from gateway.validation.labels import validate_label_name
 from gateway.validation.node_labels import DEPRECATED
 from gateway.validation.objectmeta import recheck_object_meta_update, validate_object_meta
@@ -59,19 +61,6 @@ def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return found + _topologies(obj.get("allowedTopologies") or [])
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    found = validate_object_meta(obj["metadata"], False) + _validate(obj, attributes)
-    found += recheck_object_meta_update(obj["metadata"], old["metadata"])
-    for key, absent in (
-        ("parameters", None),
-        ("provisioner", ""),
-        ("reclaimPolicy", None),
-        ("volumeBindingMode", None),
-    ):
-        found += immutable(key, obj.get(key, absent), old.get(key, absent))
-    return found
-
-
 def _warnings(obj: JsonObject, attributes: WriteContext) -> Iterator[str]:
     for i, term in enumerate(obj.get("allowedTopologies") or ()):
         for j, expression in enumerate(term.get("matchLabelExpressions") or ()):
@@ -79,13 +68,28 @@ def _warnings(obj: JsonObject, attributes: WriteContext) -> Iterator[str]:
                 yield f"allowedTopologies[{i}].matchLabelExpressions[{j}].key: {text}"
 
 
-STRATEGIES = {
-    "": Strategy(
-        validate=_validate,
-        validate_update=_validate_update,
-        warnings_on_create=_warnings,
-        warnings_on_update=on_update(_warnings),
-        rechecks_metadata=False,
-        returns_deleted=True,
-    )
-}
+def strategies(enabled: Enabled) -> dict[str, Strategy]:
+    """The rules of classes; a change has it that all that may not change is refused in the same words."""
+    refused = immutable if enabled("StorageClassFieldsImmutable") else _forbidden
+
+    def validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+        found = validate_object_meta(obj["metadata"], False) + _validate(obj, attributes)
+        found += recheck_object_meta_update(obj["metadata"], old["metadata"])
+        for key, absent in (("parameters", None), ("provisioner", ""), ("reclaimPolicy", None)):
+            found += refused(key, obj.get(key, absent), old.get(key, absent))
+        return found + immutable("volumeBindingMode", obj.get("volumeBindingMode"), old.get("volumeBindingMode"))
+
+    return {
+        "": Strategy(
+            validate=_validate,
+            validate_update=validate_update,
+            warnings_on_create=_warnings,
+            warnings_on_update=on_update(_warnings),
+            rechecks_metadata=False,
+            returns_deleted=True,
+        )
+    }
+
+
+def _forbidden(key: str, new: Any, old: Any) -> list[FieldError]:
+    return [] if same(new, old) else [forbidden(key, f"updates to {key} are forbidden.")]

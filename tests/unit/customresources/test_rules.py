@@ -10,6 +10,7 @@ import pytest
 from gateway.customresources.objects import VersionRules
 from gateway.kinds.identity import GroupVersionKind
 from gateway.kinds.strategies.customresourcedefinitions import _rules_of
+from gateway.release.release import DEFAULT_GATES
 from gateway.time_limits import TakesLong
 from gateway.validation.definition_schema import validate_schema
 from gateway.validation.field import FieldError, invalid, required
@@ -28,7 +29,9 @@ class Attributes:
 
 
 def rules_of(spec: dict[str, Any]) -> VersionRules:
-    return VersionRules(GVK, {"type": "object", "properties": {"spec": spec}}, {}, terminating=False)
+    return VersionRules(
+        GVK, {"type": "object", "properties": {"spec": spec}}, {}, terminating=False, enabled=DEFAULT_GATES.enabled
+    )
 
 
 def thing(spec: Any) -> dict[str, Any]:
@@ -68,7 +71,7 @@ def test_big_schemas_and_long_rules_are_compiled_in_a_thread() -> None:
 
 def defaults(spec: dict[str, Any]) -> dict[str, str]:
     schema = {"type": "object", "properties": {"spec": spec}}
-    return {error.field: error.body for error in validate_schema(schema, "s", False, _rules_of(None))}
+    return {error.field: error.body for error in validate_schema(schema, "s", False, _rules_of(None, True))}
 
 
 @pytest.mark.parametrize(
@@ -151,7 +154,9 @@ def test_rules_are_not_asked_of_an_object_whose_metadata_lacks_something() -> No
 
 def test_a_status_that_is_null_where_there_was_none_has_not_changed() -> None:
     schema = {"type": "object", "properties": {"status": {"type": "object"}}}
-    rules = VersionRules(GVK, schema, {"status": {}}, terminating=False).strategy("status")
+    rules = VersionRules(GVK, schema, {"status": {}}, terminating=False, enabled=DEFAULT_GATES.enabled).strategy(
+        "status"
+    )
     one = {**thing({}), "metadata": {"name": "a", "resourceVersion": "1"}}
     other = {**one, "status": {}}
     assert rules.validate_update({**one, "status": None}, one, Attributes()) == []  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ from gateway.defaults.structural import apply_structural_defaults, default_appli
 from gateway.http.status import StatusError
 from gateway.jsontypes import dumps, loads
 from gateway.kinds.identity import GroupVersionKind
+from gateway.release.release import DEFAULT_GATES
 from gateway.schema.decode import DecodeError, DecodeReport, decode
 from gateway.validation.schema_values import validate_value
 
@@ -233,7 +234,9 @@ def test_an_item_of_a_set_or_map_that_is_a_whole_float_is_not_the_integer_that_i
 
 @pytest.mark.parametrize("spec", [INTEGER, {"type": "number"}])
 def test_a_whole_float_for_the_integer_that_is_stored_is_a_change(spec: dict[str, Any]) -> None:
-    strategy = VersionRules(GroupVersionKind("e.com", "v1", "Thing"), of(spec), {}, terminating=False).strategy()
+    strategy = VersionRules(
+        GroupVersionKind("e.com", "v1", "Thing"), of(spec), {}, terminating=False, enabled=DEFAULT_GATES.enabled
+    ).strategy()
     type_ = object_type(of(spec), "Thing")
 
     def generation(value: Any) -> int:

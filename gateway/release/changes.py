@@ -1,0 +1,30 @@
+"""What a minor changed for good, without a gate that says so: data/changes.json, a change a line.
+
+    {"changes": {NAME: {"since": MINOR, "what": what is so from that minor on, "source": the file upstream}}}
+
+Rules ask for a change by its name, as for a gate (`Gates.enabled`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from gateway.jsontypes import loads
+from gateway.release.minors import number
+
+
+@cache
+def changes() -> Mapping[str, Mapping[str, str]]:
+    """All changes by name."""
+    content: dict[str, Any] = loads((Path(__file__).parent / "data" / "changes.json").read_bytes())
+    found: dict[str, dict[str, str]] = content["changes"]
+    return found
+
+
+def is_there(minor: str, name: str) -> bool | None:
+    """Whether a minor has a change; None where no change has that name."""
+    change = changes().get(name)
+    return None if change is None else number(minor) >= number(change["since"])

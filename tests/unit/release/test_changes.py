@@ -1,0 +1,129 @@
+"""What a minor changed without a gate has a name, and rules say what they said in each minor."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.cel.rules import compile_schema
+from gateway.customresources.objects import VersionRules
+from gateway.kinds.identity import GroupVersionKind
+from gateway.kinds.strategies import strategy_for
+from gateway.kinds.write_context import WriteContext
+from gateway.release.changes import changes
+from gateway.release.gates import GROUPS, Gates, known
+from gateway.release.minors import DEFAULT, GIT_VERSIONS
+from gateway.validation.schema_values import compile_check
+
+GATEWAY = Path(__file__).parents[3] / "gateway"
+CONTEXT: Any = WriteContext
+
+
+def asked() -> set[object]:
+    """The names that modules of the gateway ask for."""
+    calls = (node for path in GATEWAY.rglob("*.py") for node in ast.walk(ast.parse(path.read_text())))
+    enabled = (node for node in calls if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("enabled"))
+    return {each.value for node in enabled for each in node.args if isinstance(each, ast.Constant)}
+
+
+def test_each_change_is_asked_for_says_what_it_is_and_has_no_gates_name() -> None:
+    names = asked()
+    for name, change in changes().items():
+        assert name in names, f"no rule asks for {name}"
+        assert change["since"] in GIT_VERSIONS and change["what"] and change["source"]
+        assert name not in GROUPS and not any(name in known(minor) for minor in GIT_VERSIONS)
+
+
+def test_a_change_is_there_from_its_minor_on() -> None:
+    assert [Gates(minor).enabled("CELMessagesShowValues") for minor in ("1.34", "1.35", "1.36")] == [False, True, True]
+
+
+def test_every_change_is_in_the_minor_that_is_served_by_default() -> None:
+    assert all(Gates(DEFAULT).enabled(name) for name in changes())
+
+
+def resets(minor: str, group: str, resource: str, subresource: str) -> tuple[tuple[str, ...], ...]:
+    return strategy_for(group, resource, subresource, Gates(minor)).reset_fields
+
+
+@pytest.mark.parametrize(("minor", "owned"), [("1.35", (("spec",),)), ("1.36", (("metadata",), ("spec",)))])
+def test_who_writes_the_status_of_a_custom_resource_owns_metadata_before_1_36(minor: str, owned: Any) -> None:
+    kind = GroupVersionKind("e.com", "v1", "Thing")
+    rules = VersionRules(kind, {}, {"status": {}}, terminating=False, enabled=Gates(minor).enabled)
+    assert rules.strategy("status").reset_fields == owned
+
+
+def test_who_writes_the_status_of_a_definition_owns_metadata_from_1_36_on() -> None:
+    found = [resets(minor, "apiextensions.k8s.io", "customresourcedefinitions", "status") for minor in ("1.35", "1.36")]
+    assert found == [(("metadata",), ("spec",)), (("spec",),)]
+
+
+def test_a_write_of_a_block_sets_its_status_before_its_gate() -> None:
+    before, after = (strategy_for("networking.k8s.io", "servicecidrs", "", Gates(each)) for each in ("1.35", "1.36"))
+    for strategy, kept in ((before, {"conditions": []}), (after, {})):
+        block: dict[str, Any] = {"metadata": {}, "status": {"conditions": []}}
+        assert strategy.prepare_for_create is not None
+        strategy.prepare_for_create(block, CONTEXT)
+        assert block["status"] == kept
+    assert (before.reset_fields, after.reset_fields) == ((), (("status",),))
+
+
+def test_a_number_has_the_range_of_its_format_from_1_36_on() -> None:
+    schema = {"type": "integer", "format": "int32"}
+    assert [len(compile_check(schema, ranged=each)(2**40, ".n", None)) for each in (True, False)] == [1, 0]
+    fraction = compile_check({"type": "integer"}, ranged=False)(1.5, ".n", None)
+    assert [error.reason for error in fraction] == ["FieldValueTypeInvalid"]
+
+
+@pytest.mark.parametrize(("minor", "warned"), [("1.35", []), ("1.36", ['unrecognized format "int32"'])])
+def test_a_format_of_another_type_is_warned_of_from_1_36_on(minor: str, warned: list[str]) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "number", "format": "int32"}}}
+    definition = {"spec": {"versions": [{"schema": {"openAPIV3Schema": schema}}]}}
+    strategy = strategy_for("apiextensions.k8s.io", "customresourcedefinitions", "", Gates(minor))
+    assert strategy.warnings_on_create is not None and list(strategy.warnings_on_create(definition, CONTEXT)) == warned
+
+
+@pytest.mark.parametrize(
+    ("shows", "message"), [(True, 'Invalid value: "b": no'), (False, 'Invalid value: "string": no')]
+)
+def test_a_rule_that_does_not_hold_shows_the_type_in_the_place_of_the_value(shows: bool, message: str) -> None:
+    text = {"type": "string", "x-kubernetes-validations": [{"rule": "self == 'a'", "message": "no"}]}
+    rules = compile_schema({"type": "object", "properties": {"x": text}}, shows_values=shows)
+    assert rules is not None
+    assert [error.message for error in rules.validate({"x": "b"})[0]] == [message]
+
+
+@pytest.mark.parametrize(
+    ("minor", "message"),
+    [
+        ("1.35", "Forbidden: updates to provisioner are forbidden."),
+        ("1.36", 'Invalid value: "other": field is immutable'),
+    ],
+)
+def test_another_provisioner_is_refused_in_the_words_of_the_minor(minor: str, message: str) -> None:
+    old = {"metadata": {"name": "a"}, "provisioner": "one", "volumeBindingMode": "Immediate", "reclaimPolicy": "Delete"}
+    strategy = strategy_for("storage.k8s.io", "storageclasses", "", Gates(minor))
+    assert strategy.validate_update is not None
+    assert [each.message for each in strategy.validate_update({**old, "provisioner": "other"}, old, CONTEXT)] == [
+        message
+    ]
+
+
+@pytest.mark.parametrize(
+    ("minor", "messages"),
+    [
+        ("1.35", ["Invalid value: 0: must be greater than 0", "Invalid value: -1: must be greater than 0"]),
+        (
+            "1.36",
+            ["Required value: must be set and greater than 0", "Invalid value: -1: must be greater than or equal to 1"],
+        ),
+    ],
+)
+def test_an_autoscaler_without_a_maximum_is_refused_in_the_words_of_the_minor(minor: str, messages: list[str]) -> None:
+    strategy = strategy_for("autoscaling", "horizontalpodautoscalers", "", Gates(minor))
+    assert strategy.validate is not None
+    found = [strategy.validate({"metadata": {}, "spec": {"maxReplicas": most}}, CONTEXT)[0] for most in (0, -1)]
+    assert [each.message for each in found] == messages
