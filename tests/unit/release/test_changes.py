@@ -93,7 +93,7 @@ def test_a_rule_that_does_not_hold_shows_the_type_in_the_place_of_the_value(show
     text = {"type": "string", "x-kubernetes-validations": [{"rule": "self == 'a'", "message": "no"}]}
     rules = compile_schema({"type": "object", "properties": {"x": text}}, shows_values=shows)
     assert rules is not None
-    assert [error.message for error in rules.validate({"x": "b"})[0]] == [message]
+    assert [error.body for error in rules.validate({"x": "b"})[0]] == [message]
 
 
 @pytest.mark.parametrize(
@@ -107,9 +107,7 @@ def test_another_provisioner_is_refused_in_the_words_of_the_minor(minor: str, me
     old = {"metadata": {"name": "a"}, "provisioner": "one", "volumeBindingMode": "Immediate", "reclaimPolicy": "Delete"}
     strategy = strategy_for("storage.k8s.io", "storageclasses", "", Gates(minor))
     assert strategy.validate_update is not None
-    assert [each.message for each in strategy.validate_update({**old, "provisioner": "other"}, old, CONTEXT)] == [
-        message
-    ]
+    assert [each.body for each in strategy.validate_update({**old, "provisioner": "other"}, old, CONTEXT)] == [message]
 
 
 @pytest.mark.parametrize(
@@ -126,4 +124,4 @@ def test_an_autoscaler_without_a_maximum_is_refused_in_the_words_of_the_minor(mi
     strategy = strategy_for("autoscaling", "horizontalpodautoscalers", "", Gates(minor))
     assert strategy.validate is not None
     found = [strategy.validate({"metadata": {}, "spec": {"maxReplicas": most}}, CONTEXT)[0] for most in (0, -1)]
-    assert [each.message for each in found] == messages
+    assert [each.body for each in found] == messages
