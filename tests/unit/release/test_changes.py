@@ -104,7 +104,12 @@ def test_a_rule_that_does_not_hold_shows_the_type_in_the_place_of_the_value(show
     ],
 )
 def test_another_provisioner_is_refused_in_the_words_of_the_minor(minor: str, message: str) -> None:
-    old = {"metadata": {"name": "a"}, "provisioner": "one", "volumeBindingMode": "Immediate", "reclaimPolicy": "Delete"}
+    old = {
+        "metadata": {"name": "a", "resourceVersion": "1"},
+        "provisioner": "one",
+        "volumeBindingMode": "Immediate",
+        "reclaimPolicy": "Delete",
+    }
     strategy = strategy_for("storage.k8s.io", "storageclasses", "", Gates(minor))
     assert strategy.validate_update is not None
     assert [each.body for each in strategy.validate_update({**old, "provisioner": "other"}, old, CONTEXT)] == [message]
