@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 from gateway.aggregation.identity import lines_on_behalf_of, on_behalf_of
 from gateway.aggregation.services import ApiService, ApiServices
 from gateway.forwarding import headers
-from gateway.forwarding.answers import upgrade_failed, upgraded
+from gateway.forwarding.answers import passed_on, upgrade_failed, upgraded
 from gateway.forwarding.links import PLAIN, Links, cleaned
 from gateway.forwarding.pages import with_links
 from gateway.forwarding.upload import body_of
@@ -104,7 +104,7 @@ class Delegation:
         try:
             lines = place.lines + lines_on_behalf_of(request.user)
             outbound = OutboundRequest(request.method, path, sent, body, length, lines=lines)
-            answer = await self._client.stream(place.target, outbound)
+            answer = await passed_on(self._client, request, place.target, outbound)
         except CallError as error:
             return _plain(503, f"error trying to reach service: {error}")
         if 300 <= answer.status <= 399 and answer.first.get(b"location"):
@@ -121,7 +121,11 @@ class Delegation:
         try:
             body, length = await body_of(request)
             asked = OutboundRequest(request.method, path, sent, body, length, alone=True)
-            return await upgraded(await self._client.stream(target, asked))
+            answer = await passed_on(self._client, request, target, asked)
+        except CallError as error:
+            return _plain(503, upgrade_failed(error).message)
+        try:
+            return await upgraded(answer)
         except CallError as error:
             return _plain(503, upgrade_failed(error).message)
         except StatusError as error:

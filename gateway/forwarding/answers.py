@@ -7,11 +7,13 @@ from collections.abc import Iterable
 
 from gateway.forwarding.headers import returned
 from gateway.http.cycle import SWITCHING
-from gateway.http.exchange import Aborted, Header, Response
-from gateway.http.status import StatusError
+from gateway.http.exchange import Aborted, Header, Request, Response
+from gateway.http.status import StatusError, too_many_requests
 from gateway.http.tunnel import End, join
-from gateway.outbound.client import Streamed
-from gateway.outbound.errors import CallError
+from gateway.outbound.client import Client, Streamed
+from gateway.outbound.errors import CallError, NoPlace
+from gateway.outbound.request import OutboundRequest
+from gateway.outbound.target import Target
 
 IDLE = 4 * 3600.0  # seconds in which nothing moves until a tunnel ends, as with kubelets
 SOON = 0.2  # seconds after which a head goes on without a body, as kube-apiserver flushes it
@@ -19,6 +21,14 @@ SOON = 0.2  # seconds after which a head goes on without a body, as kube-apiserv
 _CONTENT_TYPE, _CONTENT_LENGTH = b"content-type", b"content-length"
 _SMALL = 64 << 10  # bytes of an answer that goes back in one piece, where it has come in one
 _BODILESS = {204: frozenset({_CONTENT_LENGTH}), 304: frozenset({_CONTENT_LENGTH, _CONTENT_TYPE})}
+
+
+async def passed_on(client: Client, request: Request, target: Target, outbound: OutboundRequest) -> Streamed:
+    """Another server's answer to a client's request. Raises CallError, StatusError 429 where too many are passed on."""
+    try:
+        return await client.pass_on(target, outbound, request.user.name)
+    except NoPlace as error:
+        raise too_many_requests(f"{error}: end some of them, or try again later") from None
 
 
 class Passing:

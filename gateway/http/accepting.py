@@ -54,9 +54,10 @@ class Quota:
 
     @classmethod
     def for_descriptors(cls, per_address: int) -> Quota:
-        """As many as there are descriptors, and at most half of them from one address."""
+        """As many as there are descriptors for, and at most half of them from one address."""
         descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        total = max(descriptors - RESERVE, descriptors // 2) if descriptors > 0 else 1 << 30
+        others = descriptors // 4  # requests that are passed on, see `gateway.outbound.places`
+        total = max(descriptors - RESERVE - others, descriptors // 2) if descriptors > 0 else 1 << 30
         return cls(total, min(per_address, max(total // 2, 1)))
 
 

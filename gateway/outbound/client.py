@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable
 from dataclasses import dataclass, field
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from gateway.outbound.connection import PARTING, Connection, Head
 from gateway.outbound.errors import CallError, deadline_exceeded, dialling
@@ -20,6 +21,9 @@ from gateway.outbound.measures import called
 from gateway.outbound.names import check_name
 from gateway.outbound.request import Header, OutboundRequest
 from gateway.outbound.target import Target
+
+if TYPE_CHECKING:
+    from gateway.outbound.places import Place, Places
 
 LARGEST = 64 << 20  # bytes of a whole answer
 _MOST_IDLE = 128  # connections of one target that wait for another call: fewer than are in use is handshakes for ever
@@ -54,6 +58,7 @@ class Streamed:
         self._connection, self._client, self._target = connection, client, to
         self._sending: asyncio.Task[None] | None = None
         self._closed = False
+        self.place: Place | None = None  # of a request that is passed on, until it is closed
 
     def header(self, name: str) -> str:
         """The first value of a header, "" where there is none; `name` is in lower case."""
@@ -89,7 +94,7 @@ class Streamed:
             return None
         found = self._connection.whole(largest)
         if found is not None:
-            self._closed = True
+            self._close()
             self._client.release(self._target, self._connection)
         return found
 
@@ -102,34 +107,45 @@ class Streamed:
 
     def finish(self) -> None:
         """Ends an upgraded connection once what was written has gone."""
-        self._closed = True
+        self._close()
         self._connection.finish()
 
     async def aclose(self) -> None:
         """Lets the connection go: back to those that are kept, if the answer was read to its end."""
         if not self._closed:
-            self._closed = True
+            self._close()
             sent = self._sending is None or self._sending.done()
             if self._sending is not None:
                 self._sending.cancel()
             self._client.release(self._target, self._connection, keep=sent)
 
+    def _close(self) -> None:
+        self._closed = True
+        if self.place is not None:
+            self.place.give_back()
+
     def __del__(self) -> None:
-        if not self._closed and not self._connection.lost:
-            self._connection.close()
+        if not self._closed:
+            self._close()
+            if not self._connection.lost:
+                self._connection.close()
 
 
 class Client:
     """Makes calls, of any number of targets. To be used on one event loop.
 
-    Connections that wait for another call are bounded, of one target and of all, so that others find descriptors.
+    Connections that wait for another call are bounded, of one target and of all, so that others find descriptors;
+    so are requests that are passed on.
     """
 
-    def __init__(self, most_idle: int = _MOST_IDLE, altogether: int | None = None) -> None:
+    def __init__(
+        self, most_idle: int = _MOST_IDLE, altogether: int | None = None, places: Places | None = None
+    ) -> None:
         self._most_idle = most_idle
         self._altogether = _most_altogether() if altogether is None else altogether
         self._idle: OrderedDict[Target, list[Connection]] = OrderedDict()  # that which was used last is the last one
         self._waiting = 0  # connections of all targets
+        self._places = places  # of requests that are passed on; made for the first of them
         self._expiry: asyncio.TimerHandle | None = None  # while any wait: when the first of them has waited enough
 
     async def call(self, target: Target, request: OutboundRequest, timeout: float, largest: int = LARGEST) -> Answer:
@@ -153,6 +169,21 @@ class Client:
     def stream(self, target: Target, request: OutboundRequest, timeout: float | None = None) -> Awaitable[Streamed]:
         """An answer whose head came within so many seconds. Raises CallError. Whoever has it closes it."""
         return self._send(target, request) if timeout is None else self._send_in_time(target, request, timeout)
+
+    async def pass_on(self, target: Target, request: OutboundRequest, user: str) -> Streamed:
+        """As `stream`, of a client's request, for as long as it lasts. Raises NoPlace for too many, CallError."""
+        if self._places is None:
+            from gateway.outbound.places import Places
+
+            self._places = Places()
+        place = self._places.take(user)
+        try:
+            streamed = await self._send(target, request)
+        except BaseException:
+            place.give_back()
+            raise
+        streamed.place = place
+        return streamed
 
     async def _send_in_time(self, target: Target, request: OutboundRequest, timeout: float) -> Streamed:
         try:

@@ -14,6 +14,10 @@ _ALERT = "ALERT_"
 DEADLINE = "context deadline exceeded"
 
 
+class NoPlace(Exception):
+    """As many requests are passed on to other servers as there may be, or as one user may have. The message says so."""
+
+
 class CallError(Exception):
     """A server could not be asked, or did not answer in HTTP; the message says why.
 

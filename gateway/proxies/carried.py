@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gateway.forwarding import headers
-from gateway.forwarding.answers import IDLE, FarEnd, passed, upgrade_failed
+from gateway.forwarding.answers import IDLE, FarEnd, passed, passed_on, upgrade_failed
 from gateway.http.cycle import SWITCHING
 from gateway.http.exchange import TEXT_TYPE, Header, Request, Response
 from gateway.http.status import StatusError
@@ -36,7 +36,8 @@ async def session(request: Request, client: Client, target: Target, path: str) -
     sent += [(b"upgrade", PROTOCOL.encode()), *((b"x-stream-protocol-version", each) for each in spoken)]
     host = request.headers.get(b"host", b"").decode("latin-1")
     try:
-        answer = await client.stream(target, OutboundRequest("POST", path, sent, authority=host, alone=True))
+        asked = OutboundRequest("POST", path, sent, authority=host, alone=True)
+        answer = await passed_on(client, request, target, asked)
     except CallError as error:
         raise upgrade_failed(error) from None
     if answer.status != SWITCHING:
@@ -54,8 +55,8 @@ async def session(request: Request, client: Client, target: Target, path: str) -
         answer.finish()
         return _refused(405, "Method Not Allowed")
     chosen = answer.header("x-stream-protocol-version").strip().encode("latin-1")
-    asked = protocols_of(request.headers)
-    protocols = [each for each in asked if chosen and each == _PREFIX + chosen]
+    wanted = protocols_of(request.headers)
+    protocols = [each for each in wanted if chosen and each == _PREFIX + chosen]
     said = acceptance(request.headers[b"sec-websocket-key"], protocols)
     return Response(SWITCHING, b"", b"", said, tunnel=Carried(answer), encoded=True)
 

@@ -10,9 +10,10 @@ import asyncio
 import struct
 from collections.abc import Mapping
 
-from gateway.forwarding.answers import FarEnd
+from gateway.forwarding.answers import FarEnd, passed_on
 from gateway.http.cycle import SWITCHING
 from gateway.http.exchange import Request, Response
+from gateway.http.status import StatusError
 from gateway.http.time_slices import next_turn
 from gateway.http.tunnel import End
 from gateway.http.websocket import BINARY, CLOSE, acceptance, frame, is_sound, protocols_of
@@ -50,14 +51,16 @@ def session(request: Request, client: Client, kubelet: Kubelet, path: str, optio
         why = b"mismatch challenge/response" if known else b"missing or bad WebSocket Version"
         return Response(400, why, b"", encoded=True, bare=True)
     said = acceptance(request.headers[b"sec-websocket-key"], [VERSION_5])
-    return Response(SWITCHING, b"", b"", said, tunnel=Channels(client, kubelet, path, options), encoded=True)
+    return Response(SWITCHING, b"", b"", said, tunnel=Channels(request, client, kubelet, path, options), encoded=True)
 
 
 class Channels:
     """A tunnel of channels. `options` says which streams there are: stdin, stdout, stderr, tty."""
 
-    def __init__(self, client: Client, kubelet: Kubelet, path: str, options: Mapping[str, object]) -> None:
-        self._client, self._kubelet, self._path = client, kubelet, path
+    def __init__(
+        self, request: Request, client: Client, kubelet: Kubelet, path: str, options: Mapping[str, object]
+    ) -> None:
+        self._request, self._client, self._kubelet, self._path = request, client, kubelet, path
         self._tty = bool(options.get("tty"))
         wanted = [_ERROR, *(each for each in (_STDIN, _STDOUT, _STDERR) if options.get(_TYPES[each]))]
         if self._tty:
@@ -71,6 +74,8 @@ class Channels:
         client.write(_message(first, b""))
         try:
             self._answer = await self._asked()
+        except StatusError as error:
+            outcome = error.body()
         except CallError as error:
             why = "unexpected EOF" if str(error) == "EOF" else str(error)
             outcome = internal(f'error sending request: Post "{self._kubelet.url}{self._path}": {why}')
@@ -101,7 +106,8 @@ class Channels:
     async def _asked(self) -> Streamed:
         headers: list[Header] = [(b"connection", b"Upgrade"), (b"upgrade", spdy.PROTOCOL.encode()), _AGENT]
         headers += [(b"x-stream-protocol-version", each.encode()) for each in _SPOKEN]
-        return await self._client.stream(self._kubelet.target, OutboundRequest("POST", self._path, headers, alone=True))
+        asked = OutboundRequest("POST", self._path, headers, alone=True)
+        return await passed_on(self._client, self._request, self._kubelet.target, asked)
 
     async def _said(self, answer: Streamed) -> bytes:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gateway.endpoints.endpoint import Endpoint
-from gateway.forwarding.answers import Passing
+from gateway.forwarding.answers import Passing, passed_on
 from gateway.http.exchange import Request, Response
 from gateway.http.negotiation import literally_acceptable, not_acceptable, parse_accept, unacceptable
 from gateway.http.status import StatusError, bad_request, internal_error
@@ -41,7 +41,8 @@ async def log(endpoint: Endpoint, request: Request) -> Response:
     path = f"/containerLogs/{meta['namespace']}/{meta['name']}/{container}"
     path += f"?{options.query}" if options.query else ""
     try:
-        answer = await endpoint.services.outbound.stream(kubelet.target, OutboundRequest("GET", path, _HEADERS))
+        asked = OutboundRequest("GET", path, _HEADERS)
+        answer = await passed_on(endpoint.services.outbound, request, kubelet.target, asked)
     except CallError as error:
         raise StatusError(500, "", f'Get "{kubelet.url}{path}": {error}') from None
     if answer.status in _REDIRECTS and (place := answer.header("location")):

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from gateway.endpoints.endpoint import Endpoint
 from gateway.forwarding import headers
-from gateway.forwarding.answers import upgrade_failed, upgraded
+from gateway.forwarding.answers import passed_on, upgrade_failed, upgraded
 from gateway.forwarding.links import PLAIN, Links, cleaned
 from gateway.forwarding.pages import unavailable, unreachable, with_links
 from gateway.forwarding.upload import body_of
@@ -126,7 +126,7 @@ async def _proxied(endpoint: Endpoint, request: Request, options: JsonObject, lo
         authority=asked,
     )
     try:
-        answer = await client.stream(target, outbound)
+        answer = await passed_on(client, request, target, outbound)
     except CallError as error:
         raise unreachable(str(error)) from None
     return await with_links(answer, Links(prefix, target.host_header, asked))
@@ -139,7 +139,7 @@ async def _upgraded(endpoint: Endpoint, request: Request, location: Location, pa
     body, length = await body_of(request)
     outbound = OutboundRequest(request.method, escaped, sent, body, length, authority=host, alone=True)
     try:
-        return await upgraded(await endpoint.services.outbound.stream(location.target(), outbound))
+        return await upgraded(await passed_on(endpoint.services.outbound, request, location.target(), outbound))
     except CallError as error:
         raise upgrade_failed(error) from None
 

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from gateway.access.authorization import Decision, with_verb
 from gateway.endpoints.endpoint import Endpoint
 from gateway.forwarding import headers
-from gateway.forwarding.answers import upgrade_failed, upgraded
+from gateway.forwarding.answers import passed_on, upgrade_failed, upgraded
 from gateway.http.exchange import Request, Response
 from gateway.http.status import bad_request, forbidden
 from gateway.jsontypes import JsonObject
@@ -93,6 +93,6 @@ async def _session(
     host = request.headers.get(b"host", b"").decode("latin-1")
     outbound = OutboundRequest(request.method, path, sent, authority=host, alone=True)
     try:
-        return await upgraded(await client.stream(kubelet.target, outbound))
+        return await upgraded(await passed_on(client, request, kubelet.target, outbound))
     except CallError as error:
         raise upgrade_failed(error) from None
