@@ -87,6 +87,8 @@ RULES: dict[str, dict[str, Any]] = {
     "etcd.snapshots.keep": {"minimum": 1},
     "etcd.snapshots.schedule": _SCHEDULE,
     "etcd.defragmentation.schedule": _SCHEDULE,
+    "etcd.restore.snapshot": {"pattern": "^([^/.][^/]*)?$"},
+    "etcd.restore.member": {"minimum": 0, "maximum": 4},
     "service.type": {"enum": ["ClusterIP", "NodePort", "LoadBalancer"]},
     "service.port": _PORT,
     "service.nodePort": {"type": ["integer", "null"], **_PORT},
@@ -142,8 +144,9 @@ members that it was made with.
 covers the Service's names; with `certManager` the chart makes a Certificate for them. The gateways read them when they
 start: restart them (`kubectl rollout restart`) after a renewal.
 
-**A snapshot is restored** by scaling the gateways and etcd to 0, running `etcdutl snapshot restore` into each member's
-volume, and scaling them up again.
+**A member of etcd that has lost its volume** joins its cluster again by itself, once a quorum of the others is healthy:
+delete its claim and its pod. **A snapshot is restored** by a Job, into one member; the others join that one.
+docs/chart.md has the commands.
 
 ## Values
 

@@ -1,15 +1,20 @@
-"""`apiserver-gateway etcd install`."""
+"""`apiserver-gateway etcd`: an etcd to install, and what is done with members of one."""
 
 from __future__ import annotations
 
 import click
 
+from gateway.commands.etcd_upkeep import defragment, member, snapshot
 from gateway.commands.failing import CommandFailed
 
 
-@click.group(short_help="get an etcd for --embedded-etcd")
+@click.group(short_help="get an etcd, and look after its members")
 def command() -> None:
-    """Gets an etcd for --embedded-etcd."""
+    """Gets an etcd for --embedded-etcd, and looks after the members of one."""
+
+
+for each in (snapshot, defragment, member):
+    command.add_command(each)
 
 
 @command.command()

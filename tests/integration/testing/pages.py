@@ -42,6 +42,7 @@ ELSEWHERE = {
     r"(pipx|uvx|sudo)\b": "sets up a machine; tests/integration/packaging and deploy try the wheel and the unit",
     r"(apiserver-gateway up -- )?cargo ": "builds for minutes; the command up is tested",
     r"helm .*\btest\b|kubectl .*\b(port-forward|rollout|https://localhost:)": "wants nodes that run pods",
+    r"(helm template|kubectl) .*(etcd-restore|--show-only)": "tests/integration/deploy/test_chart_members.py",
     r"kubectl --kubeconfig \./kubeconfig": "asks what Docker runs",
     r"(go install|kwok|kube-scheduler|kube-controller-manager|kubectl (logs|exec))\b": "tests/clients/test_sessions.py",
     r"make (test|tools|lint|types|bench|docs|proto|catalog|etcd-wheel)\b": "this very run",

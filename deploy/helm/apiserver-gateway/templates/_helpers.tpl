@@ -148,11 +148,40 @@ topologySpreadConstraints:
 {{- end -}}
 {{- end -}}
 
-{{/* What etcdctl in a pod of a CronJob is told */}}
-{{- define "gateway.etcdctlEnv" -}}
-- {name: ETCDCTL_CACERT, value: /etc/etcd/tls/ca.crt}
-- {name: ETCDCTL_CERT, value: /etc/etcd/tls/tls.crt}
-- {name: ETCDCTL_KEY, value: /etc/etcd/tls/tls.key}
+{{/* How a command in a pod of a CronJob reaches etcd */}}
+{{- define "gateway.etcdFlags" -}}
+- --etcd-servers={{ include "gateway.etcdEndpoints" . }}
+- --etcd-cafile=/etc/etcd/tls/ca.crt
+- --etcd-certfile=/etc/etcd/tls/tls.crt
+- --etcd-keyfile=/etc/etcd/tls/tls.key
+{{- end -}}
+
+{{/* The configuration of a member of etcd; $(POD_NAME) is its name */}}
+{{- define "gateway.etcdConfig" -}}
+{{- $name := include "gateway.etcdName" . -}}
+{{- $domain := printf "%s.%s.svc" $name .Release.Namespace -}}
+{{- $members := list -}}
+{{- range until (int .Values.etcd.replicaCount) -}}
+{{- $members = append $members (printf "%s-%d=https://%s-%d.%s:2380" $name . $name . $domain) -}}
+{{- end -}}
+{{- $files := dict "trusted-ca-file" "/etc/etcd/tls/ca.crt" "cert-file" "/etc/etcd/tls/tls.crt" "key-file" "/etc/etcd/tls/tls.key" "client-cert-auth" true -}}
+{{- /* a peer is who has the members' certificate: reverse DNS of pods is not everywhere */ -}}
+{{- $peers := merge (dict "allowed-cn" (list $name) "skip-client-san-verification" true) $files -}}
+{{- $config := dict
+  "name" "$(POD_NAME)"
+  "data-dir" "/var/lib/etcd/data"
+  "listen-client-urls" "https://0.0.0.0:2379"
+  "advertise-client-urls" (printf "https://$(POD_NAME).%s:2379" $domain)
+  "listen-peer-urls" "https://0.0.0.0:2380"
+  "initial-advertise-peer-urls" (printf "https://$(POD_NAME).%s:2380" $domain)
+  "listen-metrics-urls" "http://0.0.0.0:2381"
+  "initial-cluster" (join "," $members)
+  "initial-cluster-token" $name
+  "client-transport-security" $files
+  "peer-transport-security" $peers
+  "quota-backend-bytes" (int64 .Values.etcd.quotaBackendBytes)
+  "snapshot-count" 10000 -}}
+{{- $config | toJson -}}
 {{- end -}}
 
 {{/* The newest version of TLSRoute that the cluster serves; it left the experimental channel as v1 */}}
@@ -205,6 +234,13 @@ was so, the StatefulSet. Neither is known to `helm template`: an init container 
 {{- with (lookup "apps/v1" "StatefulSet" .Release.Namespace $name) -}}
 {{- range (first .spec.template.spec.containers).command -}}
 {{- if hasPrefix "--initial-cluster=" . -}}{{- $made = splitList "," . | len | toString -}}{{- end -}}
+{{- end -}}
+{{- range .spec.template.spec.initContainers -}}
+{{- range .args -}}
+{{- if hasPrefix "--config=" . -}}
+{{- $made = get (trimPrefix "--config=" . | fromJson) "initial-cluster" | splitList "," | len | toString -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- with (lookup "v1" "Secret" .Release.Namespace (printf "%s-member" $name)) -}}

@@ -1,0 +1,172 @@
+"""Members of an etcd, asked over HTTP: by /members as other members ask, by /health, and by etcd's gateway for JSON.
+
+That needs no client of etcd: what is asked here is asked before there is one, or of one member alone.
+"""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import ssl
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from gateway.schema.errors import DecodeError
+from gateway.schema.outside import read_json
+
+LARGEST = 1 << 20  # bytes of an answer, or of a line of one
+SECONDS = 5.0  # for an answer, if nothing else is said
+_OK = 200
+
+
+class Silent(Exception):
+    """A member does not answer; the message says where it is, and why."""
+
+
+class Refusal(Exception):
+    """A member answered that it does not do so; the message is its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member as the others know it. One that never started has no client URLs, and one that was added no name."""
+
+    number: int
+    name: str
+    peer_urls: tuple[str, ...]
+    client_urls: tuple[str, ...]
+
+
+class Asking:
+    """Asks members by their URLs, with the certificate of a client. Raises ValueError for files that hold none."""
+
+    def __init__(self, ca_file: Path | None, cert_file: Path | None, key_file: Path | None) -> None:
+        self._context = ssl.create_default_context(cafile=str(ca_file) if ca_file else None)
+        if cert_file and key_file:
+            self._context.load_cert_chain(cert_file, key_file)
+
+    def known(self, peer_url: str) -> list[Member]:
+        """The members that the one at a peer URL knows; it needs no leader for that. Raises Silent and Refusal."""
+        return _members(self._whole("GET", peer_url, "/members"), ("id", "peerURLs", "clientURLs"))
+
+    def agreed(self, url: str) -> list[Member]:
+        """The members that a quorum knows, asked at a client URL. Raises Silent and Refusal."""
+        return self._cluster(url, "list", b'{"linearizable":true}')
+
+    def remove(self, url: str, member: Member) -> None:
+        """Removes a member. Raises Silent and Refusal."""
+        self._cluster(url, "remove", b'{"ID":"%d"}' % member.number)
+
+    def add(self, url: str, peer_url: str) -> list[Member]:
+        """Adds a member; all members come out. Raises Silent, Refusal, and ValueError for a URL with a quote."""
+        if '"' in peer_url or "\\" in peer_url:
+            raise ValueError(f"{peer_url} is no URL")
+        return self._cluster(url, "add", b'{"peerURLs":["%s"]}' % peer_url.encode())
+
+    def is_healthy(self, url: str) -> bool:
+        """Whether the member at a client URL has a leader, and reads what a quorum has."""
+        try:
+            found = self._whole("GET", url, "/health")
+        except (Silent, Refusal):
+            return False
+        return isinstance(found, dict) and found.get("health") == "true"
+
+    def defragment(self, url: str, seconds: float) -> None:
+        """Has the member at a client URL give back what it does not use. Raises Silent and Refusal."""
+        self._whole("POST", url, "/v3/maintenance/defragment", b"{}", seconds)
+
+    def snapshot(self, url: str, seconds: float) -> Iterator[Any]:
+        """The messages of a snapshot, of the member at a client URL; each may take `seconds`.
+
+        Raises Silent and Refusal.
+        """
+        connection = self._connection(url, seconds)
+        try:
+            answer = _sent(connection, url, "POST", "/v3/maintenance/snapshot", b"{}")
+            while line := answer.readline(LARGEST + 1):
+                yield _read(line, url)
+        except (OSError, http.client.HTTPException) as error:
+            raise _silent(url, error) from None
+        finally:
+            connection.close()
+
+    def _cluster(self, url: str, what: str, body: bytes) -> list[Member]:
+        found = self._whole("POST", url, f"/v3/cluster/member/{what}", body)
+        return _members(found.get("members", []) if isinstance(found, dict) else None, ("ID", "peerURLs", "clientURLs"))
+
+    def _whole(self, method: str, url: str, path: str, body: bytes = b"", seconds: float = SECONDS) -> Any:
+        connection = self._connection(url, seconds)
+        try:
+            return _read(_sent(connection, url, method, path, body).read(LARGEST + 1), url)
+        except (OSError, http.client.HTTPException) as error:
+            raise _silent(url, error) from None
+        finally:
+            connection.close()
+
+    def _connection(self, url: str, seconds: float) -> http.client.HTTPConnection:
+        if url.startswith("unix:"):
+            return _SocketConnection(url.removeprefix("unix:").removeprefix("//"), timeout=seconds)
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise Silent(f"{url} is no URL of http, https or unix")
+        if parts.scheme == "https":
+            return http.client.HTTPSConnection(parts.hostname, parts.port, timeout=seconds, context=self._context)
+        return http.client.HTTPConnection(parts.hostname, parts.port, timeout=seconds)
+
+
+class _SocketConnection(http.client.HTTPConnection):
+    """HTTP on a unix socket, whose path is in the place of the host."""
+
+    def __init__(self, path: str, timeout: float) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+def quorum(members: Iterable[Member]) -> int:
+    """How many of the members have to be healthy."""
+    return len(list(members)) // 2 + 1
+
+
+def _sent(
+    connection: http.client.HTTPConnection, url: str, method: str, path: str, body: bytes
+) -> http.client.HTTPResponse:
+    connection.request(method, path, body or None, {"Content-Type": "application/json"} if body else {})
+    answer = connection.getresponse()
+    if answer.status != _OK:
+        raise Refusal(f"{url} answers {answer.status}: {answer.read(1000).decode(errors='replace').strip()}")
+    return answer
+
+
+def _read(data: bytes, url: str) -> Any:
+    try:
+        return read_json(data, LARGEST)
+    except DecodeError as error:
+        raise Refusal(f"{url} answers what is not understood: {error}") from None
+
+
+def _silent(url: str, error: Exception) -> Silent:
+    return Silent(f"{url} does not answer ({getattr(error, 'strerror', None) or error or type(error).__name__})")
+
+
+def _members(found: Any, keys: tuple[str, str, str]) -> list[Member]:
+    """What both of etcd's spellings of a member hold. Raises Refusal."""
+    number, peers, clients = keys
+    try:
+        return [
+            Member(int(each[number]), str(each.get("name", "")), _texts(each, peers), _texts(each, clients))
+            for each in found
+        ]
+    except (TypeError, KeyError, ValueError, AttributeError):
+        raise Refusal("a member answers what is no list of members") from None
+
+
+def _texts(member: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    return tuple(map(str, member.get(key) or ()))

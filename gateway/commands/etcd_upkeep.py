@@ -1,0 +1,171 @@
+"""`apiserver-gateway etcd snapshot`, `defragment` and `member`: what is done with members of an etcd, one by one."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gateway.commands.etcd_flags import etcd_flags, etcd_of
+from gateway.commands.failing import CommandFailed
+
+if TYPE_CHECKING:
+    from gateway.commands.etcd_members import Asking
+
+_DIGEST = 32  # bytes at the end of a snapshot: the SHA-256 of all before
+_MESSAGE_SECONDS, _DEFRAGMENT_SECONDS = 60.0, 600.0
+
+
+@click.command(short_help="save a snapshot of a member that is healthy")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@etcd_flags
+@click.pass_context
+def snapshot(context: click.Context, file: Path) -> None:
+    """Saves a snapshot as FILE, of the first endpoint that is healthy; `etcdutl snapshot restore` takes it.
+
+    A member that does not answer, or ends meanwhile, is named, and the next one is taken. FILE is there when it is
+    whole.
+    """
+    from gateway.commands.etcd_members import Refusal, Silent
+
+    asking, endpoints = _of(context)
+    part = file.with_name(f"{file.name}.part")
+    for url in _healthy(asking, endpoints):
+        try:
+            size = _save(asking.snapshot(url, _MESSAGE_SECONDS), part)
+        except OSError as error:
+            part.unlink(missing_ok=True)
+            raise CommandFailed(f"cannot write {part}: {error.strerror}") from None
+        except (Silent, Refusal, ValueError) as error:
+            part.unlink(missing_ok=True)
+            click.echo(f"no snapshot of {url}: {error}", err=True)
+            continue
+        part.replace(file)
+        click.echo(f"{file}: {size} bytes, of {url}")
+        return
+    raise CommandFailed("no snapshot was saved: no endpoint is healthy; start etcd's members, or name others")
+
+
+@click.command(short_help="have members give back space, one after the other")
+@etcd_flags
+@click.pass_context
+def defragment(context: click.Context) -> None:
+    """Has each endpoint give the space back that compaction has freed, one after the other.
+
+    A member that is not healthy is named and left out. The command fails if a healthy one refuses, or none is healthy.
+    """
+    from gateway.commands.etcd_members import Refusal, Silent
+
+    asking, endpoints = _of(context)
+    failed, done = [], 0
+    for url in _healthy(asking, endpoints):
+        try:
+            asking.defragment(url, _DEFRAGMENT_SECONDS)
+        except (Silent, Refusal) as error:
+            failed.append(str(error))
+        else:
+            done += 1
+            click.echo(f"{url}: defragmented")
+    if failed or not done:
+        raise CommandFailed("; ".join(failed) or "no endpoint is healthy: start etcd's members, or name others")
+
+
+@click.command(short_help="write the configuration that a member of a cluster starts with")
+@click.option("--config", required=True, metavar="JSON", help="etcd's configuration; initial-cluster has all members")
+@click.option("--output", required=True, type=click.Path(dir_okay=False, path_type=Path), help="the file to write")
+@click.option("--patience", default=20.0, metavar="SECONDS", help="how long to wait for an answer of other members")
+def member(config: str, output: Path, patience: float) -> None:
+    """Writes the file for `etcd --config-file`: the given configuration, with initial-cluster-state.
+
+    A member without data joins the cluster that is there. If it has lost its data, it is removed and added again, once
+    a quorum of the others is healthy; until then the command waits. Where no member answers, the cluster is new.
+    """
+    import orjson
+
+    from gateway.commands.etcd_joining import Joining
+
+    given = _configuration(config)
+    tls = given.get("peer-transport-security") or {}
+    peers = dict(each.split("=", 1) for each in given["initial-cluster"].split(","))
+    files = [tls.get(key) for key in ("trusted-ca-file", "cert-file", "key-file")]
+    asking = _asking(*(Path(file) if file else None for file in files))
+    joining = Joining(given["name"], peers, Path(given["data-dir"]), asking)
+    state, cluster = joining.decide(patience, lambda said: click.echo(said, err=True))
+    written = {**given, "initial-cluster-state": state, "initial-cluster": ",".join(map("=".join, cluster.items()))}
+    try:
+        output.write_bytes(orjson.dumps(written, option=orjson.OPT_INDENT_2))
+    except OSError as error:
+        raise CommandFailed(f"cannot write {output}: {error.strerror}") from None
+    click.echo(f"{given['name']} starts as a member of a cluster that is {state}")
+
+
+def _configuration(text: str) -> dict[str, Any]:
+    from gateway.schema.outside import read_object
+
+    given = read_object(text.encode()) or {}
+    wanted = ("name", "data-dir", "initial-cluster")
+    members = [each.partition("=")[0] for each in str(given.get("initial-cluster", "")).split(",")]
+    if not all(isinstance(given.get(key), str) for key in wanted) or given["name"] not in members:
+        raise CommandFailed(f"--config: give a JSON object with {', '.join(wanted)}, and the name in initial-cluster")
+    return given
+
+
+def _of(context: click.Context) -> tuple[Asking, list[str]]:
+    etcd, _ = etcd_of(context)
+    tls = any((etcd.ca_file, etcd.cert_file))
+    whole = [
+        each if "://" in each or each.startswith("unix:") else f"{'https' if tls else 'http'}://{each}"
+        for each in etcd.endpoints
+    ]
+    return _asking(etcd.ca_file, etcd.cert_file, etcd.key_file), whole
+
+
+def _asking(*files: Path | None) -> Asking:
+    import ssl
+
+    from gateway.commands.etcd_members import Asking
+
+    try:
+        return Asking(*files)
+    except (OSError, ssl.SSLError) as error:
+        named = ", ".join(str(each) for each in files if each)
+        raise CommandFailed(f"cannot use {named}: {error}") from None
+
+
+def _healthy(asking: Asking, endpoints: list[str]) -> Iterator[str]:
+    for url in endpoints:
+        if asking.is_healthy(url):
+            yield url
+        else:
+            click.echo(f"{url} is not healthy, and is left out", err=True)
+
+
+def _save(messages: Iterator[Any], part: Path) -> int:
+    """Writes a snapshot; its size. Raises OSError, and ValueError for one that is not whole."""
+    digest, last, size = hashlib.sha256(), b"", 0
+    with part.open("wb") as out:
+        for message in messages:
+            blob = _blob(message)
+            out.write(blob)
+            size += len(blob)
+            last += blob
+            digest.update(last[:-_DIGEST])
+            last = last[-_DIGEST:]
+        out.flush()
+        os.fsync(out.fileno())
+    if size <= _DIGEST or digest.digest() != last:
+        raise ValueError(f"it is not whole: {size} bytes came")
+    return size
+
+
+def _blob(message: Any) -> bytes:
+    try:
+        return base64.b64decode(message["result"].get("blob", ""), validate=True)
+    except (TypeError, KeyError, AttributeError, binascii.Error):
+        raise ValueError(f"etcd answers {str(message)[:200]}") from None
