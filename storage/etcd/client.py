@@ -29,7 +29,7 @@ class EtcdClient:
         self.leases = Leases(self._endpoints)
         self.maintenance = Maintenance(self._endpoints)
         self.range, self.prefix, self.get, self.revision = self.kv.range, self.kv.prefix, self.kv.get, self.kv.revision
-        self.head, self.write = self.kv.head, self.kv.write
+        self.head, self.write, self.stream = self.kv.head, self.kv.write, self.kv.stream
         self.create, self.update, self.delete_if = self.kv.create, self.kv.update, self.kv.delete_if
         self.put, self.delete, self.txn, self.compact = self.kv.put, self.kv.delete, self.kv.txn, self.kv.compact
         self.watch = self._watches.watch

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from operator import attrgetter
 
 from storage.etcd.endpoints import Endpoints, Method
 from storage.etcd.generated import kv_pb2, rpc_pb2
+from storage.etcd.range_stream import range_stream
 from storage.etcd.results import DeleteResult, Head, KeyValue, PutResult, RangeResult, SwapResult, TxnResult
 from storage.keys import prefix_end
 
@@ -44,7 +46,7 @@ class KV:
     """
 
     def __init__(self, endpoints: Endpoints) -> None:
-        self._call = endpoints.call
+        self._call, self._endpoints = endpoints.call, endpoints
         self._probes: dict[bytes, rpc_pb2.RangeRequest] = {}
 
     async def range(
@@ -97,6 +99,16 @@ class KV:
             serializable=serializable,
             timeout=timeout,
         )
+
+    async def stream(self, key: bytes, range_end: bytes, *, revision: int) -> AsyncGenerator[list[KeyValue]]:
+        """As range, in parts that come one after the other. It takes an etcd of 3.7, and is asked for once.
+
+        Raises StorageError where that etcd is older, and between any two parts.
+        """
+        request = rpc_pb2.RangeRequest(key=key, range_end=range_end, revision=revision)
+        async with aclosing(range_stream(self._endpoints, request)) as parts:
+            async for kvs in parts:
+                yield [key_value(kv) for kv in kvs]
 
     async def leased(
         self, key: bytes, range_end: bytes, *, revision: int = 0, limit: int = 0, timeout: float | None = None

@@ -6,7 +6,8 @@ client without a transformer does nothing here. Keys of the server itself, set b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Protocol
 
@@ -78,6 +79,11 @@ class TransformingKV(KV):
             timeout=timeout,
         )
         return found if keys_only or not found.kvs else replace(found, kvs=await self._all(found.kvs))
+
+    async def stream(self, key: bytes, range_end: bytes, *, revision: int) -> AsyncGenerator[list[KeyValue]]:
+        async with aclosing(super().stream(key, range_end, revision=revision)) as parts:
+            async for kvs in parts:
+                yield await self._all(kvs)
 
     async def leased(
         self, key: bytes, range_end: bytes, *, revision: int = 0, limit: int = 0, timeout: float | None = None

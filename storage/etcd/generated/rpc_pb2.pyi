@@ -1,4 +1,4 @@
-# Made by hack/proto.py. sources: cb5292ce7b1ea4e2 text: 43ba8a6351fad67a
+# Made by hack/proto.py. sources: 3067e83d647b6d63 text: 1bf49609b85fce34
 from . import kv_pb2 as _kv_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -50,6 +50,12 @@ class RangeResponse(_message.Message):
     more: bool
     count: int
     def __init__(self, header: _Optional[_Union[ResponseHeader, _Mapping]] = ..., kvs: _Optional[_Iterable[_Union[_kv_pb2.KeyValue, _Mapping]]] = ..., more: _Optional[bool] = ..., count: _Optional[int] = ...) -> None: ...
+
+class RangeStreamResponse(_message.Message):
+    __slots__ = ("range_response",)
+    RANGE_RESPONSE_FIELD_NUMBER: _ClassVar[int]
+    range_response: RangeResponse
+    def __init__(self, range_response: _Optional[_Union[RangeResponse, _Mapping]] = ...) -> None: ...
 
 class PutRequest(_message.Message):
     __slots__ = ("key", "value", "lease", "prev_kv")

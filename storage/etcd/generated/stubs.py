@@ -1,4 +1,4 @@
-# Made by hack/proto.py. sources: cb5292ce7b1ea4e2 text: 0dbe8af954e80084
+# Made by hack/proto.py. sources: 3067e83d647b6d63 text: 92d9fe50eac78b25
 """The services' methods as multi-callables of one channel."""
 
 from __future__ import annotations
@@ -15,6 +15,13 @@ class KVStub:
                 "/etcdserverpb.KV/Range",
                 request_serializer=rpc_pb2.RangeRequest.SerializeToString,
                 response_deserializer=rpc_pb2.RangeResponse.FromString,
+            )
+        )
+        self.RangeStream: grpc.aio.UnaryStreamMultiCallable[rpc_pb2.RangeRequest, rpc_pb2.RangeStreamResponse] = (
+            channel.unary_stream(
+                "/etcdserverpb.KV/RangeStream",
+                request_serializer=rpc_pb2.RangeRequest.SerializeToString,
+                response_deserializer=rpc_pb2.RangeStreamResponse.FromString,
             )
         )
         self.Put: grpc.aio.UnaryUnaryMultiCallable[rpc_pb2.PutRequest, rpc_pb2.PutResponse] = (

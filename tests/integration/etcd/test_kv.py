@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from storage.embedded import EmbeddedEtcd
-from storage.errors import Compacted, FutureRevision, TooLarge
+from storage.embedded import EmbeddedEtcd, binary_version, find_binary
+from storage.errors import Compacted, FutureRevision, StorageError, TooLarge
 from storage.etcd import EtcdClient, EtcdSettings, KeyValue, PutResult, RangeResult, prefix_end
 from storage.etcd.operations import create_revision_is, delete, mod_revision_is, put, read, value_is
+from storage.paging import LEAST, pages
 
 
 async def test_a_key_carries_its_history(etcd_client: EtcdClient, prefix: bytes) -> None:
@@ -21,6 +22,22 @@ async def test_a_limit_cuts_and_says_so(etcd_client: EtcdClient, prefix: bytes) 
         await etcd_client.put(prefix + name, name)
     page = await etcd_client.range(prefix, prefix_end(prefix), limit=2)
     assert ([kv.value for kv in page.kvs], page.more, page.count) == ([b"a", b"b"], True, 3)
+
+
+async def test_a_range_is_streamed_by_an_etcd_that_can(own_client: EtcdClient) -> None:
+    """In parts, in order, as of one revision; an older etcd says that it cannot, and pages are asked for then."""
+    keys = [b"s/%04d" % number for number in range(3 * LEAST)]
+    for start in range(0, len(keys), 100):
+        revision = await own_client.write([(key, b"v" * 100) for key in keys[start : start + 100]], [])
+    await own_client.put(b"s/later", b"")
+    if binary_version(find_binary()) >= (3, 7, 0):
+        found = [kv async for kvs in own_client.stream(b"s/", b"s0", revision=revision) for kv in kvs]
+        assert [kv.key for kv in found] == keys and {kv.value for kv in found} == {b"v" * 100}
+    else:
+        with pytest.raises(StorageError, match="RangeStream"):
+            await anext(own_client.stream(b"s/", b"s0", revision=revision))
+    found = [kv async for at, kvs in pages(own_client, b"s/", revision) for kv in kvs]
+    assert [kv.key for kv in found] == keys
 
 
 async def test_many_keys_are_written_in_one_revision(etcd_client: EtcdClient, prefix: bytes) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from storage import paging
+from storage.errors import StorageError, Unavailable
 from storage.etcd import KeyValue
 from storage.etcd.results import RangeResult
 
@@ -30,6 +32,33 @@ class Counting:
         found = [KeyValue(each, b"", 1, 1, 1) for each in self.keys[first : min(last, first + limit)]]
         return RangeResult(revision=revision or 7, kvs=found, more=last - first > limit, count=last - first)
 
+    async def stream(self, key: bytes, end: bytes, *, revision: int) -> AsyncGenerator[list[KeyValue]]:
+        raise StorageError("unknown method RangeStream")
+        yield []
+
+
+class Streaming(Counting):
+    """As an etcd of 3.7, whose stream ends with an error after some parts."""
+
+    def __init__(self, keys: Sequence[bytes], ends_after: int) -> None:
+        super().__init__(keys)
+        self.ends_after, self.closed = ends_after, False
+
+    async def stream(self, key: bytes, end: bytes, *, revision: int) -> AsyncGenerator[list[KeyValue]]:
+        assert revision == 7
+        found = [KeyValue(each, b"", 1, 1, 1) for each in self.keys if key <= each < end]
+        try:
+            for number, part in enumerate(batched(found, 2)):
+                if number == self.ends_after:
+                    raise Unavailable("etcd has gone")
+                yield part
+        finally:
+            self.closed = True
+
+
+def batched(found: list[KeyValue], size: int) -> list[list[KeyValue]]:
+    return [found[start : start + size] for start in range(0, len(found), size)]
+
 
 async def all_keys(client: Any) -> list[bytes]:
     found = []
@@ -45,6 +74,29 @@ async def test_all_keys_come_once_and_in_order(keys: set[bytes]) -> None:
         patched.setattr(paging, "LEAST", 2)
         patched.setattr(paging, "MOST", 3)
         assert await all_keys(Counting(list(keys))) == sorted(keys)
+
+
+@given(some.sets(some.binary(max_size=6).map(ROOT.__add__), max_size=80), some.integers(0, 50))
+async def test_a_stream_that_ends_early_is_continued_in_pages(keys: set[bytes], parts: int) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(paging, "LEAST", 2)
+        patched.setattr(paging, "MOST", 3)
+        assert await all_keys(Streaming(list(keys), parts)) == sorted(keys)
+
+
+async def test_the_rest_is_one_stream_where_etcd_has_it() -> None:
+    etcd = Streaming([ROOT + b"%07d" % number for number in range(4000)], ends_after=-1)
+    assert len(await all_keys(etcd)) == 4000
+    assert etcd.asked == 1 and etcd.closed
+
+
+async def test_a_stream_ends_with_who_reads_it() -> None:
+    etcd = Streaming([ROOT + b"%07d" % number for number in range(4000)], ends_after=-1)
+    async with aclosing(paging.pages(etcd, ROOT)) as reading:  # type: ignore[type-var]  # it is asked for no more
+        async for _, kvs in reading:
+            if len(kvs) == 2:
+                break
+    assert etcd.closed
 
 
 async def test_keys_that_are_longer_than_what_is_looked_at() -> None:
