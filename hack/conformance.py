@@ -7,7 +7,8 @@
 DIR holds conformance.py, scenarios/, golden/ and tokens.csv. NAME is another folder of recordings than golden: those of
 Kubernetes 1.35 are in golden-1.35, and the servers serve that minor where it is served. Topics that were recorded with
 the same controllers share a server. Wording is compared too, but for what WORDING names. FILE lists the steps that are
-known to differ, with the reason. What was found is written to --report, of which hack/compatibility.py makes a page.
+known to differ, with the reason; without --expected it is the list of the minor in .ci/. What was found is written to
+--report, of which hack/compatibility.py makes a page.
 
 Scenarios whose hosts need an address that is not loopback run in a network namespace made for them, which takes root
 and the commands unshare and ip; without those they are left out, and that is said.
@@ -38,7 +39,6 @@ from gateway.release.minors import DEFAULT, GIT_VERSIONS  # noqa: E402
 from storage.embedded import EmbeddedEtcd  # noqa: E402
 from storage.etcd import EtcdClient, EtcdSettings  # noqa: E402
 
-EXPECTED = ROOT / ".ci" / "conformance-expected.txt"
 TOKEN = "tok"
 ADDRESS = "10.77.0.1"  # of a host in the network namespace made for the run
 FLAGS = (  # those of the server that was recorded
@@ -100,7 +100,7 @@ def main() -> int:
     parser.add_argument("--golden", default="golden", help="the folder of recordings in DIR")
     parser.add_argument("--topics", default=",".join(TOPICS))
     parser.add_argument("--only", default="", help="a regular expression on scenario names")
-    parser.add_argument("--expected", type=Path, default=EXPECTED)
+    parser.add_argument("--expected", type=Path)
     parser.add_argument("--jobs", type=int, default=6)
     parser.add_argument("--apart", default="", help="resources (group/resource) that are kept in a second etcd")
     parser.add_argument("--report", type=Path)
@@ -112,7 +112,7 @@ def main() -> int:
     if can_enter_namespace() and "CONFORMANCE_HOST_IP" not in os.environ:
         return in_namespace()
     report: Report = {}
-    expected = read_expected(options.expected)
+    expected = read_expected(options.expected or expected_of(minor_of(options.golden)))
     for group in GROUPS:
         if wanted := [topic for topic in group.topics if topic in topics]:
             given = options.directory, options.golden, group, wanted, options.apart
@@ -141,7 +141,7 @@ def compared(directory: Path, golden: str, group: Group, topics: list[str], apar
     """The differences by scenario, of topics on a server of their own."""
     controllers = ",".join((*_ALWAYS, *group.controllers))
     tokens = f"--token-auth-file={directory / 'tokens.csv'}"
-    minor = golden.removeprefix("golden").removeprefix("-") or DEFAULT
+    minor = minor_of(golden)
     flags = [*FLAGS, f"--controllers={controllers}", tokens]
     flags += [f"--kubernetes-version={minor}"] if minor in GIT_VERSIONS else []
     with ExitStack() as begun:
@@ -155,6 +155,17 @@ def compared(directory: Path, golden: str, group: Group, topics: list[str], apar
         with api_server(*flags, etcd_servers=etcd.endpoint) as server:
             paths = [directory / "scenarios" / topic for topic in topics]
             return check(directory, directory / golden, server.url, paths, only, jobs)
+
+
+def minor_of(golden: str) -> str:
+    """The minor that a folder of recordings is of."""
+    return golden.removeprefix("golden").removeprefix("-") or DEFAULT
+
+
+def expected_of(minor: str) -> Path:
+    """The list of what is known to differ from a minor, that of the default one where a minor has none of its own."""
+    own = ROOT / ".ci" / f"conformance-expected-{minor}.txt"
+    return own if own.exists() else ROOT / ".ci" / "conformance-expected.txt"
 
 
 def read_expected(file: Path) -> dict[str, Exemption]:

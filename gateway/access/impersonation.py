@@ -7,10 +7,18 @@ refusal has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gateway.access.authorization import NO_SNIFF, Authorizer, asked_of_resource, forbidden, require, with_verb
+from gateway.access.authorization import (
+    NO_SNIFF,
+    Authorizer,
+    Undecided,
+    asked_of_resource,
+    forbidden,
+    require,
+    with_verb,
+)
 from gateway.access.nodes.identity import NODE_PREFIX, NODES_GROUP
 from gateway.access.service_accounts import account_groups, account_of
 from gateway.http.escapes import text_of, unescaped, valid_escapes
@@ -46,19 +54,25 @@ def impersonates(headers: Mapping[bytes, bytes]) -> bool:
 class Impersonation:
     """Finds out who a request is to be carried out as, and whether its user may do that."""
 
-    def __init__(self, authorizer: Authorizer, *, constrained: bool = True) -> None:
-        """`constrained` says whether there are other modes than the plain verb: ConstrainedImpersonation is on."""
+    def __init__(self, authorizer: Authorizer, *, constrained: bool = True, refuses_nameless: bool = True) -> None:
+        """`constrained` says whether there are other modes than the plain verb: ConstrainedImpersonation is on.
+
+        `refuses_nameless` says whether headers without a user are the client's mistake, or the server's.
+        """
+        self._refuses_nameless = refuses_nameless
         self._authorizer, self._modes = authorizer, _MODES if constrained else _MODES[-1:]
         self._last: Memory[str, int] = Memory(1 << 20)  # the mode that was last allowed, by user
 
     async def user(self, headers: Iterable[tuple[bytes, bytes]], attributes: Attributes) -> User:
         """Who the request of `attributes` is carried out as: its own user where the headers name nobody else.
 
-        Raises StatusError 400 for headers without a user, 403.
+        Raises StatusError 400 for headers without a user, 403; Undecided.
         """
         wanted = _wanted(headers)
         if wanted is None:
             return attributes.user
+        if not wanted.name:
+            raise self._nameless(wanted)
         requestor = attributes.user.name
         last = self._last.get(requestor, -1)
         order = [last, *range(last), *range(last + 1, len(self._modes))] if last >= 0 else range(len(self._modes))
@@ -76,6 +90,18 @@ class Impersonation:
             return user
         assert refusal is not None, "the last mode applies to everybody"
         raise refusal
+
+    def _nameless(self, wanted: User) -> Exception:
+        """What is said of headers that name no user."""
+        if self._modes is _MODES:
+            message = f"requested {_go_user(wanted)} without impersonating a user name"
+        else:
+            message = f"requested {_go_references(wanted)} without impersonating a user"
+        if not self._refuses_nameless:
+            return Undecided(message)
+        error = bad_request(message)
+        error.headers = (NO_SNIFF,)
+        return error
 
     def constraint(self, requestor: str) -> str:
         """The verb that allowed the last impersonation of a user, "" for the plain one."""
@@ -179,7 +205,7 @@ class _Checks:
 
 
 def _wanted(headers: Iterable[tuple[bytes, bytes]]) -> User | None:
-    """The user that the headers describe, None where they don't. Raises StatusError 400."""
+    """The user that the headers describe, with or without a name; None where they don't. Raises StatusError 400."""
     name = uid = ""
     groups: list[str] = []
     extra: dict[str, list[str]] = {}
@@ -199,13 +225,8 @@ def _wanted(headers: Iterable[tuple[bytes, bytes]]) -> User | None:
             groups.append(value)
         elif header.startswith(_EXTRA):
             extra.setdefault(_extra_key(header[len(_EXTRA) :]), []).append(value)
-    if name:
+    if name or uid or groups or extra:
         return User(name, tuple(groups), uid, extra_of(extra))
-    if uid or groups or extra:
-        shown = _go_user(uid, groups, extra)
-        error = bad_request(f"requested {shown} without impersonating a user name")
-        error.headers = (NO_SNIFF,)
-        raise error
     return None
 
 
@@ -213,16 +234,26 @@ def _extra_key(encoded: bytes) -> str:
     return unescaped(encoded) if valid_escapes(encoded) else text_of(encoded)
 
 
-def _go_user(uid: str, groups: list[str], extra: dict[str, list[str]]) -> str:
-    """A user without a name as Go's %#v shows it."""
+def _go_references(user: User) -> str:
+    """What is wanted beside a name, as Go's %v shows object references of it."""
+    found = [f"{{Group  {name}    }}" for name in user.groups]
+    version = f"{_REVIEWS}/v1"
+    found += [f"{{UserExtra  {value}  {version}  {key}}}" for key, values in user.extra for value in values]
+    found += [f"{{UID  {user.uid}  {version}  }}"] if user.uid else []
+    return f"[{' '.join(found)}]"
 
-    def strings(values: list[str]) -> str:
+
+def _go_user(user: User) -> str:
+    """A user without a name as Go's %#v shows it."""
+    extra = dict(user.extra)
+
+    def strings(values: Sequence[str]) -> str:
         return "[]string{" + ", ".join(map(go_quote, values)) + "}"
 
     pairs = ", ".join(f"{go_quote(key)}:{strings(extra[key])}" for key in sorted(extra))
-    shown_groups = strings(groups) if groups else "[]string(nil)"
+    shown_groups = strings(user.groups) if user.groups else "[]string(nil)"
     shown_extra = f"map[string][]string{{{pairs}}}" if extra else "map[string][]string(nil)"
-    return f'&user.DefaultInfo{{Name:"", UID:{go_quote(uid)}, Groups:{shown_groups}, Extra:{shown_extra}}}'
+    return f'&user.DefaultInfo{{Name:"", UID:{go_quote(user.uid)}, Groups:{shown_groups}, Extra:{shown_extra}}}'
 
 
 def _complete(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.access.authorization import AlwaysAllow, AlwaysDeny, Authorizer, Masters
@@ -77,10 +75,10 @@ class Authorization:
 
     def _node(self) -> Authorizer:
         from gateway.access.nodes.authorizer import NodeAuthorizer
-        from gateway.access.rbac import policy
+        from gateway.access.rbac.default_policy import default_policy
         from gateway.access.rbac.rules import compile_rules
 
-        roles = json.loads(Path(policy.__file__).with_name("bootstrap_policy.json").read_text(encoding="utf-8"))
+        roles = default_policy(self._settings.kubernetes_version)
         rules = next(role["rules"] for role in roles["clusterroles"] if role["metadata"]["name"] == _NODE_ROLE)
         return NodeAuthorizer(self._node_graph(), compile_rules(rules))
 

@@ -6,12 +6,11 @@ One with the annotation `rbac.authorization.kubernetes.io/autoupdate: "false"` i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from pathlib import Path
 
 from gateway.access.rbac import policy as rbac
+from gateway.access.rbac.default_policy import default_policy
 from gateway.access.rbac.rules import TooManyRights, compile_rules, uncovered
 from gateway.controllers.bootstrap_objects import BootstrapObject
 from gateway.jsontypes import JsonObject
@@ -20,11 +19,9 @@ AUTOUPDATE = "rbac.authorization.kubernetes.io/autoupdate"
 _SELECTORS = "clusterRoleSelectors"
 
 
-def default_roles() -> Iterator[BootstrapObject]:
-    """The roles and bindings that a kube-apiserver makes (`hack/rbac_policy.py`), roles first."""
-    file = Path(rbac.__file__).with_name("bootstrap_policy.json")
-    policy: dict[str, list[JsonObject]] = json.loads(file.read_text(encoding="utf-8"))
-    for kind, objects in policy.items():
+def default_roles(minor: str) -> Iterator[BootstrapObject]:
+    """The roles and bindings that a kube-apiserver of a minor makes, roles first."""
+    for kind, objects in default_policy(minor).items():
         for content in objects:
             yield BootstrapObject(rbac.GROUP, "v1", kind, content)
 

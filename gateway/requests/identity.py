@@ -88,7 +88,11 @@ def impersonation(authorizer: Authorizer, enabled: Enabled) -> Run:
 
     Raises StatusError 401 where nobody was found who asks, 400 and 403.
     """
-    allowed = Impersonation(authorizer, constrained=enabled("ConstrainedImpersonation"))
+    allowed = Impersonation(
+        authorizer,
+        constrained=enabled("ConstrainedImpersonation"),
+        refuses_nameless=enabled("ImpersonationWithoutUserRefused"),
+    )
 
     def look(context: RequestContext) -> Outcome:
         request, user = context.request, context.user

@@ -10,10 +10,14 @@ from typing import NamedTuple
 
 
 class Place(NamedTuple):
-    """In which module of gateway.admission.plugins a plug-in is; empty for one that does nothing."""
+    """In which module of gateway.admission.plugins a plug-in is; empty for one that does nothing.
+
+    `asks` is the gate or the change without which it does nothing.
+    """
 
     module: str
     default_on: bool = True
+    asks: str = ""
 
 
 PLUGINS: dict[str, Place] = {
@@ -47,11 +51,11 @@ PLUGINS: dict[str, Place] = {
     "CertificateSubjectRestriction": Place("certificate_subject"),
     "DefaultIngressClass": Place("default_ingress_class"),
     "DenyServiceExternalIPs": Place("external_ips", default_on=False),
-    "PodTopologyLabels": Place("pod_topology_labels"),
+    "PodTopologyLabels": Place("pod_topology_labels", asks="PodTopologyLabelsAdmission"),
     "PodGroupWorkloadExists": Place(""),
-    "NodeDeclaredFeatureValidator": Place("declared_features"),
+    "NodeDeclaredFeatureValidator": Place("declared_features", asks="NodeDeclaredFeatures"),
     "JobValidation": Place(""),
-    "PodResizeValidator": Place("pod_resize"),
+    "PodResizeValidator": Place("pod_resize", asks="PodResizeValidator"),
     "MutatingAdmissionPolicy": Place("mutating_policies"),
     "MutatingAdmissionWebhook": Place("mutating_webhooks"),
     "ValidatingAdmissionPolicy": Place("validating_policies"),

@@ -8,6 +8,7 @@ from gateway.http.exchange import Request, Response
 from gateway.jsontypes import JsonObject
 from gateway.kinds import metadata
 from gateway.kinds.attributes import Operation
+from gateway.release.gates import Enabled
 from gateway.subresources.answers import created_status, set_condition
 from gateway.validation import field
 from gateway.validation.names import is_path_segment_name
@@ -47,7 +48,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
 
     def bind(pod: JsonObject) -> None:
         _check_preconditions(pod["metadata"], binding["metadata"], key, left_out)
-        _assign(pod, binding, attributes.now)
+        _assign(pod, binding, attributes.now, endpoint.services.admission.release.gates.enabled)
 
     await change_stored(pods, attributes.namespace, attributes.name, bind, dry_run=options.dry_run)
     return created_status()
@@ -72,7 +73,7 @@ def _check_preconditions(meta: JsonObject, wanted: JsonObject, key: bytes, left_
             raise status.conflict("", "pods", meta["name"], cause)
 
 
-def _assign(pod: JsonObject, binding: JsonObject, now: str) -> None:
+def _assign(pod: JsonObject, binding: JsonObject, now: str, enabled: Enabled) -> None:
     meta, wanted, spec = pod["metadata"], binding["metadata"], pod.setdefault("spec", {})
     name = meta["name"]
     problem = ""
@@ -85,9 +86,10 @@ def _assign(pod: JsonObject, binding: JsonObject, now: str) -> None:
     if problem:
         raise status.conflict("", "pods/binding", name, problem)
     spec["nodeName"] = binding["target"]["name"]
-    for key in ("annotations", "labels"):
+    for key in ("annotations", "labels") if enabled("PodTopologyLabelsAdmission") else ("annotations",):
         if wanted.get(key):
             meta[key] = {**(meta.get(key) or {}), **wanted[key]}
     state = pod.setdefault("status", {})
-    state.pop("nominatedNodeName", None)
+    if enabled("ClearingNominatedNodeNameAfterBinding"):
+        state.pop("nominatedNodeName", None)
     set_condition(state, {"type": "PodScheduled", "status": "True"}, now)

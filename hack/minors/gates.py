@@ -16,7 +16,6 @@ the three: whether the feature is there all the same, since a gate goes when nob
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import subprocess
@@ -24,8 +23,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-TARGET = ROOT / "gateway" / "release" / "data" / "gates.json"
+from written import DATA, lines_of, main
+
+TARGET = DATA / "gates.json"
 RELEASES = ("1.34.4", "1.35.4", "1.36.3", "1.37.2")
 # modules whose code kube-apiserver runs, and the folders of k8s.io/kubernetes that are other components'
 MODULES = ("apiserver", "apiextensions-apiserver", "kube-aggregator", "pod-security-admission", "component-helpers")
@@ -135,23 +135,8 @@ def build() -> Json:
 
 
 def text_of(content: Json) -> str:
-    """A gate a line, so that differences read well."""
-    lines = (f"{json.dumps(name)}:{json.dumps(gate, separators=(',', ':'))}" for name, gate in content["gates"].items())
-    return f'{{"minors":{json.dumps(content["minors"])},\n"gates":{{\n' + ",\n".join(lines) + "\n}}\n"
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--check", action="store_true", help="compare with the committed file instead of writing it")
-    options = parser.parse_args()
-    text = text_of(build())
-    if not options.check:
-        TARGET.write_text(text)
-    elif text != TARGET.read_text():
-        print(f"{TARGET} is not what the modules give; run hack/minors/gates.py without --check", file=sys.stderr)
-        return 1
-    return 0
+    return f'{{"minors":{json.dumps(content["minors"])},\n"gates":{{\n{lines_of(content["gates"])}\n}}}}\n'
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main("hack/minors/gates.py", __doc__, TARGET, lambda: text_of(build())))

@@ -17,15 +17,15 @@ are the markers of prerelease-lifecycle-gen.
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import sys
 from typing import Any
 
-from gates import RELEASES, ROOT, module_folder
+from gates import RELEASES, module_folder
+from written import DATA, lines_of, main
 
-TARGET = ROOT / "gateway" / "release" / "data" / "lifecycle.json"
+TARGET = DATA / "lifecycle.json"
 ON_BY_DEFAULT = re.compile(r"\n\t*(\w*[sS]table\w*EnabledByDefault) = \[\]schema\.GroupVersion\{(.*?)\n\t\}", re.S)
 IMPORT = re.compile(r'^\t(\w+)\s+"k8s\.io/(?:api|kubernetes/pkg/apis)/([\w/]+)"$', re.M)
 GROUP = re.compile(r'GroupName\s*=\s*"([^"]*)"')
@@ -83,26 +83,8 @@ def build() -> Json:
 
 
 def text_of(content: Json) -> str:
-    """A version of a kind a line, so that differences read well."""
-    lines = (
-        f"{json.dumps(name)}:{json.dumps(each, separators=(',', ':'))}" for name, each in content["versions"].items()
-    )
-    return f'{{"minors":{json.dumps(content["minors"])},\n"versions":{{\n' + ",\n".join(lines) + "\n}}\n"
-
-
-def main() -> int:
-    """The process's exit status comes out."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--check", action="store_true", help="compare with the committed file instead of writing it")
-    options = parser.parse_args()
-    text = text_of(build())
-    if not options.check:
-        TARGET.write_text(text)
-    elif text != TARGET.read_text():
-        print(f"{TARGET} is not what the modules give; run hack/minors/lifecycle.py without --check", file=sys.stderr)
-        return 1
-    return 0
+    return f'{{"minors":{json.dumps(content["minors"])},\n"versions":{{\n{lines_of(content["versions"])}\n}}}}\n'
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main("hack/minors/lifecycle.py", __doc__, TARGET, lambda: text_of(build())))

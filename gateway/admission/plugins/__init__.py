@@ -6,7 +6,7 @@ module is imported when its plug-in is on.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -25,17 +25,21 @@ def plugin_of(name: str) -> Plugin:
 
 
 def active(enabled: Collection[str], disabled: Collection[str]) -> list[Plugin]:
-    """The plug-ins that are on and do something, in their order."""
-    return [
-        plugin_of(name)
-        for name, place in PLUGINS.items()
-        if place.module and name not in disabled and (place.default_on or name in enabled)
-    ]
+    """The plug-ins that are on and do something, in their order; each is at work where its gate is on, too."""
+    return [plugin_of(name) for name in _names(enabled, disabled)]
+
+
+def _names(enabled: Collection[str], disabled: Collection[str]) -> Iterator[str]:
+    for name, place in PLUGINS.items():
+        if place.module and name not in disabled and (place.default_on or name in enabled):
+            yield name
 
 
 def chain_for(resource: Resource, enabled: Collection[str], disabled: Collection[str], parts: PluginParts) -> Chain:
     """The chain of a resource or subresource from the plug-ins that are on."""
-    return compile_chain(active(enabled, disabled), resource, parts)
+    on, asked = parts.release.gates.enabled, _names(enabled, disabled)
+    plugins = [plugin_of(name) for name in asked if not PLUGINS[name].asks or on(PLUGINS[name].asks)]
+    return compile_chain(plugins, resource, parts)
 
 
 def configure(path: Path | None, enabled: Collection[str], disabled: Collection[str]) -> dict[str, object]:

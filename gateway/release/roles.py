@@ -1,0 +1,31 @@
+"""Which default roles and bindings a minor has others of (data/roles.json, which hack/minors/roles.py makes)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from gateway.jsontypes import JsonObject, loads
+from gateway.release.minors import CATALOGUED
+
+Policy = dict[str, list[JsonObject]]
+"""Objects by the plural of their kind, each list in the order of namespaces and names."""
+
+
+def policy_of(minor: str, catalogued: Policy) -> Policy:
+    """The default roles and bindings of a minor, out of those of the catalog's. Raises KeyError for another minor."""
+    if minor == CATALOGUED:
+        return catalogued
+    content: dict[str, Any] = loads((Path(__file__).parent / "data" / "roles.json").read_bytes())
+    others: dict[str, JsonObject | None] = content[minor]
+    found: Policy = {}
+    for kind, objects in catalogued.items():
+        named = {_name(kind, each): each for each in objects}
+        named |= {name: each for name, each in others.items() if name.partition("/")[0] == kind and each is not None}
+        found[kind] = [named[name] for name in sorted(named) if others.get(name, named[name]) is not None]
+    return found
+
+
+def _name(kind: str, obj: JsonObject) -> str:
+    meta = obj["metadata"]
+    return f"{kind}/{meta.get('namespace', '')}/{meta['name']}"
