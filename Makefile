@@ -5,7 +5,7 @@ BIN := .venv/bin
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-.PHONY: help run test test-all engine-tools test-engine lint types proto catalog etcd-wheel hostile bench docs release tools check clean
+.PHONY: help run test test-all engine-tools test-engine lint types proto catalog minors etcd-wheel hostile bench docs release tools check clean
 
 define environment
 @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python >= 3.11 is needed; name one with PYTHON=python3.12"; exit 1; }
@@ -65,6 +65,9 @@ proto: .venv/ready ## storage/etcd/generated from proto/
 
 catalog: .venv/ready ## the catalog of built-in types: make catalog FROM='--server https://... --token ...' or FROM='--saved DIR'
 	@$(BIN)/python hack/catalog.py $(FROM)
+
+minors: .venv/ready ## the facts of Kubernetes' minors in gateway/release/data, of its modules, with Go
+	@for each in gates lifecycle roles; do $(BIN)/python hack/minors/$$each.py $(ARGS) || exit 1; done
 
 etcd-wheel: .venv/ready ## a wheel of the current etcd in dist/, built with Go: make etcd-wheel ARGS='--target linux/arm64'
 	@$(BIN)/python hack/etcd_wheel.py $(ARGS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.access.authorization import ALLOWED, NO_OPINION, Verdict
+from gateway.access.authorization import ALLOWED, NO_OPINION, Undecided, Verdict
 from gateway.access.impersonation import Impersonation
 from gateway.http.request_info import request_info
 from gateway.http.status import StatusError
@@ -117,6 +117,28 @@ async def test_headers_without_a_user_are_a_mistake(given: list[tuple[bytes, byt
     with pytest.raises(StatusError) as refused:
         await become(Asked("everything"), *given)
     assert refused.value.code == 400
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        (headers(group="devs"), "[{Group  devs    }]"),
+        (headers(extra_scopes="a"), "[{UserExtra  a  authentication.k8s.io/v1  scopes}]"),
+        (headers(uid="7"), "[{UID  7  authentication.k8s.io/v1  }]"),
+    ],
+)
+async def test_without_constrained_impersonation_a_mistake_shows_references(
+    given: list[tuple[bytes, bytes]], shown: str
+) -> None:
+    attributes, message = (
+        Attributes(ADA, request_info("GET", PATH, {})),
+        f"requested {shown} without impersonating a user",
+    )
+    with pytest.raises(StatusError) as refused:
+        await Impersonation(Asked("everything"), constrained=False).user(given, attributes)
+    assert (refused.value.code, refused.value.message) == (400, message)
+    with pytest.raises(Undecided, match="without impersonating a user"):
+        await Impersonation(Asked("everything"), constrained=False, refuses_nameless=False).user(given, attributes)
 
 
 async def test_the_last_successful_mode_is_asked_first() -> None:

@@ -16,6 +16,8 @@ from gateway.kinds.write_context import WriteContext
 from gateway.release.changes import changes
 from gateway.release.gates import GROUPS, Gates, known
 from gateway.release.minors import DEFAULT, GIT_VERSIONS
+from gateway.settings.admission_plugins import PLUGINS
+from gateway.subresources.binding import _assign
 from gateway.validation.schema_values import compile_check
 
 GATEWAY = Path(__file__).parents[3] / "gateway"
@@ -26,7 +28,8 @@ def asked() -> set[object]:
     """The names that modules of the gateway ask for."""
     calls = (node for path in GATEWAY.rglob("*.py") for node in ast.walk(ast.parse(path.read_text())))
     enabled = (node for node in calls if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("enabled"))
-    return {each.value for node in enabled for each in node.args if isinstance(each, ast.Constant)}
+    names: set[object] = {each.value for node in enabled for each in node.args if isinstance(each, ast.Constant)}
+    return names | {place.asks for place in PLUGINS.values() if place.asks}
 
 
 def test_each_change_is_asked_for_says_what_it_is_and_has_no_gates_name() -> None:
@@ -130,3 +133,30 @@ def test_an_autoscaler_without_a_maximum_is_refused_in_the_words_of_the_minor(mi
     assert strategy.validate is not None
     found = [strategy.validate({"metadata": {}, "spec": {"maxReplicas": most}}, CONTEXT)[0] for most in (0, -1)]
     assert [each.body for each in found] == messages
+
+
+def test_a_binding_gives_a_pod_labels_and_takes_its_nomination_where_the_gates_are_on() -> None:
+    binding = {"metadata": {"labels": {"zone": "a"}, "annotations": {"by": "x"}}, "target": {"name": "n"}}
+    found = {}
+    for minor in ("1.34", "1.35"):
+        pod: dict[str, Any] = {"metadata": {"name": "p"}, "status": {"nominatedNodeName": "m"}}
+        _assign(pod, binding, "2026-01-01T00:00:00Z", Gates(minor).enabled)
+        found[minor] = (
+            pod["metadata"].get("labels"),
+            pod["metadata"]["annotations"],
+            "nominatedNodeName" in pod["status"],
+        )
+    assert found == {"1.34": (None, {"by": "x"}, True), "1.35": ({"zone": "a"}, {"by": "x"}, False)}
+
+
+def test_each_gate_that_a_plugin_asks_for_is_one() -> None:
+    found = {
+        name: [Gates(minor).enabled(place.asks) for minor in GIT_VERSIONS]
+        for name, place in PLUGINS.items()
+        if place.asks
+    }
+    assert found == {
+        "PodTopologyLabels": [False, True, True],
+        "NodeDeclaredFeatureValidator": [False, False, True],
+        "PodResizeValidator": [False, False, True],
+    }

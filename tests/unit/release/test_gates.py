@@ -12,6 +12,7 @@ from gateway.kinds.gated_fields import FIELDS
 from gateway.release.gates import GROUPS, SWITCHABLE, Gates, InvalidGates, Said, Stage, known
 from gateway.release.minors import DEFAULT
 from gateway.release.release import release_of
+from gateway.settings.admission_plugins import PLUGINS
 
 GATEWAY = Path(__file__).parents[3] / "gateway"
 
@@ -82,6 +83,7 @@ def test_gates_of_other_components_are_taken() -> None:
 def test_each_gate_that_a_rule_asks_for_is_one() -> None:
     names = set(SWITCHABLE) | {gate for gate, _ in GATED.values()}
     names |= {gate for fields in FIELDS.values() for gate in fields.values()}
+    names |= {place.asks for place in PLUGINS.values() if place.asks}
     for path in GATEWAY.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "enabled":

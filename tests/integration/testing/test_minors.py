@@ -1,0 +1,28 @@
+"""The earlier minors answer as their kube-apiserver was recorded, but for what their lists in .ci/ name.
+
+`.ci/run` checks the default minor. CONFORMANCE_DIR says where the recordings are.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gateway.release.minors import DEFAULT, GIT_VERSIONS
+
+ROOT = Path(__file__).parents[3]
+RECORDINGS = os.environ.get("CONFORMANCE_DIR", "")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("minor", [minor for minor in GIT_VERSIONS if minor != DEFAULT])
+def test_a_minor_answers_as_recorded(minor: str) -> None:
+    if not (Path(RECORDINGS) / f"golden-{minor}").is_dir() or not RECORDINGS:
+        pytest.skip("there are no recordings of kube-apiserver (set CONFORMANCE_DIR)")
+    command = [sys.executable, "hack/conformance.py", RECORDINGS, f"--golden=golden-{minor}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
