@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import fcntl
 import gzip
+import logging
 import os
 import re
 import shutil
 import stat
 import threading
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+
+from gateway.pieces import survive
+
+logger = logging.getLogger(__name__)
 
 _MEGABYTE = 1 << 20
 _DAY = 24 * 3600
@@ -107,14 +111,16 @@ class RotatedFile:
             self._tidying.join()
 
     def _tidy_up(self) -> None:
-        keeping, now = self._keeping, time.time()
-        with suppress(OSError):  # what cannot be thrown away now may be the next time
-            for index, old in enumerate(self.backups()):
-                too_many = keeping.backups and index >= keeping.backups
-                if too_many or (keeping.age and now - old.stat().st_mtime > keeping.age * _DAY):
-                    old.unlink()
-                elif keeping.compress and old.suffix != ".gz":
-                    _pack(old)
+        for backup in enumerate(survive(RotatedFile.backups, self, _not_tidied, [])):
+            survive(self._tidy, backup, _not_tidied, None)
+
+    def _tidy(self, backup: tuple[int, Path]) -> None:
+        keeping, (index, old) = self._keeping, backup
+        too_many = keeping.backups and index >= keeping.backups
+        if too_many or (keeping.age and time.time() - old.stat().st_mtime > keeping.age * _DAY):
+            old.unlink()
+        elif keeping.compress and old.suffix != ".gz":
+            _pack(old)
 
     def backups(self) -> list[Path]:
         """The files that were put aside, the last one first."""
@@ -122,6 +128,12 @@ class RotatedFile:
         name = re.compile(rf"{stem}-\d{{4}}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{{3}}{suffix}(\.gz)?")
         found = [each for each in self._path.parent.iterdir() if name.fullmatch(each.name)]
         return sorted(found, key=lambda each: each.name, reverse=True)
+
+
+def _not_tidied(what: object, error: Exception) -> None:
+    """What cannot be thrown away or packed now may be the next time."""
+    if not isinstance(error, OSError):
+        logger.error("a file of the audit log could not be tidied up: %s", what, exc_info=error)
 
 
 def _packed(path: Path) -> Path:

@@ -77,21 +77,33 @@ class WebhookSink:
 
     async def _run(self) -> None:
         while self._waiting or not self._ending.is_set():
-            await self._arrived.wait()
-            if len(self._waiting) < self._batching.size and not self._ending.is_set():
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._full.wait(), self._batching.wait)
-            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._batching.size))]
-            if len(self._waiting) < self._batching.size and not self._ending.is_set():
-                self._full.clear()
-            if not self._waiting and not self._ending.is_set():
-                self._arrived.clear()
-            if batch:
-                await self._pause(self._throttle.delay(time.monotonic()))
-                await self._places.acquire()
-                task = asyncio.create_task(self._send_batch(batch))
-                self._sending.add(task)
-                task.add_done_callback(self._sending.discard)
+            batch = await self._next()
+            await pieces.survive_async(self._begin_sending, batch, self._not_begun, None)
+
+    async def _next(self) -> list[Event]:
+        """The next events that are to be sent, once they are many or have waited for long enough."""
+        await self._arrived.wait()
+        if len(self._waiting) < self._batching.size and not self._ending.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._full.wait(), self._batching.wait)
+        batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._batching.size))]
+        if len(self._waiting) < self._batching.size and not self._ending.is_set():
+            self._full.clear()
+        if not self._waiting and not self._ending.is_set():
+            self._arrived.clear()
+        return batch
+
+    async def _begin_sending(self, batch: list[Event]) -> None:
+        if batch:
+            await self._pause(self._throttle.delay(time.monotonic()))
+            await self._places.acquire()
+            task = asyncio.create_task(self._send_batch(batch))
+            self._sending.add(task)
+            task.add_done_callback(self._sending.discard)
+
+    def _not_begun(self, batch: list[Event], error: Exception) -> None:
+        self._size -= sum(event.size for event in batch)
+        self._complaints.lost(len(batch), "webhook", type(error).__name__)
 
     async def _send_batch(self, batch: list[Event]) -> None:
         try:

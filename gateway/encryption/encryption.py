@@ -24,6 +24,7 @@ from gateway.encryption.provider import (
     Provider,
 )
 from gateway.encryption.resources import Keys
+from gateway.pieces import survive_async
 from storage.database import Database
 from storage.errors import Unavailable, Untransformed
 from storage.etcd.transforming import AwaitedValue, StaleValue, UnreadableValue
@@ -164,7 +165,11 @@ class Encryption:
         """Takes one configuration after the other, so that the newest one stays in force."""
         while (rules := self._wanted) is not None:
             self._wanted = None
-            await self._replace(rules)
+            await survive_async(self._replace, rules, self._not_replaced, None)
+
+    def _not_replaced(self, _: Sequence[Rule], error: Exception) -> None:
+        metrics.reloaded(self._server, success=False)
+        logger.error("--encryption-provider-config changed and cannot be used: %s", error, exc_info=error)
 
     async def _replace(self, rules: Sequence[Rule]) -> None:
         """Puts what was read in force, once its services answer: until then the old ones go on.

@@ -301,7 +301,7 @@ def _say_what_to_type(settings: Settings, kubeconfig: Path) -> None:
 def _stop_with(control: int, ending: Ending) -> None:
     """Waits until the other end of the socket is closed, then has this process stop."""
     # the connection counts as reset where the other end is closed before it has read all
-    with socket.socket(fileno=os.dup(control)) as ours, suppress(ConnectionResetError):
+    with socket.socket(fileno=os.dup(control)) as ours, suppress(OSError):
         while ours.recv(1):
             pass
     ending.orphaned = True

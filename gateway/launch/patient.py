@@ -10,6 +10,8 @@ from contextlib import asynccontextmanager, suppress
 from types import CoroutineType
 from typing import Any
 
+from gateway.pieces import survive
+
 logger = logging.getLogger("gateway")
 
 PATIENCE = 5.0  # seconds of waiting between log lines
@@ -29,7 +31,8 @@ async def said(what: str) -> AsyncIterator[None]:
         began = time.monotonic()
         while True:
             await asyncio.sleep(PATIENCE)
-            still_waiting(what, time.monotonic() - began, awaits=", ".join(_places()))
+            awaits = survive(lambda _: ", ".join(_places()), None, lambda _, error: None, "")
+            still_waiting(what, time.monotonic() - began, awaits=awaits)
 
     saying = asyncio.create_task(say(), name="patience")
     try:

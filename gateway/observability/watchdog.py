@@ -16,6 +16,7 @@ import threading
 import time
 from types import FrameType
 
+from gateway.pieces import survive
 from storage.instruments import counter, histogram
 
 log = logging.getLogger(__name__)
@@ -50,6 +51,10 @@ async def keep_watch(started: asyncio.Event) -> None:
             await asyncio.sleep(BEAT)
     finally:
         watchdog.stop()
+
+
+def _not_told(_: Watchdog, error: Exception) -> None:
+    log.error("it could not be told where the event loop is", exc_info=error)
 
 
 class Watchdog:
@@ -99,7 +104,7 @@ class Watchdog:
     def _watch(self) -> None:
         while not self._ended.wait(_LOOK):
             if time.monotonic() - self._at - BEAT > _EARLY and not self._noted:
-                self._noted = self._places()
+                self._noted = survive(Watchdog._places, self, _not_told, "unknown")
 
     def _places(self) -> str:
         """Where each thread is that is not waiting, the loop's first: functions from the innermost on."""

@@ -43,6 +43,13 @@ class Supervised:
         self._etcd.close()
 
     def _watch(self) -> None:
+        try:
+            self._keep_up()
+        except Exception as error:  # or etcd would stay away, and nobody knew why
+            logger.exception("the embedded etcd cannot be watched over")
+            self._lost(f"it cannot be watched over: {error}")
+
+    def _keep_up(self) -> None:
         attempts = 0
         while True:
             began = time.monotonic()

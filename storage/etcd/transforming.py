@@ -6,6 +6,7 @@ client without a transformer does nothing here. Keys of the server itself, set b
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -14,6 +15,8 @@ from typing import Protocol
 from storage.etcd.endpoints import Endpoints
 from storage.etcd.kv import KV, Beside, Guard
 from storage.etcd.results import Event, KeyValue, RangeResult, SwapResult
+
+log = logging.getLogger(__name__)
 
 
 class StaleValue(bytes):
@@ -166,5 +169,11 @@ class TransformingKV(KV):
         return [await self._into(kv) for kv in kvs]
 
     async def _into(self, kv: KeyValue) -> KeyValue:
-        value = await self._transformer.into(kv.key, kv.value)
+        """One value that fails is unreadable, and does not keep others from being read."""
+        try:
+            value = await self._transformer.into(kv.key, kv.value)
+        except Exception as error:
+            log.exception("a stored value could not be transformed", extra={"key": kv.key.decode(errors="replace")})
+            value = UnreadableValue(kv.value)
+            value.reason = f"Internal error occurred: {error}"
         return kv if value is kv.value else kv._replace(value=value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Protocol
@@ -16,6 +17,8 @@ from storage.etcd.generated import kv_pb2, rpc_pb2
 from storage.etcd.results import Event, KeyValue, WatchBatch
 
 _NO_WATCH = -1
+
+log = logging.getLogger(__name__)
 
 Transform = Callable[[list[Event]], Awaitable[list[Event]]]
 
@@ -113,6 +116,8 @@ class EtcdWatchStream:
                 self._has_outgoing.clear()
         except (AioRpcError, asyncio.InvalidStateError):
             return  # the reader learns why
+        except Exception as error:
+            self._failed("written", error)
 
     async def _read(self) -> None:
         read = self._call.read
@@ -134,6 +139,13 @@ class EtcdWatchStream:
         except asyncio.CancelledError:
             self.close(Unavailable("the etcd client is closed"))
             raise
+        except Exception as error:
+            self._failed("read", error)
+
+    def _failed(self, how: str, error: Exception) -> None:
+        """Ends the stream for what was not foreseen: its watches begin anew, and none waits for ever."""
+        log.error("a message of a watch on etcd could not be %s", how, exc_info=error)
+        self.close(Unavailable(f"a message of the watch could not be {how}: {error}"))
 
     def _dispatch(self, response: rpc_pb2.WatchResponse, events: list[Event]) -> None:
         watch_id = response.watch_id

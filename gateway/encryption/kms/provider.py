@@ -22,6 +22,7 @@ from gateway.encryption.ciphers import opened, sealed
 from gateway.encryption.kms.messages import AES_GCM_KEY, SEED, EncryptedObject, decode_object
 from gateway.encryption.kms.service import KmsError, KmsService
 from gateway.encryption.provider import CannotDecrypt, CannotEncrypt, Decrypted
+from gateway.pieces import survive_async
 from gateway.schema.protobuf_wire import ProtobufError
 from storage.errors import Unavailable
 
@@ -129,6 +130,9 @@ class KmsProvider:
                 continue
             except CannotDecrypt:
                 pass
+            except Exception as error:
+                _failed(self, error)
+                continue
             self._away = ""
         logger.info("kms plugin answers again", extra={"provider": self.name})
         for pause in _TOLD_AFTER:  # what was on its way when it came back is in the cache a little later
@@ -162,7 +166,7 @@ class KmsProvider:
     async def watch(self) -> None:
         """Looks at the service from time to time, until cancelled."""
         while True:
-            wrong = await self.look()
+            wrong = await survive_async(KmsProvider.look, self, _failed, "it could not be looked at")
             await asyncio.sleep(ILL_INTERVAL if wrong else WELL_INTERVAL)
 
     async def health(self) -> str:
@@ -245,6 +249,10 @@ class KmsProvider:
         if self._asking is not None:
             self._asking.cancel()
         await self._service.close()
+
+
+def _failed(provider: KmsProvider, error: Exception) -> None:
+    logger.error("kms plugin could not be asked", extra={"provider": provider.name}, exc_info=error)
 
 
 def derived(seed: bytes, info: bytes) -> Any:

@@ -76,6 +76,9 @@ class KmsService:
         except ProtobufError as error:
             code = "Internal"
             raise KmsError(f"rpc error: code = {code} desc = {error}", code) from None
+        except Exception as error:  # of gRPC itself: who asks again and again must go on
+            code = "Internal"
+            raise KmsError(f"rpc error: code = {code} desc = {type(error).__name__}: {error}", code) from error
         finally:
             seconds = time.monotonic() - began
             metrics.KMS_SECONDS.labels(self.name, f"{_METHOD}{method}", code).observe(seconds)

@@ -1,0 +1,157 @@
+"""A thread or task that serves many survives each piece of its work, or whoever waits for it is told that it has ended.
+
+Each place where one is begun is found in the source. What is begun there may loop only if a piece that fails does not
+end it: by `gateway.pieces`, by `except Exception` around the piece, or by one around the loop that tells of the end.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tests.unit.test_structure import trees
+
+BEGINNING = {"Thread", "create_task", "ensure_future"}
+SURVIVING = {"survive", "survive_async", "each", "each_async", "guarded", "work", "keep_beating"}
+
+# what is begun and is no function of the same module: why nobody is left waiting when it fails
+ELSEWHERE = {
+    ("gateway.aggregation.running", "work"): "survives each key",
+    ("gateway.commands.etcd_flags", "work"): "one piece of work, whose caller waits for it",
+    ("gateway.controllers.definitions", "clean_up"): "one definition",
+    ("gateway.controllers.definitions", "work"): "survives each key",
+    ("gateway.controllers.running", "observer.run"): "with all controllers: election begins them anew",
+    ("gateway.controllers.running", "foreign.run"): "with all controllers: election begins them anew",
+    ("gateway.controllers.running", "work"): "survives each key",
+    ("gateway.http.cycle", "self.run_asgi"): "one request",
+    ("gateway.http.protocol", "cycle.run_asgi"): "one request",
+    ("gateway.launch.background", "work"): "a failure ends the process, which says why",
+    ("gateway.launch.feeder", "each"): "a failure ends the process, which is begun anew",
+    ("gateway.launch.process", "keep_beating"): "without a beat the process is begun anew",
+    ("gateway.reading.older_history", "awaited"): "one watch, whose task waits for it",
+    ("storage.consistency", "work"): "fails all who wait for it",
+    ("storage.memo", "make"): "one piece of work, whose callers wait for it",
+    ("storage.paging", "asked"): "one page, whose caller waits for it",
+    ("storage.backups.restoring", "make"): "one part of a restore, whose caller waits for it",
+}
+
+# loops in which a failure ends the task: why that is right
+ENDING = {
+    ("gateway.aggregation.availability", "_ask"): "one probe",
+    ("gateway.http.tunnel", "carry"): "one tunnel, which ends",
+    ("gateway.http.websocket", "heard"): "one watch, which ends",
+    ("gateway.http.websocket", "told"): "one watch, which ends",
+    ("gateway.launch.launch", "_stop_with"): "it waits for one thing: that its starter is gone",
+    ("gateway.launch.process", "_tell_time"): "until the start is over",
+    ("gateway.proxies.channels", "_coming"): "one session, which ends",
+    ("gateway.proxies.channels", "_going"): "one session, which ends",
+    ("storage.seeding", "_ask_for_progress"): "one start, which goes on without",
+}
+EVENTS = {"wait", "channel_ready", "anext", "disconnected", "guard", "read", "fill", "after", "watch"}
+"""Methods that are waited for by who begins them: a failure is raised there."""
+
+
+@dataclass(frozen=True)
+class Begun:
+    """What is begun somewhere: the text of it, and the function where that is one of the module."""
+
+    module: str
+    text: str
+    line: int
+    function: ast.FunctionDef | ast.AsyncFunctionDef | None
+
+
+def _functions(tree: ast.AST) -> dict[str, ast.FunctionDef | ast.AsyncFunctionDef]:
+    return {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+
+
+def _name_of(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def begun() -> Iterator[Begun]:
+    """All threads and tasks of the server."""
+    for module, tree in trees().items():
+        if module.split(".")[0] not in ("gateway", "storage"):
+            continue
+        functions = _functions(tree)
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call) or _name_of(node.func) not in BEGINNING:
+                continue
+            given = [each.value for each in node.keywords if each.arg == "target"] or node.args[:1]
+            if not given:
+                continue
+            target = given[0].func if isinstance(given[0], ast.Call) else given[0]
+            own = isinstance(target, ast.Name) or ast.unparse(target).startswith("self._")
+            name = _name_of(target)
+            yield Begun(module, ast.unparse(target), node.lineno, functions.get(name) if own else None)
+
+
+def _own(node: ast.AST) -> Iterator[ast.AST]:
+    """What is in a function, but not in the functions that it defines."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield child
+            yield from _own(child)
+
+
+def _is_broad(handler: ast.ExceptHandler) -> bool:
+    return handler.type is None or _name_of(handler.type) in ("Exception", "BaseException")
+
+
+def _catches(node: ast.AST) -> bool:
+    return isinstance(node, ast.Try) and any(map(_is_broad, node.handlers))
+
+
+def survives(function: ast.AST) -> bool:
+    """Whether a function has no loop, or one that a failing piece does not end unnoticed."""
+    loops = [node for node in _own(function) if isinstance(node, ast.While | ast.AsyncFor)]
+    if isinstance(function, ast.AsyncFunctionDef):  # what waits for nothing comes to an end
+        loops = [loop for loop in loops if any(isinstance(each, ast.Await) for each in _own(loop))]
+    caught = [node for node in _own(function) if _catches(node)]
+    around = {inner for node in caught for inner in _own(node)}
+    for loop in loops:
+        inside = list(_own(loop))
+        called = {_name_of(each.func) for each in inside if isinstance(each, ast.Call)}
+        if loop not in around and not any(map(_catches, inside)) and not called & SURVIVING:
+            return False
+    return True
+
+
+def test_each_thread_and_task_survives_its_pieces() -> None:
+    wrong = []
+    for each in begun():
+        if each.function is not None:
+            if not survives(each.function) and (each.module, each.function.name) not in ENDING:
+                wrong.append(f"{each.module}:{each.line}: {each.text} ends with a piece that fails")
+        elif (each.module, each.text) not in ELSEWHERE and each.text.rpartition(".")[2] not in EVENTS:
+            wrong.append(f"{each.module}:{each.line}: who is told when {each.text} fails?")
+    assert wrong == []
+
+
+def test_what_is_allowed_is_there() -> None:
+    texts = {(each.module, each.text) for each in begun()}
+    names = {(each.module, each.function.name) for each in begun() if each.function is not None}
+    assert set(ELSEWHERE) <= texts
+    assert set(ENDING) <= names
+
+
+def test_the_test_finds_what_would_end() -> None:
+    """A loop without anything, and one whose `except` is for one error only; not one that is protected."""
+
+    def function(body: str) -> ast.AST:
+        return ast.parse(f"async def f():\n    {body}").body[0]
+
+    ends = "while True:\n        await piece()"
+    one_error = "while True:\n        try:\n            await piece()\n        except OSError:\n            pass"
+    each = one_error.replace("OSError", "Exception")
+    all_of_it = "try:\n        while True:\n            await piece()\n    except Exception:\n        tell()"
+    by_pieces = "while True:\n        await survive_async(piece, 1, told, None)"
+    assert [survives(function(body)) for body in (ends, one_error, each, all_of_it, by_pieces)] == [
+        False,
+        False,
+        True,
+        True,
+        True,
+    ]
