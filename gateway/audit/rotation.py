@@ -111,7 +111,8 @@ class RotatedFile:
             self._tidying.join()
 
     def _tidy_up(self) -> None:
-        for backup in enumerate(survive(RotatedFile.backups, self, _not_tidied, [])):
+        none: list[Path] = []
+        for backup in enumerate(survive(RotatedFile.backups, self, _not_tidied, none)):
             survive(self._tidy, backup, _not_tidied, None)
 
     def _tidy(self, backup: tuple[int, Path]) -> None:
