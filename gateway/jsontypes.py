@@ -143,6 +143,19 @@ def _identical_as_read(one: Any, other: Any) -> bool:
     return True
 
 
+def as_read(value: Any) -> Any:
+    """A value with integers beyond 64 bits as what Go reads them as."""
+    return _floats_of_large(value) if _has_large(value) else value
+
+
+def _floats_of_large(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _floats_of_large(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_floats_of_large(item) for item in value]
+    return float(value) if type(value) is int and abs(value) >= 1 << 63 else value
+
+
 def _written_as_read(value: Any) -> bytes:
     """A value that is no container."""
     large = isinstance(value, int) and abs(value) >= 1 << 63

@@ -96,7 +96,7 @@ def _settle(key: str, wanted: JsonObject, accepted: JsonObject, taken: set[str])
 
 def _short_names(wanted: JsonObject, accepted: JsonObject, taken: set[str]) -> str:
     names: Sequence[str] = wanted.get("shortNames") or ()
-    before = accepted.get("shortNames") or ()
+    before = frozenset(accepted.get("shortNames") or ())
     problems = [f"{go_quote(name)} is already in use" for name in names if name not in before and name in taken]
     if problems:
         return problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from gateway.jsontypes import JsonObject
 from gateway.schema.catalog import META, type_of
 from gateway.schema.types import FORMATTED, FREE_OBJECT, Field, Omit, Type, TypeKind
+from gateway.time_limits import look
 
 _STRING = Type(TypeKind.STRING, "string", structural=True)
 _FREE = Type(TypeKind.ANY, "object", structural=True, preserves=True)
@@ -27,7 +28,11 @@ def object_type(schema: JsonObject, kind: str, *, preserves: bool = False) -> Ty
 
 
 def schema_type(schema: JsonObject, *, lenient: bool = False) -> Type:
-    """The type of a part of a schema; `lenient`: of a part of something whose unknown members stay."""
+    """The type of a part of a schema; `lenient`: of a part of something whose unknown members stay.
+
+    Raises TakesLong on an event loop for a large schema.
+    """
+    look()
     if schema.get("x-kubernetes-int-or-string"):
         return _with_facts(Type(TypeKind.INT_OR_STRING, "int-or-string", structural=True), schema)
     kind = schema.get("type", "")
@@ -69,8 +74,9 @@ def _struct(schema: JsonObject, name: str, *, lenient: bool = False) -> Type:
     if embedded:
         members |= {"apiVersion": _STRING, "kind": _STRING, "metadata": type_of(META + "ObjectMeta")}
     made = Type(TypeKind.STRUCT, name, elem=elem, structural=True, embedded=embedded)
+    required = frozenset(schema.get("required") or ())
     made.fields = {
-        key: Field(key, key, type_, Omit.NIL, default=type_.default, required=key in (schema.get("required") or ()))
+        key: Field(key, key, type_, Omit.NIL, default=type_.default, required=key in required)
         for key, type_ in members.items()
     }
     made.atomic = schema.get("x-kubernetes-map-type") == "atomic"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
-from copy import deepcopy
+from copy import copy, deepcopy
 from typing import Any
 
 import jsonpatch
@@ -32,6 +32,7 @@ MAX_COPIED = 3 << 20  # bytes of JSON that the copies of one patch come to, as k
 
 _MEMBERS = ("op", "path", "from", "value")
 _INDEX = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_PLACE = re.compile(r'"\[([0-9]+)\]\.', re.ASCII)  # of an operation, in what is said of it
 
 
 class Operations(list[Any]):
@@ -142,9 +143,11 @@ def _check_members(operation: JsonObject | None) -> None:
 
 def _strict_errors(operations: list[JsonObject], duplicates: list[str]) -> list[str]:
     """In the order of the operations, duplicates before unknown fields."""
-    errors: list[str] = []
+    errors, of = list[str](), dict[str, list[str]]()
+    for place, message in ((place, text) for text in duplicates for place in dict.fromkeys(_PLACE.findall(text))):
+        of.setdefault(place, []).append(f"json patch {message}")
     for i, operation in enumerate(operations):
-        errors += [f"json patch {message}" for message in duplicates if f'"[{i}].' in message]
+        errors += of.get(str(i), ())
         errors += [f'json patch unknown field "[{i}].{key}"' for key in operation or () if key not in _MEMBERS]
     return errors
 
@@ -321,7 +324,7 @@ def _replace(patched: _Patched, operation: JsonObject) -> None:
     if path == "":
         if not isinstance(value, dict | list):
             raise PatchFailed("replace operation value must be object or array")
-        patched.root = jsonpatch.ReplaceOperation({"path": "", "value": value}).apply(patched.root)
+        patched.root = copy(value)  # which the next operations change, and not this patch: it may be applied again
         return
     try:
         container, part, way = patched.find(path)

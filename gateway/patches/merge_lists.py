@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import JsonObject, dumps_sorted
 from gateway.patches.directives import (
     DIRECTIVE,
     SET_ELEMENT_ORDER,
@@ -53,15 +53,14 @@ def merge(
     places: dict[Any, int] = {}
     for i, item in enumerate(items):
         if merge_key in item:
-            places.setdefault(_hashable(item[merge_key]), i)
+            places.setdefault(_alike(item[merge_key]), i)
     for change in patch:
         if merge_key not in change:
             raise no_merge_key(change, merge_key)
-        value = change[merge_key]
-        nested = isinstance(value, dict | list)
-        place = _place(items, merge_key, value) if nested else places.get(_hashable(value), -1)
+        value = _alike(change[merge_key])
+        place = places.get(value, -1)
         if place < 0:
-            places[_hashable(value)] = len(items)
+            places[value] = len(items)
             items.append(change)
         else:
             items[place] = merge_map(items[place], change, element)
@@ -158,13 +157,9 @@ def _same(left: Any, right: Any) -> bool:
     return type(left) is type(right) and bool(left == right)
 
 
-def _place(items: list[Any], merge_key: str, value: Any) -> int:
-    for i, item in enumerate(items):
-        if not isinstance(item, dict):
-            raise MergeError(f"value for key {i} is not a map")
-        if merge_key in item and _same(item[merge_key], value):
-            return i
-    return -1
+def _alike(value: Any) -> Any:
+    """A key under which equal values of one type meet, lists and objects too."""
+    return (type(value), dumps_sorted(value)) if isinstance(value, dict | list) else _hashable(value)
 
 
 def _are_maps(original: list[Any], patch: list[Any]) -> bool:
@@ -198,11 +193,6 @@ def _without_special(original: list[Any], patch: list[Any], merge_key: str) -> t
             case other:
                 raise unknown_directive(other, change)
     if gone:
-        keys = {_hashable(key) for key in gone}
-        nested = [key for key in gone if isinstance(key, dict | list)]
-        original = [item for item in original if merge_key not in item or not _is_among(item[merge_key], keys, nested)]
+        keys = set(map(_alike, gone))
+        original = [item for item in original if merge_key not in item or _alike(item[merge_key]) not in keys]
     return (plain, []) if replace else (original, plain)
-
-
-def _is_among(key: Any, keys: set[Any], nested: list[Any]) -> bool:
-    return any(_same(key, other) for other in nested) if isinstance(key, dict | list) else _hashable(key) in keys

@@ -142,10 +142,11 @@ def _retain_keys(result: JsonObject, patch: JsonObject) -> None:
     names = patch.pop(RETAIN_KEYS)
     if not isinstance(names, list):
         raise bad_format("invalid patch format of retainKeys")
+    retained = {name for name in names if isinstance(name, str)}
     for key, value in patch.items():
-        if value is not None and not key.startswith((DELETE_FROM_LIST, SET_ELEMENT_ORDER)) and key not in names:
+        if value is not None and not key.startswith((DELETE_FROM_LIST, SET_ELEMENT_ORDER)) and key not in retained:
             raise bad_format("invalid patch format of retainKeys")
-    for key in [key for key in result if key not in names]:
+    for key in [key for key in result if key not in retained]:
         del result[key]
 
 

@@ -15,6 +15,8 @@ from functools import wraps
 from threading import local
 from typing import Any, TypeVar
 
+from gateway.time_limits import look
+
 
 class TypeKind(Enum):
     """What JSON a type takes and how it is checked."""
@@ -112,6 +114,8 @@ def compiled(make: Callable[[Type], _R], *, meanwhile: Callable[[Type], _R] | No
 
     `meanwhile` makes what stands for the result while it is being made, for types that lead back to themselves. Only
     the thread that makes the result sees the stand-in; another thread makes a result of its own.
+
+    Making raises TakesLong on an event loop for a type with very many parts.
     """
     making = _Making()
 
@@ -121,6 +125,7 @@ def compiled(make: Callable[[Type], _R], *, meanwhile: Callable[[Type], _R] | No
         if make in known:
             found: _R = known[make]
             return found
+        look()
         if meanwhile is None:
             found = known[make] = make(type_)
             return found

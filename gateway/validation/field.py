@@ -235,6 +235,7 @@ class _Supported:
     __slots__ = ("_values",)
 
     def __init__(self, values: Iterable[str]) -> None:
+        """A tuple is kept as it is: many errors may show the same long one."""
         self._values = values if isinstance(values, tuple) else tuple(values)
 
     def __call__(self) -> str:

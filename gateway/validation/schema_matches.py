@@ -1,72 +1,168 @@
 """Finds the schema that an invalid value fits best among several, as kube-openapi does.
 
-It counts passed checks; the errors of the schema with the highest count are reported.
+It counts passed checks; the errors of the schema with the highest count are reported. Alternatives may be nested, and
+each level asks for the counts of all below it: what was found of a schema and a value is known until the outermost
+alternatives are done, so that nothing is counted twice.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
+from functools import cached_property
+from types import TracebackType
 from typing import Any
 
 from gateway.jsontypes import JsonObject
+from gateway.time_limits import look
 from gateway.validation.field import FieldError
 from gateway.validation.schema_formats import format_check
 
 Check = Callable[[Any, str, None], Sequence[FieldError]]
 Compile = Callable[[JsonObject], Check]
-Failures = list[tuple[JsonObject, Sequence[FieldError]]]
 
 
-def best(failures: Failures, value: Any, compiled: Compile) -> Sequence[FieldError]:
-    """The errors of the alternative that comes nearest; of equals the first. `compiled` gives a schema's checks."""
-    if len(failures) == 1:
+class _Known(threading.local):
+    """What the outermost alternatives under way in this thread know, by schema and value."""
+
+    depth = 0
+    only_whether = False  # a value is valid: nobody asks for the errors of the best alternative
+    schemas: dict[int, Counted]
+    counts: dict[tuple[int, int], int]
+    verdicts: dict[tuple[int, int], bool]
+
+    def forget(self) -> None:
+        self.schemas, self.counts, self.verdicts = {}, {}, {}
+
+
+_known = _Known()
+
+
+class Alternatives:
+    """To be entered while alternatives are tried."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        look()
+        if not _known.depth:
+            _known.forget()
+        _known.depth += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _known.depth -= 1
+        if not _known.depth:
+            _known.forget()
+
+
+trying = Alternatives()
+
+
+class Counted:
+    """A schema that values may fit more or less. What counting needs is compiled when a value first fails."""
+
+    def __init__(self, schema: JsonObject, compiled: Compile, check: Check | None = None) -> None:
+        """`compiled` gives a schema's checks, `check` are those of this one, where they are known."""
+        self.schema, self._compiled = schema, compiled
+        self._own = check
+
+    def tried(self, value: Any, errors: Sequence[FieldError], *, new: bool) -> None:
+        """To be called with what the checks of this schema said of a value; `new`: whatever was there before."""
+        _known.schemas[id(self.schema)] = self
+        if new:
+            _known.verdicts[id(self.schema), id(value)] = not errors
+
+    def fits(self, value: Any) -> bool:
+        """Whether a value is valid."""
+        place = id(self.schema), id(value)
+        if (known := _known.verdicts.get(place)) is not None:
+            return known
+        before, _known.only_whether = _known.only_whether, True
+        try:
+            found = _known.verdicts[place] = not self._check(value, "", None)
+        finally:
+            _known.only_whether = before
+        return found
+
+    def count(self, value: Any) -> int:
+        """How many checks a value passes."""
+        place = id(self.schema), id(value)
+        if (known := _known.counts.get(place)) is not None:
+            return known
+        look()
+        found = _known.counts[place] = self._counted(value)
+        return found
+
+    def _counted(self, value: Any) -> int:
+        schema = self.schema
+        kind, form = schema.get("type"), schema.get("format")
+        fits = 0
+        if kind or form or schema.get("x-kubernetes-int-or-string"):
+            # a wrong format is not the type's business
+            fits = int(not [one for one in self._typed(value, "", None) if "FieldValueTypeInvalid" in one.reason])
+        if value is None:
+            return fits
+        total = 1 + 1 + 1 + 1 + self._junctors(value)  # the end, the junctors twice, the enum
+        if kind or form:
+            total += fits + 1
+        if isinstance(value, str):
+            total += 1 + int(bool(form) and format_check(str(form)) is not None)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            total += 2
+        elif isinstance(value, list):
+            items = self._below(schema.get("items"))
+            total += 2 + (sum(map(items.count, value)) if items is not None else 0)
+        elif isinstance(value, dict):
+            total += 1 + self._members(value)
+        return total
+
+    def _members(self, value: JsonObject) -> int:
+        properties, additional = self.schema.get("properties") or {}, self.schema.get("additionalProperties")
+        below = ((self._below(properties.get(key, additional)), member) for key, member in value.items())
+        return sum(one.count(member) for one, member in below if one is not None)
+
+    def _junctors(self, value: Any) -> int:
+        total = sum(one.count(value) for one in self._of("allOf"))
+        for key in ("anyOf", "oneOf"):
+            alternatives = self._of(key)
+            valid = [one for one in alternatives if one.fits(value)]
+            if valid and (key == "anyOf" or len(valid) == 1):
+                total += valid[0].count(value)
+            elif not valid and alternatives:
+                total += max(one.count(value) for one in alternatives)
+        return total
+
+    def _of(self, key: str) -> list[Counted]:
+        return [one for each in self.schema.get(key) or () if (one := self._below(each)) is not None]
+
+    # what is compiled once
+
+    @cached_property
+    def _check(self) -> Check:
+        return self._own or self._compiled(self.schema)
+
+    @cached_property
+    def _typed(self) -> Check:
+        names = ("type", "format", "nullable", "x-kubernetes-int-or-string")
+        return self._compiled({key: self.schema[key] for key in names if key in self.schema})
+
+    def _below(self, schema: Any) -> Counted | None:
+        """What counts for a schema below this one: what is known of it, if it was tried."""
+        if not isinstance(schema, dict):
+            return None
+        known = _known.schemas.get(id(schema))
+        if known is None:
+            known = _known.schemas[id(schema)] = Counted(schema, self._compiled)
+        return known
+
+
+Failures = list[tuple[Counted, Sequence[FieldError]]]
+
+
+def best(failures: Failures, value: Any) -> Sequence[FieldError]:
+    """The errors of the alternative that comes nearest; of equals the first. To be called while they are tried."""
+    if len(failures) == 1 or _known.only_whether:
         return failures[0][1]
-    return max(failures, key=lambda each: _count(each[0], value, compiled))[1]
-
-
-def _count(schema: JsonObject, value: Any, compiled: Compile) -> int:
-    kind, form = schema.get("type"), schema.get("format")
-    typed: JsonObject = {
-        key: schema[key] for key in ("type", "format", "nullable", "x-kubernetes-int-or-string") if key in schema
-    }
-    fits = 0
-    if kind or form or schema.get("x-kubernetes-int-or-string"):
-        # a wrong format is not the type's business
-        fits = int(not [one for one in compiled(typed)(value, "", None) if "FieldValueTypeInvalid" in one.reason])
-    if value is None:
-        return fits
-    total = 1 + 1 + 1 + 1 + _junctors(schema, value, compiled)  # the end, the junctors twice, the enum
-    if kind or form:
-        total += fits + 1
-    if isinstance(value, str):
-        total += 1 + int(bool(form) and format_check(str(form)) is not None)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        total += 2
-    elif isinstance(value, list):
-        items = schema.get("items")
-        total += 2 + (sum(_count(items, item, compiled) for item in value) if isinstance(items, dict) else 0)
-    elif isinstance(value, dict):
-        total += 1 + _members(schema, value, compiled)
-    return total
-
-
-def _members(schema: JsonObject, value: JsonObject, compiled: Compile) -> int:
-    properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
-    total = 0
-    for key, member in value.items():
-        below = properties.get(key) if key in properties else additional
-        if isinstance(below, dict):
-            total += _count(below, member, compiled)
-    return total
-
-
-def _junctors(schema: JsonObject, value: Any, compiled: Compile) -> int:
-    total = sum(_count(one, value, compiled) for one in schema.get("allOf") or ())
-    for key in ("anyOf", "oneOf"):
-        alternatives = schema.get(key) or ()
-        valid = [one for one in alternatives if not compiled(one)(value, "", None)]
-        if valid and (key == "anyOf" or len(valid) == 1):
-            total += _count(valid[0], value, compiled)
-        elif not valid and alternatives:
-            total += max(_count(one, value, compiled) for one in alternatives)
-    return total
+    return max(failures, key=lambda each: each[0].count(value))[1]

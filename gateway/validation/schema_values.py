@@ -6,20 +6,19 @@ update may keep invalid values that it does not change (`Before`; KEP-4008).
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from gateway.jsontypes import JsonObject, Whole, identical
+from gateway.jsontypes import JsonObject, Whole
+from gateway.time_limits import look
 from gateway.validation import schema_numbers
 from gateway.validation.field import (
     MOST_ERRORS,
     FieldError,
     go_quote,
     invalid,
-    not_supported,
     path_to,
     required,
     too_long,
@@ -28,10 +27,12 @@ from gateway.validation.field import (
 )
 from gateway.validation.go_regexp import compiled
 from gateway.validation.schema_accepts import compile_acceptance
+from gateway.validation.schema_enums import compile_enum
 from gateway.validation.schema_formats import NUMBER_FORMATS, format_check, known_format
-from gateway.validation.schema_matches import best
+from gateway.validation.schema_matches import Counted, best, trying
 
 NONE: Sequence[FieldError] = ()
+_SOME = 64  # items that are checked in less than a millisecond, if nothing is unusual about them
 
 
 class Before(Protocol):
@@ -64,9 +65,10 @@ def compile_check(schema: JsonObject, *, ranged: bool = True) -> Check:
 def compile_values(schema: JsonObject, *, ranged: bool = True) -> Check:
     """What finds out what is wrong with a value; `ranged` says whether the format of a number gives its range."""
     type_error, compiled = _type(schema, ranged), partial(compile_values, ranged=ranged)
-    parts = {kind: _parts(schema, kind, compiled, ranged) for kind in (str, int, float, bool, list, dict)}
+    junctors, enum = _junctors(schema, compiled), _enum(schema)  # compiled once: they may be nested, and be of any type
+    shared = (junctors, enum)
+    parts = {kind: _parts(schema, kind, compiled, ranged, shared) for kind in (str, int, float, bool, list, dict)}
     parts[Whole] = parts[float]
-    enum = _enum(schema)
 
     def check(value: Any, name: str, was: Before | None) -> Sequence[FieldError]:
         applied = parts.get(type(value))
@@ -86,16 +88,18 @@ def compile_values(schema: JsonObject, *, ranged: bool = True) -> Check:
     return check
 
 
-def _parts(schema: JsonObject, kind: type, compiled: Compile, ranged: bool) -> list[Part]:
-    """What values of a JSON type are asked for, in order."""
-    found: list[Part | None] = [_junctors(schema, compiled)]
+def _parts(
+    schema: JsonObject, kind: type, compiled: Compile, ranged: bool, shared: tuple[Part | None, Part | None]
+) -> list[Part]:
+    """What values of a JSON type are asked for, in order; `shared` are the alternatives and the enumeration."""
+    found: list[Part | None] = [shared[0]]
     if kind is str:
         found += [_string(schema), _format(schema)]
     elif kind in (int, float):
         found.append(schema_numbers.compile_number(schema, ranged=ranged))
     elif kind is list:
         found.append(_list(schema, compiled))
-    found.append(_enum(schema))
+    found.append(shared[1])
     if kind is dict:
         found.append(_object(schema, compiled))
     return [part for part in found if part is not None]
@@ -157,35 +161,15 @@ def _mistyped(name: str, wanted: str, actual: str) -> FieldError:
 
 
 def _enum(schema: JsonObject) -> Part | None:
-    known = schema.get("enum")
-    if not known:
+    problem = compile_enum(schema)
+    if problem is None:
         return None
-    shown = [one if isinstance(one, str) else json.dumps(one, separators=(",", ":")) for one in known]
-    texts = frozenset(one for one in known if isinstance(one, str))
 
     def check(value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
-        if type(value) is str:
-            if value in texts:
-                return
-        elif any(_equals(value, one) for one in known if one is not None):
-            return
-        found.append(not_supported(field_of(name), value, shown))
+        if (error := problem(value, field_of(name))) is not None:
+            found.append(error)
 
     return check
-
-
-def _equals(value: Any, known: Any) -> bool:
-    """Whether a value is one of an enum's, once it is converted to its type as Go converts numbers."""
-    if isinstance(value, bool) or isinstance(known, bool) or not isinstance(value, int | float):
-        return identical(value, known)
-    match known:
-        case int():
-            return int(value) == known
-        case float():
-            return float(value) == known
-        case str() if isinstance(value, int):  # a code point
-            return known == (chr(value) if 0 <= value <= 0x10FFFF else "\ufffd")
-    return False
 
 
 def _string(schema: JsonObject) -> Part | None:
@@ -247,6 +231,8 @@ def _list(schema: JsonObject, compiled: Compile) -> Part | None:
     def check(value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
         if each is not None:
             for i, item in enumerate(value):
+                if not i % _SOME:
+                    look()
                 found += each(item, f"{name}[{i}]", None if was is None else was.index(i))
                 if len(found) > MOST_ERRORS:
                     return
@@ -293,59 +279,76 @@ _TYPE_META = ("apiVersion", "kind", "metadata")
 
 
 def _junctors(schema: JsonObject, compiled: Compile) -> Part | None:
-    any_of, one_of, all_of = (
-        [(one, compiled(one)) for one in schema.get(key) or ()] for key in ("anyOf", "oneOf", "allOf")
-    )
+    any_of = _alternatives(schema.get("anyOf"), compiled)
+    one_of = _alternatives(schema.get("oneOf"), compiled)
+    all_of = _alternatives(schema.get("allOf"), compiled)
     negated = schema.get("not")
     refused = None if negated is None else compiled(negated)
     if not any_of and not one_of and not all_of and refused is None:
         return None
 
     def check(value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
-        if any_of:
-            _any(any_of, compiled, value, name, was, found)
-        if one_of:
-            _one(one_of, compiled, value, name, was, found)
-        if all_of:
-            wrong = [errors for _, one in all_of if (errors := one(value, name, was))]
-            for errors in wrong:
-                found += errors
-            if wrong:
-                none = ". None validated" if len(wrong) == len(all_of) else ""
-                found.append(_said(name, f"validate all the schemas (allOf){none}"))
-        if refused is not None and not refused(value, name, was):
-            found.append(_said(name, "not validate the schema (not)"))
+        with trying:
+            if any_of:
+                _any(any_of, value, name, was, found)
+            if one_of:
+                _one(one_of, value, name, was, found)
+            if all_of:
+                _all(all_of, value, name, was, found)
+            if refused is not None and not refused(value, name, was):
+                found.append(_said(name, "not validate the schema (not)"))
 
     return check
 
 
-Alternatives = list[tuple[JsonObject, Check]]
+Alternatives = list[tuple[Counted, Check]]
 
 
-def _any(
-    alternatives: Alternatives, compiled: Compile, value: Any, name: str, was: Before | None, found: list[FieldError]
-) -> None:
+def _alternatives(schemas: list[JsonObject] | None, compiled: Compile) -> Alternatives:
+    checks = map(compiled, schemas or ())
+    return [(Counted(one, compiled, check), check) for one, check in zip(schemas or (), checks, strict=True)]
+
+
+def _all(alternatives: Alternatives, value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
+    wrong = 0
+    for _, one in alternatives:
+        look()
+        if errors := one(value, name, was):
+            wrong += 1
+            if len(found) <= MOST_ERRORS:
+                found += errors
+    if wrong:
+        none = ". None validated" if wrong == len(alternatives) else ""
+        found.append(_said(name, f"validate all the schemas (allOf){none}"))
+
+
+def _any(alternatives: Alternatives, value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
     failures = []
     for schema, one in alternatives:
+        look()
         errors = one(value, name, was)
         if not errors:
             return
+        schema.tried(value, errors, new=was is None)
         failures.append((schema, errors))
     found.append(_said(name, "validate at least one schema (anyOf)"))
-    found += best(failures, value, compiled)
+    found += best(failures, value)
 
 
-def _one(
-    alternatives: Alternatives, compiled: Compile, value: Any, name: str, was: Before | None, found: list[FieldError]
-) -> None:
-    results = [(schema, one(value, name, was)) for schema, one in alternatives]
+def _one(alternatives: Alternatives, value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
+    results = []
+    for schema, one in alternatives:
+        look()
+        errors = one(value, name, was)
+        schema.tried(value, errors, new=was is None)
+        results.append((schema, errors))
     valid = sum(not errors for _, errors in results)
     if valid == 1:
         return
     words = f"Found {valid} valid alternatives" if valid else "Found none valid"
     found.append(_said(name, f"validate one and only one schema (oneOf). {words}"))
     if not valid:
-        found += best(results, value, compiled)
+        found += best(results, value)
 
 
 def _said(name: str, text: str) -> FieldError:

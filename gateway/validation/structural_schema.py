@@ -63,7 +63,11 @@ def every(schema: JsonObject) -> Iterator[JsonObject]:
 
 
 def unsupported(schema: JsonObject) -> str:
-    """The first reason for which a schema cannot be read as a structural one; empty if there is none."""
+    """The first reason for which a schema cannot be read as a structural one; empty if there is none.
+
+    Raises TakesLong on an event loop for a large one.
+    """
+    look()
     for key, name in _UNSUPPORTED.items():
         if schema.get(key) or (key == "additionalItems" and key in schema):
             return f"OpenAPIV3Schema '{name}' is not supported"

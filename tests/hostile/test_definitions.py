@@ -83,3 +83,50 @@ def test_rules_that_go_through_lists_hold_nobody(server: ApiServer) -> None:
         assert send(server, "PATCH", f"{things}/a", {"spec": {"a0": spec["a0"]}}, merge)[0] == 200
         status, _ = send(server, "PATCH", f"{things}/small", {"spec": spec}, merge)
         assert status == 200
+
+
+def alternatives(depth: int) -> JsonObject:
+    schema: JsonObject = {"minLength": 100}
+    for i in range(depth):
+        schema = {"anyOf": [schema, {"minLength": 100 + i}]}
+    return {"type": "string", **schema}
+
+
+HARD: dict[str, tuple[JsonObject, Any]] = {
+    "alternatives in alternatives": (alternatives(60), "x"),
+    "many objects that are listed": (
+        {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "x-kubernetes-preserve-unknown-fields": True,
+                "enum": [{"a": i} for i in range(20_000)],
+            },
+        },
+        [{"a": -1}] * 2000,
+    ),
+    "many texts that are listed": (
+        {"type": "array", "items": {"type": "string", "enum": [f"e{i}" for i in range(20_000)]}},
+        ["x"] * 5000,
+    ),
+    "many members that are required": (
+        {**(wide := objects({f"a{i}": {"type": "string"} for i in range(15_000)})), "required": [*wide["properties"]]},
+        {},
+    ),
+    "many alternatives for many items": (
+        {"type": "array", "items": {"type": "string", "oneOf": [{"minLength": 1000 + i} for i in range(1000)]}},
+        ["x"] * 300,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HARD)
+def test_an_object_that_a_schema_refuses_holds_nobody(server: ApiServer, case: str) -> None:
+    """A small object may take long by a large schema: it is judged in a thread, and for no longer than needed."""
+    schema, value = HARD[case]
+    group = f"g{uuid.uuid4().hex}.example.com"
+    establish(server, definition(group, version("v1", {"spec": objects({"a": schema})})))
+    body = {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"a": value}}
+    with held_at_most(server, LIMIT):
+        status, text = send(server, "POST", f"/apis/{group}/v1/namespaces/default/widgets", body)
+    assert status == 422, text[:500]

@@ -138,6 +138,13 @@ CASES: dict[str, Callable[[int], Callable[[], object]]] = {
         {"metadata": {"finalizers": [f"a{i}" for i in range(n)]}},
         {"metadata": {"$setElementOrder/finalizers": [f"a{i}" for i in range(n)], "finalizers": ["a1"]}},
     ),
+    "retained members": lambda n: strategic(
+        {"data": {"a": "b"}}, {"data": {"$retainKeys": [f"a{i}" for i in range(n)], **{f"a{i}": "" for i in range(n)}}}
+    ),
+    "owners whose uids are lists": lambda n: strategic(
+        {"metadata": {"ownerReferences": owners(1)}},
+        {"metadata": {"ownerReferences": [{"uid": [i]} for i in range(n)]}},
+    ),
     "json patch": lambda n: patched(
         [{"op": "add", "path": f"/data/a{i}", "value": "b"} for i in range(n)], {"data": {}}
     ),

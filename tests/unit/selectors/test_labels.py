@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.selectors.labels import MOST_PARTS, MOST_REQUIREMENTS, Matcher, SelectorError, parse
+from gateway.selectors.labels import MOST_PARTS, MOST_REQUIREMENTS, MOST_TOLD, Matcher, SelectorError, parse
 
 POD = {"app": "web", "tier": "front", "n": "7", "empty": "", "example.com/part": "a.b"}
 
@@ -186,3 +186,10 @@ def test_numbers_of_any_length_are_refused_or_read() -> None:
         parse("a>" + "9" * 10_000)
     with pytest.raises(SelectorError, match="must be no more than 63"):
         parse("a>" + "0" * 10_000)
+
+
+def test_a_refusal_tells_of_a_hundred_values() -> None:
+    """Each takes many times as long as the value itself."""
+    with pytest.raises(SelectorError) as refused:
+        parse(f"a in ({','.join(f'-{i}' for i in range(5000))})")
+    assert str(refused.value).count("a valid label must be") == MOST_TOLD == 100
