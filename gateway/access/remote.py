@@ -19,8 +19,7 @@ from gateway.outbound.errors import CallError
 from gateway.outbound.request import Header, OutboundRequest, headers_of
 from gateway.outbound.target import Target
 from gateway.outbound.trust import Context, identify, trusting
-from gateway.schema.body import SLOWLY
-from gateway.schema.decode import DecodeError, parse_body
+from gateway.schema.body import SLOWLY, DecodeError, parse_body
 from gateway.settings.configuration_file import InvalidConfiguration, load_yaml
 from gateway.webhooks.refusals import refusal
 

@@ -6,6 +6,7 @@ It is made once and kept in --cert-dir. Replicas without a common directory shar
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import secrets
@@ -13,12 +14,16 @@ import subprocess
 from base64 import b64decode, b64encode
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gateway import children
 from gateway.access.keys import KEY_FILE, new_key
 from gateway.credentials.certificates import Authority, keep_authority, new_authority
 from gateway.files import create_file, exclusive, replace_file
 from gateway.settings.config import Settings
+
+if TYPE_CHECKING:
+    from storage.etcd import EtcdClient
 
 TOKEN_FILE = "admin-token"
 _COST = 2**15  # of scrypt: about 0.1 s and 32 MiB for each guess of the secret
@@ -104,6 +109,28 @@ def _key(secret: bytes, salt: bytes) -> bytes:
     return Scrypt(salt, length=32, n=_COST, r=8, p=1).derive(secret)
 
 
+def shared_key(settings: Settings) -> str:
+    """Where the identity that all replicas share is in etcd."""
+    return f"{settings.etcd_prefix}/apiserver-gateway/identity"
+
+
+async def store_again(settings: Settings, client: EtcdClient, secret: bytes) -> None:
+    """Stores the identity of this server where etcd has none any more: it was replaced by an empty one.
+
+    Raises StorageError, OSError, and IdentityError where etcd has another identity, or there is none in `--cert-dir`.
+    """
+    key = shared_key(settings).encode()
+    if not all((settings.cert_dir / name).is_file() for name in ("ca.crt", "ca.key", KEY_FILE, TOKEN_FILE)):
+        raise IdentityError(f"there is no whole identity in {settings.cert_dir}")
+    mine = await asyncio.to_thread(own, settings.cert_dir)
+    found = await client.get(key)
+    if found is None:
+        await client.create(key, await asyncio.to_thread(seal, mine, secret))  # unless another replica is quicker
+        found = await client.get(key)
+    if found is not None and await asyncio.to_thread(unseal, found.value, secret) != mine:
+        raise IdentityError("etcd has the identity of other servers, whose tokens are refused here: restart this one")
+
+
 def take_shared(settings: Settings, secret: bytes) -> None:
     """Stores the identity that all replicas of this etcd share in `--cert-dir`. Raises IdentityError and OSError.
 
@@ -113,7 +140,7 @@ def take_shared(settings: Settings, secret: bytes) -> None:
     question = {
         "etcd": {name: getattr(etcd, name) for name in ("endpoints", "username", "password")}
         | {name: str(path) if (path := getattr(etcd, name)) else "" for name in ("ca_file", "cert_file", "key_file")},
-        "key": f"{settings.etcd_prefix}/apiserver-gateway/identity",
+        "key": shared_key(settings),
         "server": os.getppid(),  # this is a process beside it
         "proposal": b64encode(seal(own(settings.cert_dir), secret)).decode(),
     }

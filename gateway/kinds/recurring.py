@@ -68,7 +68,7 @@ class Templates:
 
     def of(self, sent: Any) -> Template | None:
         """The memory of a body's specification; None for one that comes for the first time."""
-        if not isinstance(sent, dict) or (type(sent) is Body and sent.duplicates):
+        if not isinstance(sent, dict) or (type(sent) is Body and (sent.duplicates or sent.too_large)):
             return None
         specification = sent.get(_MEMBER)
         if type(specification) is not dict:

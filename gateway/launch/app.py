@@ -209,6 +209,10 @@ def _begin_upkeep(gateway: Gateway, background: Background) -> None:
     }
     if isinstance(limiter, FlowControl):
         runs["flow-control"] = limiter.run
+    if settings.identity_key_file:
+        from gateway.launch.shared_identity import SharedIdentity
+
+        runs["shared-identity"] = SharedIdentity(gateway).run
     for name, run in runs.items():
         background.keep_up(name, run)
     for database in gateway.services.databases:

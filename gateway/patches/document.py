@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.http.status import bad_request
-from gateway.schema.decode import DecodeError, parse_body
+from gateway.schema.body import DecodeError, parse_body
 
 
 def go_kind(value: Any) -> str:

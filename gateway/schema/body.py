@@ -16,7 +16,7 @@ from gateway.schema.errors import DecodeError
 from gateway.schema.exact import Number, PairsObject, pairs
 from gateway.time_limits import TakesLong, on_loop
 
-__all__ = ["Body", "DecodeError", "parse_body", "parse_exactly", "plain"]
+__all__ = ["Body", "DecodeError", "parse_body", "parse_exactly", "parse_to_decode", "plain"]
 
 SLOWLY = 16 * 1024
 """Bytes that are read exactly on an event loop: one of them takes fifty times as long as one that is read fast."""
@@ -31,7 +31,7 @@ Path = tuple[Any, str | int] | None
 class Body(dict[str, Any]):
     """The object of a request, with the bytes that it was parsed from; `decode` goes back to them when it has to.
 
-    `too_large` is the text of its first number that no float64 can hold; empty if there is none.
+    `too_large` is the text of its first number that no float64 can hold; empty if there is none. `decode` refuses it.
     """
 
     __slots__ = ("duplicates", "raw", "too_large")
@@ -41,12 +41,24 @@ class Body(dict[str, Any]):
         self.raw, self.duplicates, self.too_large = raw, duplicates, too_large
 
 
-def parse_body(data: bytes, float_place: str = "") -> tuple[Any, list[str]]:
+def parse_body(data: bytes, float_place: str = "value") -> tuple[Any, list[str]]:
     """The value that JSON bytes hold, and the duplicate fields as strict decoding words them.
 
-    An object comes as `Body`. `float_place` is what an error calls the place of a number that no float64 can hold
-    ("value"), where all numbers are to be float64. Raises DecodeError for what is no JSON, with Go's wording.
+    An object comes as `Body`. Raises DecodeError for what is no JSON, with Go's wording, and for a number that no
+    float64 can hold, whose place the error calls `float_place`: such a number would be taken for infinity.
     """
+    return _parse(data, float_place)
+
+
+def parse_to_decode(data: bytes) -> tuple[Any, list[str]]:
+    """As `parse_body`, of what goes to `decode` as it is.
+
+    That knows which field a number is for, and refuses one that no float64 can hold in the words for that field.
+    """
+    return _parse(data, "")
+
+
+def _parse(data: bytes, float_place: str) -> tuple[Any, list[str]]:
     try:
         value = orjson.loads(data)
         written = orjson.dumps(value)

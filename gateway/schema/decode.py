@@ -20,14 +20,14 @@ from typing import Any
 from gateway.jsontypes import JsonObject
 from gateway.memo import memo
 from gateway.schema import quantity, structural
-from gateway.schema.body import Body, not_a_float, parse_body, parse_exactly, too_large
+from gateway.schema.body import Body, not_a_float, parse_exactly, parse_to_decode, too_large
 from gateway.schema.errors import DecodeError, Mismatch
 from gateway.schema.exact import Number, PairsObject
 from gateway.schema.times import TimeError, canonical_microtime, canonical_time
 from gateway.schema.types import Omit, Type, TypeKind, compiled
 from gateway.schema.zero import zero, zero_field
 
-__all__ = ["DecodeError", "DecodeReport", "decode", "parse_body"]
+__all__ = ["DecodeError", "DecodeReport", "decode", "parse_to_decode"]
 
 
 @dataclass(slots=True)
@@ -57,8 +57,8 @@ Decoder = Callable[[Any, list[None]], Any]  # value that is not null, marks left
 def decode(type_: Type, value: Any, report: DecodeReport) -> JsonObject:
     """The object as Go has it after decoding `value`; a new dict, except that free-form JSON in it is shared.
 
-    `value` comes from `parse_body`, unchanged, or is made of plain JSON. Unknown and duplicate fields go to `report`.
-    Raises DecodeError, worded as kube-apiserver words it.
+    `value` comes from `parse_to_decode`, unchanged, or is made of plain JSON. Unknown and duplicate fields go to
+    `report`. Raises DecodeError, worded as kube-apiserver words it.
     """
     marks: list[None] = []
     source = value

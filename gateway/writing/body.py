@@ -19,7 +19,7 @@ from gateway.kinds.resource import Resource
 from gateway.kinds.scheme import has_type_of
 from gateway.kinds.unserved import taken_beside
 from gateway.kinds.write_context import WriteContext
-from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
+from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_to_decode
 from gateway.schema.empty_lists import unstored
 from gateway.schema.errors import YamlError
 from gateway.schema.outside import read_yaml
@@ -189,7 +189,7 @@ def parse_document(data: bytes, media_type: str, kind: str, strict: list[str], *
                 lines = "".join(f"\n  {text}" for text in duplicates)
                 strict.append(f"yaml: unmarshal errors:{lines}")
             return value
-        return parse_body(data)[0]
+        return parse_to_decode(data)[0]
     except DecodeError as error:
         text = f"couldn't get version/kind; json parse error: {error}"
         raise _unrecognized(kind, text, data) from None

@@ -7,7 +7,7 @@ from gateway.http.status import bad_request
 from gateway.jsontypes import JsonObject
 from gateway.kinds.scheme import is_registered_of_meta, unregistered
 from gateway.schema.catalog import type_of
-from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
+from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_to_decode
 from gateway.schema.errors import YamlError
 from gateway.schema.outside import read_yaml
 from gateway.schema.refusals import json_kind
@@ -46,7 +46,7 @@ def _decoded(data: bytes, media_type: str) -> JsonObject:
             raise bad_request(str(error)) from None
     else:
         try:
-            value, _ = parse_body(data)
+            value, _ = parse_to_decode(data)
         except DecodeError as error:
             raise bad_request(f"couldn't get version/kind; json parse error: {error}") from None
     if value is not None and not isinstance(value, dict):

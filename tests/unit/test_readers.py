@@ -93,3 +93,19 @@ def test_who_talks_to_others_does_not_read_their_words_by_what_is_for_ours() -> 
         if "gateway.jsontypes.loads" in set(used(name))
     }
     assert found == OWN.keys()
+
+
+# who reads a body for `decode`, which refuses a number that no float64 can hold; and that it decodes what it has read
+DECODED = {
+    "gateway.admission.webhooks.answer": "decode(",
+    "gateway.writing.body": "decode(self.type, value",
+    "gateway.writing.options_body": "decode(type_of(_TYPE)",
+}
+
+
+def test_numbers_beyond_floats_are_refused_by_the_reader_or_by_decode() -> None:
+    """`parse_to_decode` lets them through as infinity: what it gives may go nowhere else."""
+    calls = {name for name in of_server() if "parse_to_decode" in ast.unparse(trees()[name]) and ".schema." not in name}
+    assert calls == DECODED.keys(), "call parse_body"
+    for name, decoded in DECODED.items():
+        assert decoded in ast.unparse(trees()[name])

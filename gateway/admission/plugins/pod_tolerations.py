@@ -20,9 +20,9 @@ from gateway.http.status import StatusError, not_found
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Operation
 from gateway.kinds.objects import Objects
-from gateway.schema.body import SLOWLY
+from gateway.schema.body import SLOWLY, parse_body
 from gateway.schema.catalog import type_of
-from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
+from gateway.schema.decode import DecodeError, DecodeReport, decode
 from gateway.schema.types import Type, TypeKind
 from gateway.validation.qos import qos_class
 

@@ -12,7 +12,7 @@ from gateway.kinds.scheme import unregistered
 from gateway.patches.document import go_kind
 from gateway.schema.body import SLOWLY
 from gateway.schema.catalog import META, type_of
-from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
+from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_to_decode
 from gateway.schema.errors import YamlError
 from gateway.schema.outside import read_yaml
 from gateway.schema.types import Field, Omit, Type, TypeKind
@@ -100,7 +100,7 @@ async def _read(answer: bytes, version: str) -> JsonObject:
     is_long = len(answer) > SLOWLY  # of which the loop could not tell what is wrong
     try:
         if answer.lstrip()[:1] == b"{":
-            value, _ = await asyncio.to_thread(parse_body, answer) if is_long else parse_body(answer)
+            value, _ = await asyncio.to_thread(parse_to_decode, answer) if is_long else parse_to_decode(answer)
         else:
             value = await _yaml(answer)
     except DecodeError as error:

@@ -17,8 +17,9 @@ from gateway.kinds.resource import Resource
 from gateway.kinds.scheme import internal_package, unregistered
 from gateway.patches.document import go_kind
 from gateway.patches.json_patch import MAX_OPERATIONS, PatchFailed, applied
+from gateway.schema.body import parse_body
 from gateway.schema.catalog import type_for
-from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
+from gateway.schema.decode import DecodeError, DecodeReport, decode
 
 _BIG = 64 * 1024  # bytes of patch and object together from which on a thread does it
 

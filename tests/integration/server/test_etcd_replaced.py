@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 from apiserver_gateway.testing import ApiServer, api_server
+from gateway.credentials.identity import keep, own, seal, shared_key
+from gateway.launch.shared_identity import SharedIdentity
+from gateway.settings.config import Settings
 from storage.embedded import EmbeddedEtcd
+from storage.etcd import EtcdClient, EtcdSettings
 from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask
+from tests.logged import will_log
 
 DISCOVERY = "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:discovery"
 
@@ -38,3 +46,60 @@ def test_default_roles_are_there_again(tmp_path: Path) -> None:
             "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/system:discovery",
         ):
             assert ask(server, "GET", path).status == 200, path
+
+
+def identity_in(etcd: EmbeddedEtcd) -> bytes:
+    """The identity that all replicas share, as etcd holds it; empty for none."""
+
+    async def get() -> bytes:
+        async with EtcdClient(EtcdSettings((etcd.endpoint,))) as client:
+            found = await client.get(b"/registry/apiserver-gateway/identity")
+            return b"" if found is None else found.value
+
+    return asyncio.run(get())
+
+
+def test_the_shared_identity_is_there_again(tmp_path: Path) -> None:
+    """Else the next replica would have one of its own."""
+    secret = tmp_path / "secret"
+    secret.write_text("0123456789abcdef\n")
+    flag = f"--identity-key-file={secret}"
+    with EmbeddedEtcd(tmp_path / "etcd") as etcd, api_server(flag, etcd_servers=etcd.endpoint) as server:
+        until(lambda: ask(server, "GET", "/readyz").status == 200)
+        etcd.kill()
+        shutil.rmtree(tmp_path / "etcd" / "member")
+        etcd.start()
+        until(lambda: identity_in(etcd))
+        with api_server(flag, etcd_servers=etcd.endpoint) as another:
+            assert another.token == server.token and another.ca_file.read_bytes() == server.ca_file.read_bytes()
+
+
+async def test_another_identity_is_not_replaced_and_told(
+    tmp_path: Path, etcd_client: EtcdClient, prefix: bytes
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("0123456789abcdef")
+    settings = Settings(
+        cert_dir=tmp_path / "mine",
+        identity_key_file=secret,
+        etcd_prefix=prefix.decode().rstrip("/"),
+        etcd_servers=("x",),
+    )
+    keep(settings.cert_dir, own(settings.cert_dir))
+    database = SimpleNamespace(client=etcd_client)
+    gateway = SimpleNamespace(
+        settings=settings,
+        feed=SimpleNamespace(on_replacement=lambda listener: listener()),
+        services=SimpleNamespace(database=database),
+    )
+    other = seal(own(tmp_path / "other"), b"0123456789abcdef")
+    await etcd_client.create(shared_key(settings).encode(), other)
+    async with will_log("replicas do not share one identity: etcd has the identity of other servers"):
+        running = asyncio.create_task(SharedIdentity(cast(Any, gateway)).run())
+    running.cancel()
+    found = await etcd_client.get(shared_key(settings).encode())
+    assert found is not None and found.value == other
+    secret.unlink()
+    async with will_log("the identity of --identity-key-file could not be stored again in etcd"):
+        running = asyncio.create_task(SharedIdentity(cast(Any, gateway)).run())
+    running.cancel()

@@ -7,7 +7,7 @@ from typing import Any
 from gateway.jsontypes import loads
 from gateway.kinds import recurring
 from gateway.kinds.recurring import BUDGET, FACTS, LONGEST, Specification, Template, Templates
-from gateway.schema.body import parse_body
+from gateway.schema.body import parse_body, parse_to_decode
 from gateway.schema.catalog import type_for
 
 
@@ -49,6 +49,8 @@ def test_a_body_with_a_key_twice_is_not_the_one_without() -> None:
     assert [known.of(sent(a=2)) is None for _ in range(2)] == [True, False]
     twice, _ = parse_body(b'{"spec":{"a":1,"a":2}}')
     assert known.of(twice) is None
+    large, _ = parse_to_decode(b'{"spec":{"a":2},"metadata":1e999}')
+    assert known.of(large) is None  # what is left of it without its specification no longer knows of the number
 
 
 def test_long_specifications_are_not_remembered() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.schema.body import DecodeError, parse_body, parse_exactly, plain
+from gateway.schema.body import DecodeError, parse_body, parse_exactly, parse_to_decode, plain
 
 TEXTS = st.text('a "\\/\n\x00é\u2028\U0001f600', max_size=5)
 VALUES = st.recursive(
@@ -75,10 +75,13 @@ def test_deep_nesting_is_read() -> None:
 @pytest.mark.parametrize("number", ["1e999", "-1e999", "9" * 310])
 def test_a_number_that_no_float_holds_is_not_lost(number: str) -> None:
     body = f'{{"a": [{{"b": "1e999"}}], "c": [{{"d": {number}}}, 1e1000]}}'.encode()
-    found, _ = parse_body(body)
+    found, _ = parse_to_decode(body)
     assert found.too_large == number
-    with pytest.raises(DecodeError, match=f"^json: cannot unmarshal number {number} into Go value of type float64$"):
-        parse_body(body, "value")
+    for data in (body, b"[%b]" % body, number.encode()):
+        with pytest.raises(
+            DecodeError, match=f"^json: cannot unmarshal number {number} into Go value of type float64$"
+        ):
+            parse_body(data)
 
 
 @pytest.mark.parametrize("number", ["1e308", "1" * 309, "1e-999", "-0.0"])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.schema.catalog import type_for
-from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
+from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_to_decode
 from gateway.schema.empty_lists import null_empty_lists
 from gateway.schema.encode import encode_stored
 from gateway.schema.order import in_go_order
@@ -133,14 +133,14 @@ def test_nulls_and_empties_count_as_absent() -> None:
 )  # fmt: skip
 def test_wrong_types_are_refused_in_the_words_of_go(type_: Type, body: str, message: str) -> None:
     with pytest.raises(DecodeError) as caught:
-        decode(type_, parse_body(body.encode())[0], DecodeReport())
+        decode(type_, parse_to_decode(body.encode())[0], DecodeReport())
     assert str(caught.value) == message
 
 
 def test_strict_problems_come_in_the_order_of_the_document() -> None:
     body = b'{"bogus":1,"spec":{"containers":[{"name":"a","nam":1,"name":"b"}],"x":1},"spec":{},"bogus":2}'
     report = DecodeReport()
-    decoded = decode(POD, parse_body(body)[0], report)
+    decoded = decode(POD, parse_to_decode(body)[0], report)
     assert report.problems == [
         'unknown field "bogus"',
         'unknown field "spec.containers[0].nam"',
@@ -154,7 +154,7 @@ def test_strict_problems_come_in_the_order_of_the_document() -> None:
 def test_a_repeated_field_that_does_not_fit_is_refused_though_a_later_one_does() -> None:
     body = b'{"metadata":{"labels":{"a":true},"labels":{"b":"c"}}}'
     with pytest.raises(DecodeError, match="cannot unmarshal bool"):
-        decode(POD, parse_body(body)[0], DecodeReport())
+        decode(POD, parse_to_decode(body)[0], DecodeReport())
 
 
 def test_fractions_in_plain_values_are_quantities_too() -> None:
@@ -172,6 +172,6 @@ def test_fractions_in_plain_values_are_quantities_too() -> None:
 )
 def test_numbers_in_free_json_are_not_lost(group: str, version: str, kind: str, body: str) -> None:
     schema = '{"name": "v1", "schema": {"openAPIV3Schema": {"default": 1e999}}}'
-    value, _ = parse_body(body.replace("%s", schema).encode())
+    value, _ = parse_to_decode(body.replace("%s", schema).encode())
     with pytest.raises(DecodeError, match="number 1e999 into Go value of type float64"):
         decode(type_for(group, version, kind), value, DecodeReport())

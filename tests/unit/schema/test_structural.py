@@ -19,7 +19,7 @@ from gateway.apply.removal import without
 from gateway.apply.walks import applied_paths, every_path
 from gateway.defaults.structural import apply_structural_defaults
 from gateway.jsontypes import dumps, identical, loads
-from gateway.schema.body import parse_body
+from gateway.schema.body import parse_to_decode
 from gateway.schema.catalog import META, type_of
 from gateway.schema.decode import DecodeError, DecodeReport, decode
 from gateway.schema.order import in_go_order
@@ -51,7 +51,7 @@ def resource(fields: dict[str, Type], **facts: Any) -> Type:
 
 def read(type_: Type, value: Any) -> tuple[Any, list[str]]:
     report = DecodeReport()
-    body, _ = parse_body(json.dumps(value).encode())
+    body, _ = parse_to_decode(json.dumps(value).encode())
     return decode(type_, body, report), report.problems
 
 
@@ -64,7 +64,7 @@ def test_what_the_schema_does_not_know_is_pruned_and_told_sorted_by_path() -> No
 
 
 def test_duplicates_are_told_before_unknown_fields_and_the_last_one_counts() -> None:
-    body, _ = parse_body(b'{"no":1,"s":{"a":"1","a":"2"},"s":{"b":{"c":1,"c":2}}}')
+    body, _ = parse_to_decode(b'{"no":1,"s":{"a":"1","a":"2"},"s":{"b":{"c":1,"c":2}}}')
     report = DecodeReport()
     type_ = struct({"s": struct({"a": STRING, "b": FREE})})
     assert decode(type_, body, report) == {"s": {"b": {"c": 2}}}
@@ -118,7 +118,7 @@ def test_duplicates_are_told_first_then_what_is_unknown_in_metadata_in_the_schem
     """As a kube-apiserver told it of this object: it looks for duplicates before it knows what is unknown."""
     inner = '{"metadata":{"zz":{"a":1,"a":2},"labels":{"l":"","l":""}},"y":1}'
     text = f'{{"z":[{{"b":1,"b":2}}],"z":{{"c":1,"c":2}},"e":{inner},"metadata":{{"no":{{"d":1,"d":2}}}},"b":1}}'
-    report, (body, _) = DecodeReport(), parse_body(text.encode())
+    report, (body, _) = DecodeReport(), parse_to_decode(text.encode())
     decode(resource({"e": resource({})}), body, report)
     duplicates = ("z[0].b", "z", "z.c", "e.metadata.zz.a", "e.metadata.labels.l", "metadata.no.d")
     unknown = ("metadata.no", "b", "e.y", "z", "e.metadata.zz")
@@ -133,7 +133,7 @@ def test_whole_numbers_of_metadata_may_have_fractions_and_exponents(written: str
     """kube-apiserver writes the metadata of custom objects anew before it reads it as ObjectMeta."""
     report, type_ = DecodeReport(), resource({"embedded": resource({})})
     text = '{"metadata":{"generation":%s,"no":1},"embedded":{"metadata":{"generation":%s}}}'
-    body, _ = parse_body((text % (written, written)).encode())
+    body, _ = parse_to_decode((text % (written, written)).encode())
     assert decode(type_, body, report) == {
         "metadata": {"generation": 10},
         "embedded": {"metadata": {"generation": 10}},
@@ -146,7 +146,7 @@ def test_whole_numbers_of_metadata_may_have_fractions_and_exponents(written: str
     [("2.5", "2.5"), ("1e-1", "0.1"), ("1e30", "1e+30"), ("9223372036854775808", "9223372036854776000")],
 )
 def test_numbers_of_metadata_are_told_as_go_writes_them(written: str, told: str) -> None:
-    body, _ = parse_body(b'{"metadata":{"generation":%s}}' % written.encode())
+    body, _ = parse_to_decode(b'{"metadata":{"generation":%s}}' % written.encode())
     with pytest.raises(DecodeError, match=f"cannot unmarshal number {re.escape(told)} into Go struct field"):
         decode(resource({}), body, DecodeReport())
 
