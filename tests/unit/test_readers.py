@@ -14,8 +14,6 @@ JSON = {
     "gateway.audit.objects": "answers of this server",
     "gateway.cel.declarations": "a file of the package",
     "gateway.cel.syntax_errors": "a file of the package",
-    "gateway.access.modes": "a file of the package",
-    "gateway.controllers.bootstrap_roles": "a file of the package",
     "gateway.credentials.identity": "sealed by a replica",
     "gateway.credentials.identity_exchange": "from the parent process",
     "gateway.kinds.strategies.secrets": "whether it is JSON; what it holds is not used",
@@ -48,6 +46,7 @@ OUTSIDE = (
 )
 """Rooms that talk to others: they do not read by `loads`, which is for what this server has written."""
 OWN = {
+    "gateway.access.rbac.default_policy": "a file of the package",
     "gateway.admission.webhooks.patching": "what it has written in the line before",
     "gateway.aggregation.registration": "a stored object",
     "gateway.aggregation.service_changes": "a stored object",
