@@ -53,6 +53,9 @@ class Function:
     exact: dict[tuple[object, ...], Overload]
 
 
+LIST_FUNCTIONS = frozenset({"@sortByAssociatedKeys", "distinct", "flatten", "lists.range", "reverse", "slice", "sort"})
+"""cel-go's library of lists, which came later than the others."""
+
 TYPES: dict[str, Type] = {
     "bool": BOOL,
     "bytes": BYTES,

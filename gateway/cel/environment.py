@@ -43,15 +43,21 @@ class NoStructs:
 
 @dataclass(slots=True)
 class Environment:
-    """What expressions are compiled in; `libraries` are the optional ones that it has ("jsonpatch", "bindings")."""
+    """What expressions are compiled in; `libraries` are the optional ones that it has ("jsonpatch", "bindings").
+
+    `absent` are names of functions that it lacks.
+    """
 
     variables: Mapping[str, Type] = field(default_factory=dict)
     structs: Structs = field(default_factory=NoStructs)
     libraries: frozenset[str] = frozenset()
+    absent: frozenset[str] = frozenset()
 
     def function(self, name: str) -> Function | None:
         """The function of a name, with or without the dot that says it is a full one."""
         name = name.removeprefix(".")
+        if name in self.absent:
+            return None
         if name.partition(".")[0] in self.libraries and name in optional_functions():
             return optional_functions()[name]
         return functions().get(name)

@@ -6,8 +6,8 @@ that kube-apiserver declares.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
 from gateway.cel.environment import Environment, Maker, Structs
 from gateway.cel.patch_objects import JSON_PATCH, OBJECT, PatchTypes
@@ -111,9 +111,17 @@ class PolicyExpressions:
     """The expressions of one policy, or of one webhook, in the order in which they are compiled.
 
     `params`: the policy has a paramKind. `composed`: it may have variables, which are those that were compiled before.
+    `absent` are functions that expressions may not use, but for those of `kept`, which are stored already.
     """
 
-    def __init__(self, params: bool, composed: bool) -> None:
+    def __init__(
+        self,
+        params: bool,
+        composed: bool,
+        absent: frozenset[str] = frozenset(),
+        kept: Collection[str] = (),
+    ) -> None:
+        self._absent, self._kept = absent, kept
         variables = {
             OBJECT_VARIABLE: DYN,
             OLD_OBJECT: DYN,
@@ -138,6 +146,8 @@ class PolicyExpressions:
     def compile(self, text: str, use: Use) -> Compiled:
         """The program of an expression, or why there is none."""
         environment = self._message if use is Use.MESSAGE else self._patching if use in _PATCHES else self._plain
+        if self._absent and text not in self._kept:
+            environment = replace(environment, absent=self._absent)
         try:
             program = compile_expression(text, environment)
         except CompilationError as error:

@@ -33,6 +33,7 @@ from gateway.kinds.resource import Resource
 from gateway.kinds.stored_head import head_of
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.unprivileged import unprivileged
+from gateway.release.gates import Enabled
 from gateway.schema.types import Type
 from gateway.selectors.fields import Selectable
 from storage.cache import ResourceCache
@@ -140,7 +141,7 @@ class Endpoint:
             list_head=list_head,
             empty=partial(_empty, resource),
             type=lambda: resource.type,
-            columns=partial(_columns, resource),
+            columns=partial(_columns, resource, self.services.admission.release.gates.enabled),
             in_version=partial(_converted, resource),
             custom=resource.custom,
             annotated_fields=resource.model_version.annotated_fields,
@@ -263,13 +264,13 @@ class Endpoint:
         return self.siblings.of(resource.group, resource.version, resource.resource)
 
 
-def _columns(resource: Resource) -> Columns:
+def _columns(resource: Resource, enabled: Enabled) -> Columns:
     from gateway.kinds.columns.custom import custom_columns
     from gateway.kinds.columns.registry import columns_of  # tables alone need them
 
     if resource.custom:
         return custom_columns(resource.model_version.columns)
-    return columns_of(resource.kind_group, resource.kind)
+    return columns_of(resource.kind_group, resource.kind, enabled)
 
 
 def _converted(resource: Resource, obj: JsonObject, api_version: str) -> JsonObject:

@@ -218,7 +218,7 @@ def _aggregation(state: _State, servers: _Servers, endpoints: Endpoints) -> Aggr
         Delegation(known, client, addresses, identity),
         servers.discovered,
         Described(known, client, addresses, identity),
-        Availability(known, servers.objects, addresses, client, identity, actor),
+        Availability(known, servers.objects, addresses, client, identity, actor, state.registry.release.gates.enabled),
         registration,
     )
     state.follow(registration.definitions, ("apiextensions.k8s.io", "v1", "customresourcedefinitions"))

@@ -16,7 +16,7 @@ from gateway.writing.write import Write, begin
 
 async def delete(endpoint: Endpoint, request: Request) -> Response:
     """Deletes or marks an object; answers it or a Status. Raises StatusError 400, 404, 409, 413, 415, 422."""
-    options = await read_delete_options(request)
+    options = await read_delete_options(request, endpoint.services.admission.release.gates.enabled)
     resource = endpoint.resource
     write = begin(endpoint, request, WriteOptions(dry_run=options.dry_run))
     strategy, name = endpoint.strategy, request.info.name

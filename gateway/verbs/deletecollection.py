@@ -30,7 +30,7 @@ async def deletecollection(endpoint: Endpoint, request: Request) -> Response:
     selection = list_options(request, endpoint.selectable, watch=False)
     if selection.resource_version not in ("", "0") and not selection.resource_version_match:
         selection.resource_version_match = EXACT  # kube-apiserver reads in chunks, which are of that very version
-    options = await read_delete_options(request)
+    options = await read_delete_options(request, endpoint.services.admission.release.gates.enabled)
     prefix = endpoint.collection(request.info.namespace)
     page = await read_page(endpoint.store.reads, endpoint, prefix, selection)
     write = begin(endpoint, request, WriteOptions(dry_run=options.dry_run))

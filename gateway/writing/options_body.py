@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from gateway.http.exchange import Request
-from gateway.http.status import bad_request
+from gateway.http.status import StatusError, bad_request
 from gateway.jsontypes import JsonObject
 from gateway.kinds.scheme import is_registered_of_meta, unregistered
+from gateway.release.gates import Enabled
 from gateway.schema.catalog import type_of
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_to_decode
 from gateway.schema.errors import YamlError
@@ -20,14 +21,19 @@ _INTERNAL = "meta.k8s.io/__internal"  # which kube-apiserver records of them, wh
 _TYPE = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 
 
-async def read_delete_options(request: Request) -> DeleteOptions:
-    """Raises StatusError 400, 413, 415, 422."""
+async def read_delete_options(request: Request, enabled: Enabled) -> DeleteOptions:
+    """Raises StatusError 400, 413, 415, 422; 500 in the place of 400 where `enabled` says that the release has that."""
     data = await request.body()
     if not data:
         return delete_options_of_query(request.query) if request.query_string else DeleteOptions()
     media_type = request.media.body_type(request.headers.get(b"content-type", b""))
     size = len(data) * YAML if media_type == "application/yaml" else len(data)
-    given = await offloaded(size, _decoded, data, media_type)
+    try:
+        given = await offloaded(size, _decoded, data, media_type)
+    except StatusError as error:
+        if error.code == 400 and not enabled("UnreadableDeleteOptionsRefused"):
+            raise StatusError(500, "", error.message) from None
+        raise
     if (audit := request.audit) is not None:
         audit.requested({**given, "kind": _KIND, "apiVersion": _INTERNAL})
     return validated_delete_options(given)

@@ -19,6 +19,10 @@ def name_and_age(obj: JsonObject) -> list[Cell]:
     return [name_of(obj), age(obj)]
 
 
+def _with_secrets(account: JsonObject) -> list[Cell]:
+    return [name_of(account), len(account.get("secrets") or ()), age(account)]
+
+
 def _resource_quota(obj: JsonObject) -> list[Cell]:
     status = part(obj, "status")
     hard, used = status.get("hard") or {}, status.get("used") or {}
@@ -38,3 +42,11 @@ COLUMNS = {
     ("", "ServiceAccount"): Columns((NAME, AGE), name_and_age),
     ("", "ResourceQuota"): Columns((NAME, column("Request"), column("Limit"), AGE), _resource_quota),
 }
+
+BEFORE = {
+    ("", "ServiceAccount"): (
+        "ServiceAccountColumnsWithoutSecrets",
+        Columns((NAME, column("Secrets", "core.v1.ServiceAccount.secrets"), AGE), _with_secrets),
+    )
+}
+"""What columns were before a change, by name."""

@@ -6,6 +6,8 @@ from importlib import import_module
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.columns.model import CREATED_AT, NAME, Cell, Columns, name_of
+from gateway.release.gates import Enabled
+from gateway.release.release import DEFAULT_GATES
 
 _MODULES = {  # of a group: where the columns of its kinds may be
     "": ("pods", "workloads", "network", "nodes", "events", "configuration", "storage"),
@@ -31,16 +33,17 @@ _MODULES = {  # of a group: where the columns of its kinds may be
 }
 
 
-def columns_of(group: str, kind: str) -> Columns:
+def columns_of(group: str, kind: str, enabled: Enabled = DEFAULT_GATES.enabled) -> Columns:
     """The columns of a built-in kind, the same in all its versions; name and creation time for kinds without own ones.
 
-    A module is imported when a kind of its is first asked for.
+    `enabled` says which columns the release has. A module is imported when a kind of its is first asked for.
     """
     for name in _MODULES.get(group, ()):
         module = import_module(f"gateway.kinds.columns.{name}")
         found: Columns | None = module.COLUMNS.get((group, kind))
         if found is not None:
-            return found
+            change, before = getattr(module, "BEFORE", {}).get((group, kind), ("", found))
+            return found if not change or enabled(change) else before
     return DEFAULT
 
 

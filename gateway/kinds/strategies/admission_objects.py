@@ -9,6 +9,7 @@ from gateway.kinds.strategies.expressions import PolicyCompilers
 from gateway.kinds.strategies.status import counting, first_generation
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
+from gateway.release.gates import Enabled
 from gateway.validation.admission_rules import static_suffix_warnings
 from gateway.validation.expressions import NewExpressions
 from gateway.validation.field import FieldError
@@ -18,9 +19,9 @@ Check = Callable[[JsonObject, JsonObject | None], list[FieldError]]
 CompilingCheck = Callable[[JsonObject, JsonObject | None, NewExpressions], list[FieldError]]
 
 
-def compiling(check: CompilingCheck) -> Check:
+def compiling(check: CompilingCheck, enabled: Enabled) -> Check:
     """A check of objects with expressions, which it is given a compiler for."""
-    return lambda obj, old: check(obj, old, PolicyCompilers())
+    return lambda obj, old: check(obj, old, PolicyCompilers(old, enabled))
 
 
 def admission_strategy(check: Check, keys: Sequence[str] = ("spec",)) -> Strategy:

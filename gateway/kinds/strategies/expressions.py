@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
+from gateway.jsontypes import JsonObject
+from gateway.release.gates import Enabled
 from gateway.time_limits import TakesLong, on_loop
 from gateway.validation.expressions import LONG, Expressions, Fault, Use
 from gateway.validation.field import FieldError
@@ -36,15 +41,39 @@ class _Patient:
 
 
 class PolicyCompilers:
-    """Makes the compilers of one policy or webhook configuration; they raise TakesLong for many or long expressions."""
+    """Makes the compilers of one policy or webhook configuration; they raise TakesLong for many or long expressions.
 
-    def __init__(self) -> None:
-        self._patience = _Patience()
+    Expressions that `old` has may use all functions, others those that the release has for new ones.
+    """
+
+    def __init__(self, old: JsonObject | None, enabled: Enabled) -> None:
+        self._patience, self._whole, self._old = _Patience(), enabled("CELListFunctions"), old
 
     def __call__(self, params: bool, composed: bool) -> Expressions:
         from gateway.cel.policies import PolicyExpressions  # few objects have expressions
 
-        return _Patient(PolicyExpressions(params, composed), self._patience)
+        if self._whole:
+            return _Patient(PolicyExpressions(params, composed), self._patience)
+        from gateway.cel.declarations import LIST_FUNCTIONS
+
+        kept = frozenset(_expressions(self._old))
+        return _Patient(PolicyExpressions(params, composed, LIST_FUNCTIONS, kept), self._patience)
+
+
+_EXPRESSIONS = frozenset({"expression", "messageExpression", "valueExpression"})
+
+
+def _expressions(value: Any) -> Iterator[str]:
+    """The expressions anywhere in an object."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _expressions(item)
+    elif isinstance(value, dict):
+        for name, member in value.items():
+            if name in _EXPRESSIONS and isinstance(member, str):
+                yield member
+            elif isinstance(member, dict | list):
+                yield from _expressions(member)
 
 
 class SelectorCheck:

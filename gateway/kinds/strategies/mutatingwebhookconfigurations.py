@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from gateway.kinds.strategies.admission_objects import admission_strategy, compiling
+from gateway.kinds.strategy import Strategy
+from gateway.release.gates import Enabled
 from gateway.validation.webhooks import validate_webhooks
 
-STRATEGIES = {"": admission_strategy(compiling(validate_webhooks), ("webhooks",))}
+
+def strategies(enabled: Enabled) -> dict[str, Strategy]:
+    """The rules, whose expressions may use the functions of the release."""
+    return {"": admission_strategy(compiling(validate_webhooks, enabled), ("webhooks",))}

@@ -6,6 +6,7 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies.status import empty_status, keep_spec, keep_status
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
+from gateway.release.gates import Enabled
 from gateway.schema.pod_total import HUGE_PAGES
 from gateway.validation.field import FieldError, invalid, required
 from gateway.validation.go_structs import verbatim
@@ -133,15 +134,17 @@ def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
     return found
 
 
-STRATEGIES = {
-    "": Strategy(
-        prepare_for_create=empty_status({}),
-        prepare_for_update=keep_status,
-        validate=_validate,
-        validate_update=_validate_update,
-        warnings_on_create=_warnings,
-        reset_fields=(("status",),),
-        returns_deleted=True,
-    ),
-    "status": Strategy(prepare_for_update=keep_spec, validate_update=_validate_status, reset_fields=(("spec",),)),
-}
+def strategies(enabled: Enabled) -> dict[str, Strategy]:
+    """The rules of quotas and their status; a change warns of limits that are below requests."""
+    return {
+        "": Strategy(
+            prepare_for_create=empty_status({}),
+            prepare_for_update=keep_status,
+            validate=_validate,
+            validate_update=_validate_update,
+            warnings_on_create=_warnings if enabled("QuotaRequestsAboveLimitsWarned") else None,
+            reset_fields=(("status",),),
+            returns_deleted=True,
+        ),
+        "status": Strategy(prepare_for_update=keep_spec, validate_update=_validate_status, reset_fields=(("spec",),)),
+    }

@@ -9,6 +9,7 @@ from gateway.kinds.strategies.expressions import PolicyCompilers
 from gateway.kinds.strategies.status import counting, empty_status, keep_spec_and_metadata
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
+from gateway.release.gates import Enabled
 from gateway.validation.admission_policy import validate_validating_policy
 from gateway.validation.admission_rules import static_suffix_warnings
 from gateway.validation.conditions import validate_conditions
@@ -16,15 +17,6 @@ from gateway.validation.field import FieldError, invalid, required
 from gateway.validation.objectmeta import validate_object_meta
 
 _prepare_for_create = empty_status({}, generation=True)
-
-
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    return validate_validating_policy(obj, None, PolicyCompilers())
-
-
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    found = validate_object_meta(obj["metadata"], False, standard_finalizers=False)
-    return found + validate_validating_policy(obj, old, PolicyCompilers())
 
 
 def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
@@ -55,31 +47,41 @@ def _update_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext)
     return static_suffix_warnings(obj)
 
 
-STRATEGIES = {
-    "": Strategy(
-        prepare_for_create=_prepare_for_create,
-        prepare_for_update=counting(),
-        validate=_validate,
-        validate_update=_validate_update,
-        standard_finalizers=False,
-        governs=True,
-        rechecks_metadata=False,
-        warnings_on_create=_warnings,
-        warnings_on_update=_update_warnings,
-        allow_unconditional_update=False,
-        reset_fields=(("status",),),
-    ),
-    "status": Strategy(
-        prepare_for_create=_prepare_for_create,
-        validate=_validate,
-        warnings_on_create=_warnings,
-        allow_create_on_apply=True,
-        prepare_for_update=keep_spec_and_metadata,
-        validate_update=_validate_status,
-        standard_finalizers=False,
-        rechecks_metadata=False,
-        warnings_on_update=_update_warnings,
-        allow_unconditional_update=False,
-        reset_fields=(("metadata",), ("spec",)),
-    ),
-}
+def strategies(enabled: Enabled) -> dict[str, Strategy]:
+    """The rules of policies and their status; expressions may use the functions of the release."""
+
+    def validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+        return validate_validating_policy(obj, None, PolicyCompilers(None, enabled))
+
+    def validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+        found = validate_object_meta(obj["metadata"], False, standard_finalizers=False)
+        return found + validate_validating_policy(obj, old, PolicyCompilers(old, enabled))
+
+    return {
+        "": Strategy(
+            prepare_for_create=_prepare_for_create,
+            prepare_for_update=counting(),
+            validate=validate,
+            validate_update=validate_update,
+            standard_finalizers=False,
+            governs=True,
+            rechecks_metadata=False,
+            warnings_on_create=_warnings,
+            warnings_on_update=_update_warnings,
+            allow_unconditional_update=False,
+            reset_fields=(("status",),),
+        ),
+        "status": Strategy(
+            prepare_for_create=_prepare_for_create,
+            validate=validate,
+            warnings_on_create=_warnings,
+            allow_create_on_apply=True,
+            prepare_for_update=keep_spec_and_metadata,
+            validate_update=_validate_status,
+            standard_finalizers=False,
+            rechecks_metadata=False,
+            warnings_on_update=_update_warnings,
+            allow_unconditional_update=False,
+            reset_fields=(("metadata",), ("spec",)),
+        ),
+    }

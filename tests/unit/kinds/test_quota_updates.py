@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from gateway.kinds.strategies.resourcequotas import STRATEGIES
+from gateway.kinds.strategies.resourcequotas import strategies
 from gateway.kinds.write_context import WriteContext
+from gateway.release.release import DEFAULT_GATES
 
+STRATEGIES: Any = strategies(DEFAULT_GATES.enabled)
 WRONG = "1500m"  # it counts pods, and is no whole number of them
 STORED: dict[str, Any] = {
     "metadata": {"name": "q", "namespace": "n", "resourceVersion": "7"},

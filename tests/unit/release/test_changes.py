@@ -10,14 +10,18 @@ import pytest
 
 from gateway.cel.rules import compile_schema
 from gateway.customresources.objects import VersionRules
+from gateway.kinds.columns.configuration import BEFORE
+from gateway.kinds.columns.registry import columns_of
 from gateway.kinds.identity import GroupVersionKind
 from gateway.kinds.strategies import strategy_for
+from gateway.kinds.strategies.expressions import PolicyCompilers
 from gateway.kinds.write_context import WriteContext
 from gateway.release.changes import changes
 from gateway.release.gates import GROUPS, Gates, known
 from gateway.release.minors import DEFAULT, GIT_VERSIONS
 from gateway.settings.admission_plugins import PLUGINS
 from gateway.subresources.binding import _assign
+from gateway.validation.expressions import Use
 from gateway.validation.schema_values import compile_check
 
 GATEWAY = Path(__file__).parents[3] / "gateway"
@@ -29,6 +33,7 @@ def asked() -> set[object]:
     calls = (node for path in GATEWAY.rglob("*.py") for node in ast.walk(ast.parse(path.read_text())))
     enabled = (node for node in calls if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("enabled"))
     names: set[object] = {each.value for node in enabled for each in node.args if isinstance(each, ast.Constant)}
+    names |= {change for change, _ in BEFORE.values()}
     return names | {place.asks for place in PLUGINS.values() if place.asks}
 
 
@@ -46,6 +51,35 @@ def test_a_change_is_there_from_its_minor_on() -> None:
 
 def test_every_change_is_in_the_minor_that_is_served_by_default() -> None:
     assert all(Gates(DEFAULT).enabled(name) for name in changes())
+
+
+def test_the_table_of_service_accounts_counts_secrets_before_1_35() -> None:
+    found = {}
+    for minor in ("1.34", "1.35"):
+        columns = columns_of("", "ServiceAccount", Gates(minor).enabled)
+        account = {"metadata": {"name": "a"}, "secrets": [{"name": "s"}]}
+        found[minor] = ([each.name for each in columns.definitions], columns.cells(account)[:-1])
+    assert found == {"1.34": (["Name", "Secrets", "Age"], ["a", 1]), "1.35": (["Name", "Age"], ["a"])}
+
+
+@pytest.mark.parametrize(("minor", "warned"), [("1.34", False), ("1.35", True)])
+def test_a_quota_whose_limits_are_below_its_requests_is_warned_of_from_1_35_on(minor: str, warned: bool) -> None:
+    strategy = strategy_for("", "resourcequotas", "", Gates(minor))
+    quota = {"metadata": {"name": "q"}, "spec": {"hard": {"requests.cpu": "2", "limits.cpu": "1"}}}
+    assert bool(strategy.warnings_on_create and strategy.warnings_on_create(quota, CONTEXT)) is warned
+
+
+def test_a_new_expression_may_use_functions_of_lists_from_1_35_on_and_a_stored_one_before() -> None:
+    text = "lists.range(2).distinct().size() == 2"
+    policy: Any = {"metadata": {"name": "p"}, "spec": {"validations": [{"expression": text}]}}
+    found = {}
+    for minor in ("1.34", "1.35"):
+        enabled = Gates(minor).enabled
+        for old in (None, policy):
+            found[minor, old is not None] = PolicyCompilers(old, enabled)(False, False).check(text, Use.CONDITION)
+    fault = found.pop(("1.34", False))
+    assert fault is not None and "undeclared reference to 'distinct'" in fault.message
+    assert set(found.values()) == {None}
 
 
 def resets(minor: str, group: str, resource: str, subresource: str) -> tuple[tuple[str, ...], ...]:
