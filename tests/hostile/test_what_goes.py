@@ -1,11 +1,13 @@
-"""What is deleted leaves nothing: custom kinds come and go, three times.
+"""What is deleted leaves nothing: kinds, namespaces, webhooks, extension APIs and users come and go, three times.
 
-Names are others in each round. The second and the third round add neither metric series nor much memory.
+Names are others in each round. The second and the third round add neither metric series nor much memory. The server's
+histories of changes are short here: they are bounded, but they take several rounds until they are full.
 """
 
 from __future__ import annotations
 
 import itertools
+import json
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -13,32 +15,86 @@ from pathlib import Path
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer
 from gateway.endpoints.table import LINGER
 from gateway.jsontypes import JsonObject
-from tests.integration.server.client import ask, connect
+from tests.integration.server.client import connect
 
-NUMBER, ROUNDS = 500, 3
+ROUNDS = 3
 MOST_SERIES = 100  # that a round may add: counts of what all requests have in common
-# that a thing may leave: the history of changes keeps some 20 KB of each definition, until it has 16 MB of them (three
-# rounds); each deleted kind left 240 KB beside that
-MOST_BYTES = 40_000
+MOST_BYTES = 20_000  # that a thing may leave; each deleted kind left 240 KB
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+NAMESPACES = "/api/v1/namespaces"
+
+SHORT_HISTORIES = """
+import sys
+from storage.history import History
+
+History.__init__.__defaults__ = (100, 1 << 20)  # changes, bytes
+
+from gateway.commands.cli import main
+
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+class ForgetfulServer(ApiServer):
+    """A server with short histories of changes."""
+
+    def _command(self, control: int) -> list[str]:
+        python, _, _, *arguments = super()._command(control)
+        return [python, "-c", SHORT_HISTORIES, *arguments]
 
 
 @pytest.fixture
-def api() -> Iterator[ApiServer]:
-    with api_server() as started:
-        yield started
+def api(tmp_path: Path) -> Iterator[ApiServer]:
+    server = ForgetfulServer(tmp_path)
+    server.start()
+    yield server
+    server.stop()
 
 
-def post(api: ApiServer, path: str, body: JsonObject) -> None:
-    answer = ask(api, "POST", path, body)
-    assert answer.status in (201, 409), answer
+class Client:
+    """Asks on one connection: thousands of handshakes would take most of the time."""
 
+    def __init__(self, api: ApiServer) -> None:
+        self._connection, self._token = connect(api), api.token
 
-def serves(api: ApiServer, path: str) -> bool:
-    return ask(api, "GET", path).status == 200
+    def ask(self, method: str, path: str, body: JsonObject | None = None, **headers: str) -> tuple[int, bytes]:
+        """The status and the body of the answer; names of headers have `_` for `-`."""
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        sent |= {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
+        self._connection.request(method, path, None if body is None else json.dumps(body), sent)
+        answer = self._connection.getresponse()
+        return answer.status, answer.read()
+
+    def post(self, path: str, body: JsonObject) -> None:
+        status, answer = self.ask("POST", path, body)
+        assert status == 201, answer
+
+    def serves(self, path: str) -> bool:
+        return self.ask("GET", path)[0] == 200
+
+    def refuses(self, path: str) -> bool:
+        """Whether a path is another server's, which is not there."""
+        return self.ask("GET", path)[0] == 503
+
+    def delete(self, collection: str, names: list[str]) -> None:
+        """Deletes objects, and waits until they are gone."""
+        for name in names:
+            self.ask("DELETE", f"{collection}/{name}")
+        gone = set(names)
+
+        def left() -> set[str]:
+            return gone & {each["metadata"]["name"] for each in json.loads(self.ask("GET", collection)[1])["items"]}
+
+        until(lambda: not left())
+
+    def series(self) -> int:
+        """How many lines /metrics has."""
+        return self.ask("GET", "/metrics")[1].count(b"\n")
 
 
 def until(holds: Callable[[], bool]) -> None:
@@ -49,46 +105,82 @@ def until(holds: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
-def series(api: ApiServer) -> int:
-    """How many lines /metrics has."""
-    connection = connect(api)
-    connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {api.token}"})
-    found = connection.getresponse().read().count(b"\n")
-    connection.close()
-    return found
-
-
 def memory(api: ApiServer) -> int:
     """The bytes of memory that are the server's own."""
     lines = Path(f"/proc/{api.pid}/smaps_rollup").read_text().splitlines()
     return sum(int(line.split()[1]) << 10 for line in lines if line.startswith(("Private_Dirty", "Swap:")))
 
 
-def kinds(api: ApiServer, names: list[str]) -> None:
+def kinds(client: Client, names: list[str]) -> None:
     for name in names:
         schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
         version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
         spec = {"group": "e.com", "scope": "Namespaced", "versions": [version]}
         spec["names"] = {"plural": name, "kind": name.title()}
-        post(api, DEFINITIONS, {"metadata": {"name": f"{name}.e.com"}, "spec": spec})
+        client.post(DEFINITIONS, {"metadata": {"name": f"{name}.e.com"}, "spec": spec})
     for name in names:
         path = f"/apis/e.com/v1/namespaces/default/{name}"
-        until(partial(serves, api, path))
-        post(api, path, {"apiVersion": "e.com/v1", "kind": name.title(), "metadata": {"name": "one"}})
-        ask(api, "GET", path)
-    ask(api, "GET", "/openapi/v3/apis/e.com/v1")
+        until(partial(client.serves, path))
+        client.post(path, {"apiVersion": "e.com/v1", "kind": name.title(), "metadata": {"name": "one"}})
+        client.ask("GET", path)
+    client.ask("GET", "/openapi/v3/apis/e.com/v1")
+    client.delete(DEFINITIONS, [f"{name}.e.com" for name in names])
+
+
+def namespaces(client: Client, names: list[str]) -> None:
     for name in names:
-        ask(api, "DELETE", f"{DEFINITIONS}/{name}.e.com")
-    until(lambda: not ask(api, "GET", DEFINITIONS).json["items"])
+        client.post(NAMESPACES, {"metadata": {"name": name}})
+        client.post(f"{NAMESPACES}/{name}/configmaps", {"metadata": {"name": "one"}})
+        client.post(f"{NAMESPACES}/{name}/resourcequotas", {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "1"}}})
+        client.ask("GET", f"{NAMESPACES}/{name}/configmaps")
+    client.delete(NAMESPACES, names)
 
 
-@pytest.mark.timeout(900)  # it makes and deletes 1 500 definitions: three minutes on a quiet machine
-def test_kinds_that_have_gone_leave_nothing(api: ApiServer) -> None:
-    found = []
+def webhooks(client: Client, names: list[str]) -> None:
+    """Each is called once, and is not there."""
+    for name in names:
+        rule = {"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
+        hook = {
+            "name": f"{name}.e.com",
+            "clientConfig": {"url": "https://127.0.0.1:1/"},
+            "rules": [rule],
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+            "failurePolicy": "Ignore",
+            "matchConditions": [{"name": "named", "expression": f"object.metadata.name == '{name}'"}],
+        }
+        client.post(HOOKS, {"metadata": {"name": name}, "webhooks": [hook]})
+        client.post(f"{NAMESPACES}/default/configmaps?dryRun=All", {"metadata": {"name": name}})
+        client.ask("DELETE", f"{HOOKS}/{name}")
+
+
+def extension_apis(client: Client, names: list[str]) -> None:
+    for name in names:
+        spec = {"group": f"{name}.com", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1}
+        spec |= {"service": {"namespace": "default", "name": name}, "insecureSkipTLSVerify": True}
+        client.post(SERVICES, {"metadata": {"name": f"v1.{name}.com"}, "spec": spec})
+        until(partial(client.refuses, f"/apis/{name}.com/v1/things"))
+    client.delete(SERVICES, [f"v1.{name}.com" for name in names])
+
+
+def users(client: Client, names: list[str]) -> None:
+    for name in names:
+        headers = {"Impersonate_User": name, "Impersonate_Group": f"of-{name}"}
+        for path in (f"{NAMESPACES}/default/configmaps", "/version"):
+            client.ask("GET", path, **headers)
+        client.ask("POST", f"{NAMESPACES}/default/configmaps", {"metadata": {"name": name}}, **headers)
+
+
+@pytest.mark.timeout(900)  # it makes and deletes 1 500 kinds
+@pytest.mark.parametrize(
+    ("use", "number"), [(kinds, 500), (namespaces, 200), (webhooks, 200), (extension_apis, 200), (users, 200)]
+)
+def test_what_has_gone_leaves_nothing(api: ApiServer, use: Callable[[Client, list[str]], None], number: int) -> None:
+    found, client = [], Client(api)
     for turn in range(ROUNDS):
-        kinds(api, [f"n{turn}x{number}s" for number in range(NUMBER)])
+        use(client, [f"n{turn}x{each}s" for each in range(number)])
         time.sleep(2 * LINGER)  # watches of a kind that has gone are told so for a moment
-        found.append((series(api), memory(api)))
+        found.append((client.series(), memory(api)))
     for before, after in itertools.pairwise(found):
         assert after[0] - before[0] < MOST_SERIES, found
-        assert after[1] - before[1] < MOST_BYTES * NUMBER, found
+        assert after[1] - before[1] < MOST_BYTES * number, found
