@@ -23,6 +23,7 @@ from gateway.requests.deprecation import warn_of_deprecation
 from gateway.requests.in_time import in_time
 from gateway.requests.interposed import Interposed
 from gateway.requests.transforms import check_answer, transformed
+from gateway.requests.unimported import import_encoder_first
 from storage.errors import AwaitedObject, StorageError
 from storage.reads import Reads
 
@@ -60,6 +61,8 @@ def negotiate(context: RequestContext) -> Outcome:
         request.representation = request.representation.prettied()
     if request.representation.transform is not None:
         request.representation = transformed(request, route.endpoint.resource, verb)
+        if request.representation.transform is not None:
+            return import_encoder_first(context, request.representation.transform)
     return None
 
 

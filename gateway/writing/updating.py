@@ -18,7 +18,7 @@ from gateway.writing.conflicts import check_uid, check_version
 from gateway.writing.converting import Unconverted, conversions_of
 from gateway.writing.creating import admit_new, prepare_new
 from gateway.writing.deletion_plan import finalized
-from gateway.writing.offload import offloaded
+from gateway.writing.offload import BIG, offloaded
 from gateway.writing.owners import drop_duplicate_owners
 from gateway.writing.unchanged_members import keeps
 from gateway.writing.write import (
@@ -51,6 +51,11 @@ async def update_object(write: Write, make: MakeObject, *, uid: str = "", allow_
     update = _Update(write, make, key, uid, allow_create)
     changed = await change(write.store, key, update.decide)
     return update.written(changed)
+
+
+async def _same(write: Write, obj: JsonObject, old: JsonObject) -> bool:
+    """Whether an update changes nothing; large objects are compared in a thread."""
+    return identical(obj, old) if write.size < BIG else await offloaded(write.size, identical, obj, old)
 
 
 class _Update:
@@ -156,7 +161,7 @@ class _Update:
         if finalized(write.endpoint.object_strategy, obj, old):
             self._shown = Written(await encoded(write, obj), current.revision)
             return KEEP if dry_run else Delete(_then_released(write, old, finish))
-        unchanged = identical(obj, old) if write.kept is None else write.kept.is_all_of(obj)
+        unchanged = await _same(write, obj, old) if write.kept is None else write.kept.is_all_of(obj)
         if unchanged and write.endpoint.written.is_current(current) and not await write.store.is_stale(self._key):
             self._shown = Written(current.value, current.revision, unchanged=True, link=link if dry_run else "")
             return KEEP

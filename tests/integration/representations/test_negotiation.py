@@ -153,6 +153,13 @@ def test_an_event_at_no_version_is_a_bad_request(client: Client) -> None:
     assert (refused.status, json.loads(refused.body)["message"][:25]) == (400, "invalid resource version:")
 
 
+def test_any_other_object_at_no_version_is_an_internal_error_as_recorded(client: Client) -> None:
+    """As kube-apiserver answers it, which is no fault that a client could rely on otherwise."""
+    answer = client.ask("GET", f"/api/v1/namespaces/{client.namespace}/configmaps/c?resourceVersion=abc")
+    assert (answer.status, json.loads(answer.body)["code"]) == (500, 500)
+    assert 'resourceVersion: Invalid value: "abc"' in json.loads(answer.body)["message"]
+
+
 @pytest.mark.parametrize(
     ("group", "fields"),
     [

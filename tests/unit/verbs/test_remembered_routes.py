@@ -16,9 +16,10 @@ from gateway.http.request_info import request_info
 from gateway.kinds import strategies
 from gateway.kinds.identity import GroupResource
 from gateway.kinds.strategies import import_rules
+from gateway.requests import unimported
 from gateway.requests.context import RequestContext
 from gateway.requests.routes import Routes
-from gateway.requests.unimported import import_rules_first
+from gateway.requests.unimported import import_encoder_first, import_rules_first
 from tests.unit.verbs.conftest import Api
 
 PODS = "/api/v1/namespaces/n/pods"
@@ -79,6 +80,24 @@ def test_nothing_is_remembered_once_something_else_is_served() -> None:
     for listener in api.endpoints._listeners:
         listener()
     assert not of.gets and not of.creates
+
+
+def test_what_makes_tables_is_imported_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[threading.Thread] = []
+    monkeypatch.setattr(unimported, "_OF_TABLES", ("gateway.none",))
+    monkeypatch.setattr(unimported, "import_module", lambda name: threads.append(threading.current_thread()))
+
+    async def imported() -> None:
+        context = RequestContext(request("GET", PODS), {}, nothing, nothing)
+        assert import_encoder_first(context, Transform(PARTIAL, "v1")) is None
+        waited = import_encoder_first(context, Transform(TABLE, "v1"))
+        assert isawaitable(waited)
+        assert await waited is None
+        monkeypatch.setattr(unimported, "_OF_TABLES", ("sys",))
+        assert import_encoder_first(context, Transform(TABLE, "v1")) is None
+
+    asyncio.run(imported())
+    assert threads and threading.current_thread() not in threads
 
 
 def test_rules_that_are_not_imported_yet_are_imported_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
