@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gateway.http.exchange import Request
-from gateway.http.negotiation import STANDARD
+from gateway.http.negotiation import PARTIAL, STANDARD, TABLE, Transform
 from gateway.http.request_info import request_info
 from gateway.kinds import strategies
 from gateway.kinds.identity import GroupResource
