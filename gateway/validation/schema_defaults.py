@@ -6,7 +6,7 @@ schema hold. Those of metadata, kind and apiVersion are looked at within an obje
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from gateway.jsontypes import JsonObject
 from gateway.schema.catalog import META, type_of
 from gateway.schema.decode import DecodeError, DecodeReport, decode
+from gateway.time_limits import look
 from gateway.validation.embedded_objects import compile_embedded
 from gateway.validation.field import FieldError, invalid, path_to
 from gateway.validation.schema_values import validate_value
@@ -95,7 +96,7 @@ def _validate(schema: JsonObject, place: _Place, evaluate: EvaluateRules, found:
 
 
 def _default(default: Any, schema: JsonObject, place: _Place, evaluate: EvaluateRules) -> list[FieldError]:
-    path = f"{place.path}.default"
+    path, asked = f"{place.path}.default", _asked(schema, [default])
     found = list[FieldError]()
     if place.in_metadata:
         if problem := _metadata_problem(default, place):
@@ -105,25 +106,39 @@ def _default(default: Any, schema: JsonObject, place: _Place, evaluate: Evaluate
             found.append(invalid(path, default, "must not have unknown fields"))
         if wrong := coercion_error(default, schema, path):
             return [*found, wrong]
-        embedded = compile_embedded(schema)
+        embedded = compile_embedded(asked)
         if embedded is not None and (errors := embedded(default, path)):
             return found + errors
-    if errors := validate_value(default, _typed(schema), path):
+    if errors := validate_value(default, asked, path):
         return found + errors
     return found + evaluate(schema, schema is place.root, default, path)
 
 
-def _typed(schema: JsonObject) -> JsonObject:
-    """A schema in which integers or strings have no other type than the one given: so defaults are looked at."""
+def _asked(schema: JsonObject, values: Sequence[Any]) -> JsonObject:
+    """What of a schema is asked of these values: nothing is made of what no value has, however much is below it.
+
+    Integers or strings have no other type than the one given: so defaults are looked at.
+    """
+    look()
     made = {key: value for key, value in schema.items() if key != "x-kubernetes-int-or-string"}
-    for key in ("items", "additionalProperties", "not"):
-        if isinstance(made.get(key), dict):
-            made[key] = _typed(made[key])
+    objects = [value for value in values if isinstance(value, dict)]
+    if isinstance(made.get("items"), dict):
+        items = [item for value in values if isinstance(value, list) for item in value]
+        made["items"] = _asked(made["items"], items) if items else None
+    if isinstance(made.get("additionalProperties"), dict):
+        members = [member for value in objects for member in value.values()]
+        made["additionalProperties"] = _asked(made["additionalProperties"], members) if members else None
+    if isinstance(made.get("not"), dict):
+        made["not"] = _asked(made["not"], values)
     for key in ("allOf", "anyOf", "oneOf"):
         if made.get(key):
-            made[key] = [_typed(below) for below in made[key]]
-    if made.get("properties"):
-        made["properties"] = {name: _typed(below) for name, below in made["properties"].items()}
+            made[key] = [_asked(below, values) for below in made[key]]
+    if properties := made.get("properties"):
+        found: dict[str, list[Any]] = {}
+        for name, member in ((name, member) for value in objects for name, member in value.items()):
+            if name in properties:
+                found.setdefault(name, []).append(member)
+        made["properties"] = {name: _asked(properties[name], members) for name, members in found.items()}
     return made
 
 

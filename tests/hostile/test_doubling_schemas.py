@@ -11,8 +11,9 @@ import pytest
 from gateway.customresources.schema_type import object_type
 from gateway.jsontypes import JsonObject
 from gateway.patches import json_patch
+from gateway.validation.schema_defaults import validate_defaults
 from gateway.validation.schema_values import compile_check, compile_values
-from tests.hostile.doubling import Work, cpu, is_in_proportion
+from tests.hostile.doubling import SIZE, Work, cpu, is_in_proportion
 
 STRING: JsonObject = {"type": "string"}
 
@@ -91,3 +92,17 @@ def test_many_errors_share_the_values_that_a_schema_lists() -> None:
     assert len(found) == len(value)
     assert peak < 50 * len(json.dumps([schema, value]))
     assert found[0].body.startswith('Unsupported value: "x0": supported values: "e0", "e1"')
+
+
+def test_defaults_in_defaults_take_no_longer_at_each_level() -> None:
+    """Of what is below a default only that is looked at which it has: 30 levels above 3 000 members took 7 s."""
+
+    def work(levels: int) -> Work:
+        schema: JsonObject = {"type": "object", "properties": {f"a{i}": STRING for i in range(SIZE)}}
+        for _ in range(levels):
+            schema = {"type": "object", "properties": {"a": schema}, "default": {}}
+        root = {"type": "object", "properties": {"spec": schema}}
+        return lambda: validate_defaults(root, "schema", lambda *_: [])
+
+    work(2)()
+    assert cpu(work(40)) < 10 * max(min(cpu(work(2)) for _ in range(3)), 0.001)
