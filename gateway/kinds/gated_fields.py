@@ -1,51 +1,119 @@
 """Fields of built-in kinds that belong to a feature gate: while it is off, a write drops them.
 
 What the stored object has stays, so that nothing is lost where a gate is switched off again ("Changing the API", a page
-of the Kubernetes community, on fields of alpha features). Fields of pods are in `gateway.validation.pod_features`;
-those of ResourceSlices and of claims of volumes are in their strategies.
+of the Kubernetes community, on fields of alpha features). Fields of pods that are off in every minor are in
+`gateway.validation.pod_features`; those of ResourceSlices and of claims of volumes are in their strategies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupResource
 from gateway.release.gates import Enabled
 
-FIELDS: Mapping[GroupResource, Mapping[str, str]] = {
-    GroupResource("apps", "statefulsets"): {
-        "spec.updateStrategy.rollingUpdate.maxUnavailable": "MaxUnavailableStatefulSet",
-    },
-    GroupResource("coordination.k8s.io", "leases"): {
-        "spec.strategy": "CoordinatedLeaderElection",
-        "spec.preferredHolder": "CoordinatedLeaderElection",
-    },
-    GroupResource("storage.k8s.io", "csidrivers"): {"spec.preventPodSchedulingIfMissing": "VolumeLimitScaling"},
+
+class Gated(NamedTuple):
+    """Fields of a gate, by the members that lead to them; `[]` stands for each item of a list.
+
+    They stay where the stored object has one of them. `subresource` is the one whose writes set them.
+    """
+
+    gate: str
+    paths: tuple[str, ...]
+    subresource: str = ""
+
+
+_LEASES = "CoordinatedLeaderElection"
+_TERMINATING = Gated("DeploymentReplicaSetTerminatingReplicas", ("status.terminatingReplicas",), "status")
+
+FIELDS: Mapping[GroupResource, tuple[Gated, ...]] = {
+    GroupResource("apps", "deployments"): (_TERMINATING,),
+    GroupResource("apps", "replicasets"): (_TERMINATING,),
+    GroupResource("apps", "statefulsets"): (
+        Gated("MaxUnavailableStatefulSet", ("spec.updateStrategy.rollingUpdate.maxUnavailable",)),
+    ),
+    GroupResource("autoscaling", "horizontalpodautoscalers"): (
+        Gated("HPAConfigurableTolerance", ("spec.behavior.scaleDown.tolerance", "spec.behavior.scaleUp.tolerance")),
+    ),
+    GroupResource("coordination.k8s.io", "leases"): (
+        Gated(_LEASES, ("spec.strategy",)),
+        Gated(_LEASES, ("spec.preferredHolder",)),
+    ),
+    GroupResource("storage.k8s.io", "csidrivers"): (
+        Gated("VolumeLimitScaling", ("spec.preventPodSchedulingIfMissing",)),
+        Gated("CSIServiceAccountTokenSecrets", ("spec.serviceAccountTokenInSecrets",)),
+    ),
 }
-"""The gate of each such field, by the members that lead to it."""
+"""The fields of each resource that belong to a gate."""
+
+OF_PODS = (
+    Gated("HostnameOverride", ("hostnameOverride",)),
+    Gated(
+        "EnvFiles",
+        tuple(
+            f"{each}[].env[].valueFrom.fileKeyRef" for each in ("containers", "initContainers", "ephemeralContainers")
+        ),
+    ),
+)
+"""The same of the specification of a pod."""
+
+_TEMPLATE = "spec.template.spec"
+SPECIFICATIONS: Mapping[GroupResource, str] = {
+    GroupResource("", "pods"): "spec",
+    GroupResource("", "podtemplates"): "template.spec",
+    GroupResource("", "replicationcontrollers"): _TEMPLATE,
+    GroupResource("apps", "daemonsets"): _TEMPLATE,
+    GroupResource("apps", "deployments"): _TEMPLATE,
+    GroupResource("apps", "replicasets"): _TEMPLATE,
+    GroupResource("apps", "statefulsets"): _TEMPLATE,
+    GroupResource("batch", "cronjobs"): "spec.jobTemplate.spec.template.spec",
+    GroupResource("batch", "jobs"): _TEMPLATE,
+}
+"""Where resources have the specification of a pod."""
 
 Drop = Callable[[JsonObject, JsonObject | None], None]
 """Takes fields out of a new object, in place; the stored one, None at a create, says what stays."""
 
 
-def drop_of(resource: GroupResource, enabled: Enabled) -> Drop | None:
+def gated(resource: GroupResource) -> Iterator[Gated]:
+    """All fields of a resource that belong to a gate."""
+    yield from FIELDS.get(resource, ())
+    if (place := SPECIFICATIONS.get(resource)) is not None:
+        for each in OF_PODS:
+            yield each._replace(paths=tuple(f"{place}.{path}" for path in each.paths))
+
+
+def drop_of(resource: GroupResource, enabled: Enabled, subresource: str = "") -> Drop | None:
     """What drops the fields of a resource whose gates are off; None where there are none."""
-    off = [path.split(".") for path, gate in FIELDS.get(resource, {}).items() if not enabled(gate)]
+    off = [
+        [path.split(".") for path in each.paths]
+        for each in gated(resource)
+        if each.subresource == subresource and not enabled(each.gate)
+    ]
     if not off:
         return None
 
     def drop(obj: JsonObject, old: JsonObject | None) -> None:
-        for *way, name in off:
-            holder = _at(obj, way)
-            if name in holder and (old is None or name not in _at(old, way)):
-                del holder[name]
+        for ways in off:
+            if old is not None and any(way[-1] in holder for way in ways for holder in _holders(old, way[:-1])):
+                continue
+            for way in ways:
+                for holder in _holders(obj, way[:-1]):
+                    holder.pop(way[-1], None)
 
     return drop
 
 
-def _at(obj: JsonObject, way: list[str]) -> JsonObject:
-    """The object that members lead to; an empty one where there is none."""
-    for name in way:
-        obj = obj.get(name) or {}
-    return obj
+def _holders(value: JsonObject, way: list[str]) -> Iterator[JsonObject]:
+    """The objects that members lead to."""
+    if not way:
+        yield value
+        return
+    name = way[0].removesuffix("[]")
+    below = value.get(name) or ()
+    for each in below if name != way[0] else (below,):
+        if isinstance(each, dict):
+            yield from _holders(each, way[1:])

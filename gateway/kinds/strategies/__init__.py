@@ -116,7 +116,7 @@ def strategy_for(group: str, resource: str, subresource: str = "", gates: Gates 
     make: Callable[[Enabled], dict[str, Strategy]] | None = getattr(rules, "strategies", None)
     strategies: dict[str, Strategy] = rules.STRATEGIES if make is None else make(gates.enabled)
     found = strategies.get(subresource, DEFAULT)
-    drop = None if subresource else drop_of(named, gates.enabled)
+    drop = drop_of(named, gates.enabled, subresource)
     return found if drop is None else _dropping(found, drop)
 
 

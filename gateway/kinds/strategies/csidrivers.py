@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies.status import bump_generation
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
+from gateway.release.gates import Enabled
 from gateway.validation.checks import immutable, known, same
 from gateway.validation.field import FieldError, duplicate, invalid, not_supported, required
 
@@ -80,14 +83,16 @@ def _update_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext)
     return [] if unchanged else _warnings(obj, attributes)
 
 
-STRATEGIES = {
-    "": Strategy(
+def strategies(enabled: Enabled) -> dict[str, Strategy]:
+    """The rules of drivers; CSIServiceAccountTokenSecrets warns of those whose tokens may be logged."""
+    warns = enabled("CSIServiceAccountTokenSecrets")
+    rules = Strategy(
         prepare_for_update=_prepare_for_update,
         validate=_validate,
         validate_update=_validate_update,
-        warnings_on_create=_warnings,
-        warnings_on_update=_update_warnings,
         allow_unconditional_update=False,
         returns_deleted=True,
     )
-}
+    if warns:
+        rules = replace(rules, warnings_on_create=_warnings, warnings_on_update=_update_warnings)
+    return {"": rules}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gateway.defaults.registry import GATED
-from gateway.kinds.gated_fields import FIELDS
+from gateway.kinds.gated_fields import FIELDS, SPECIFICATIONS, gated
 from gateway.release.gates import GROUPS, SWITCHABLE, Gates, InvalidGates, Said, Stage, known
 from gateway.release.minors import DEFAULT
 from gateway.release.release import release_of
@@ -82,7 +82,7 @@ def test_gates_of_other_components_are_taken() -> None:
 
 def test_each_gate_that_a_rule_asks_for_is_one() -> None:
     names = set(SWITCHABLE) | {gate for gate, _ in GATED.values()}
-    names |= {gate for fields in FIELDS.values() for gate in fields.values()}
+    names |= {each.gate for resource in (*FIELDS, *SPECIFICATIONS) for each in gated(resource)}
     names |= {place.asks for place in PLUGINS.values() if place.asks}
     for path in GATEWAY.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):

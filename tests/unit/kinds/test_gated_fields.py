@@ -1,0 +1,72 @@
+"""Fields whose gate is off are dropped, unless the stored object has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gateway.kinds.gated_fields import SPECIFICATIONS, drop_of
+from gateway.kinds.identity import GroupResource
+from gateway.kinds.strategies import strategy_for
+from gateway.release.gates import Gates
+
+OFF, ON = Gates("1.34").enabled, Gates("1.35").enabled
+SPEC = {
+    "hostnameOverride": "h",
+    "containers": [{"env": [{"name": "A", "valueFrom": {"fileKeyRef": {"key": "a"}}}, {"name": "B", "value": "b"}]}],
+}
+BARE = {"containers": [{"env": [{"name": "A", "valueFrom": {}}, {"name": "B", "value": "b"}]}]}
+
+
+def within(path: str, spec: dict[str, Any]) -> dict[str, Any]:
+    for name in reversed(path.split(".")):
+        spec = {name: spec}
+    return spec
+
+
+def copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: copied(each) for name, each in value.items()}
+    return [copied(each) for each in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize(("resource", "place"), SPECIFICATIONS.items())
+def test_fields_of_a_pods_specification_go_wherever_it_is(resource: GroupResource, place: str) -> None:
+    drop = drop_of(resource, OFF)
+    assert (drop is not None and drop_of(resource, ON) is None) or resource.group == "apps"
+    obj = within(place, copied(SPEC))
+    assert drop is not None
+    drop(obj, within(place, copied(SPEC)))
+    assert obj == within(place, SPEC)
+    drop(obj, None)
+    assert obj == within(place, BARE)
+
+
+def test_fields_of_one_gate_stay_together() -> None:
+    drop = drop_of(GroupResource("autoscaling", "horizontalpodautoscalers"), OFF)
+    assert drop is not None
+    new = {"spec": {"behavior": {"scaleUp": {"tolerance": "1"}, "scaleDown": {"tolerance": "2"}}}}
+    kept = copied(new)
+    drop(kept, {"spec": {"behavior": {"scaleUp": {"tolerance": "3"}}}})
+    assert kept == new
+    drop(new, {"spec": {"behavior": {"scaleUp": {}}}})
+    assert new == {"spec": {"behavior": {"scaleUp": {}, "scaleDown": {}}}}
+
+
+def test_fields_of_a_status_go_from_writes_of_the_status_alone() -> None:
+    for resource in ("deployments", "replicasets"):
+        drop = drop_of(GroupResource("apps", resource), OFF, "status")
+        assert drop is not None
+        status: dict[str, Any] = {"status": {"replicas": 1, "terminatingReplicas": 1}}
+        drop(status, {"status": {"replicas": 1}})
+        assert status == {"status": {"replicas": 1}}
+        assert drop_of(GroupResource("apps", resource), ON, "status") is None
+
+
+@pytest.mark.parametrize(("minor", "warns"), [("1.34", False), ("1.35", True)])
+def test_a_driver_whose_tokens_may_be_logged_is_warned_of_where_it_can_say_otherwise(minor: str, warns: bool) -> None:
+    strategy = strategy_for("storage.k8s.io", "csidrivers", "", Gates(minor))
+    driver: dict[str, Any] = {"metadata": {"name": "d"}, "spec": {"tokenRequests": [{"audience": "a"}]}}
+    context: Any = None
+    assert bool(strategy.warnings_on_create and strategy.warnings_on_create(driver, context)) is warns
