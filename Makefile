@@ -5,7 +5,7 @@ BIN := .venv/bin
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-.PHONY: help run test test-all engine-tools test-engine lint types proto catalog minors etcd-wheel hostile bench docs release tools check clean
+.PHONY: help run test test-all engine-tools test-engine nodes-tools test-nodes lint types proto catalog minors etcd-wheel hostile bench docs release tools check clean
 
 define environment
 @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python >= 3.11 is needed; name one with PYTHON=python3.12"; exit 1; }
@@ -53,6 +53,12 @@ engine-tools: ## what test-engine needs: Compose and images of Debian's packages
 
 test-engine: .venv/ready engine-tools ## the tests on a Docker engine, which is started for them, as root
 	@$(BIN)/python -m tests.engine $(ARGS)
+
+nodes-tools: ## what test-nodes needs: Kubernetes' programs, containerd and more, built once
+	@$(PYTHON) -m tests.upstream.node build
+
+test-nodes: .venv/ready ## the tests on a node with a kubelet, in namespaces, as root
+	@$(BIN)/python -m tests.upstream.node test $(ARGS)
 
 lint: .venv/ready ## style, by ruff
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

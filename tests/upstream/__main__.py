@@ -8,6 +8,7 @@ from importlib import import_module
 TOOLS = {
     "chance": "runs tests in random order while the machine is busy and servers are stopped for moments",
     "mutate": "breaks rules of the server at random, and counts which of them the tests notice",
+    "node": "builds what real nodes are made of, and runs tests on one",
 }
 
 

@@ -1,0 +1,174 @@
+"""The programs and the file tree that real nodes are made of: built once, from Go modules and Debian packages.
+
+All is kept in a cache directory of the Kubernetes version. What is there is not built again. Building wants Go, gcc,
+root and mmdebstrap; it takes about half an hour on two cores.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.engine.tools import CACHE, SUITE, Broken
+
+ROOT = Path(__file__).parents[3]
+HERE = Path(__file__).parent
+KUBERNETES = os.environ.get("KUBERNETES", "1.36.3")
+PLACE = CACHE / f"nodes-{KUBERNETES}"
+BIN = PLACE / "bin"
+_FLAGS = "-s -w"
+_SECONDS = 3000
+
+# Programs of Kubernetes' own module, and of others; each with the package that it is built of.
+_KUBERNETES = {
+    "kubelet": "k8s.io/kubernetes/cmd/kubelet",
+    "kube-proxy": "k8s.io/kubernetes/cmd/kube-proxy",
+    "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
+    "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
+    "kubectl": "k8s.io/kubernetes/cmd/kubectl",
+    "agnhost": "k8s.io/kubernetes/test/images/agnhost",
+}
+_OTHERS = {
+    "containerd": ("github.com/containerd/containerd/v2/cmd/containerd", "v2.4.2"),
+    "containerd-shim-runc-v2": ("github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2", "v2.4.2"),
+    "ctr": ("github.com/containerd/containerd/v2/cmd/ctr", "v2.4.2"),
+}
+_PACKAGES = (  # of Debian, that a node is made of
+    "ca-certificates,iproute2,iptables,ipset,conntrack,socat,ethtool,runc,containernetworking-plugins,procps,mount,"
+    "util-linux,kmod,e2fsprogs"
+)
+
+
+TREE = PLACE / "node.tar"  # the file tree of a node
+
+
+def build() -> None:
+    """Builds what is missing. Raises Broken with what the failed command has said."""
+    BIN.mkdir(parents=True, exist_ok=True)
+    _build_tree()
+    for name, package in _KUBERNETES.items():
+        _build(name, ["go", "build", "-mod=mod", "-ldflags", _stamp()], package, _kubernetes_module)
+    tags = "no_btrfs,no_zfs,no_devmapper"
+    for name, (package, version) in _OTHERS.items():
+        _build(
+            name,
+            ["go", "build", "-mod=mod", "-tags", tags, "-ldflags", _FLAGS],
+            package,
+            lambda p=package, v=version: _module(p, v),
+        )
+    if not (BIN / "pause").is_file():
+        run(["gcc", "-Os", "-static", "-s", "-o", str(BIN / "pause"), str(HERE / "pause.c")], PLACE)
+    if not (BIN / "busybox").is_file():
+        _build_busybox()
+
+
+def missing() -> list[str]:
+    """What nodes need and is not built yet."""
+    files = [*(BIN / name for name in (*_KUBERNETES, *_OTHERS, "pause", "busybox")), TREE]
+    return [file.name for file in files if not file.is_file()]
+
+
+def run(words: list[str], directory: Path, more: Mapping[str, str] | None = None) -> str:
+    """What a command prints. Raises Broken with its errors when it fails."""
+    environment = {**os.environ, "PATH": os.environ["PATH"] + os.pathsep + "/usr/sbin:/sbin", **(more or {})}
+    try:
+        done = subprocess.run(
+            words,
+            cwd=directory,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Broken(f"{' '.join(words)}: {error}") from None
+    if done.returncode:
+        raise Broken(f"{' '.join(words)} ended with {done.returncode}: {(done.stderr or done.stdout)[-800:]}")
+    return done.stdout
+
+
+def _stamp() -> str:
+    version, minor = "k8s.io/component-base/version", KUBERNETES.split(".")[1]
+    given = {"gitVersion": f"v{KUBERNETES}", "gitMajor": "1", "gitMinor": minor}
+    return " ".join([_FLAGS, *(f"-X {version}.{name}={value}" for name, value in given.items())])
+
+
+def _build(name: str, words: list[str], package: str, module: object) -> None:
+    target = BIN / name
+    if target.is_file():
+        return
+    print(f"building {name}", flush=True)
+    assert callable(module)
+    run(["nice", *words, "-o", f"{target}.new", package], module(), {"CGO_ENABLED": "0"})
+    Path(f"{target}.new").replace(target)
+
+
+def _kubernetes_module() -> Path:
+    """A module that wants what k8s.io/kubernetes wants, with the staged modules of its version."""
+    place = PLACE / "go" / "kubernetes"
+    if (place / "complete").is_file():
+        return place
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "go.mod").write_text("module nodes\n\ngo 1.26.0\n")
+    run(["go", "mod", "download", f"k8s.io/kubernetes@v{KUBERNETES}"], place)
+    cache = Path(run(["go", "env", "GOMODCACHE"], place).strip()) / f"k8s.io/kubernetes@v{KUBERNETES}"
+    staging = f"v0{KUBERNETES.removeprefix('1')}"
+    text = (cache / "go.mod").read_text()
+    needed = "\n\n".join(re.findall(r"^require \(.*?^\)", text, re.DOTALL | re.MULTILINE))
+    needed = re.sub(r"(k8s\.io/(?!kube-openapi)[a-z-]+) v0\.0\.0(?!-)", rf"\1 {staging}", needed)
+    staged = sorted(set(re.findall(rf"(k8s\.io/[a-z-]+) {re.escape(staging)}", needed)))
+    replaced = "".join(f"\t{module} => {module} {staging}\n" for module in staged)
+    (place / "go.mod").write_text(
+        f"module nodes\n\ngo 1.26.0\n\n{needed}\n\nrequire k8s.io/kubernetes v{KUBERNETES}\n\nreplace (\n{replaced})\n"
+    )
+    (place / "go.sum").write_bytes((cache / "go.sum").read_bytes())
+    (place / "complete").touch()
+    return place
+
+
+def _module(package: str, version: str) -> Path:
+    place = PLACE / "go" / package.rpartition("/")[2]
+    place.mkdir(parents=True, exist_ok=True)
+    if not (place / "go.mod").is_file():
+        run(["go", "mod", "init", "nodes"], place)
+    run(["go", "get", f"{package}@{version}"], place)
+    return place
+
+
+def _build_tree() -> None:
+    if TREE.is_file():
+        return
+    print("building the tree of a node", flush=True)
+    unfinished = TREE.with_suffix(".new")
+    words = ["mmdebstrap", "--quiet", "--variant=minbase", "--format=tar", f"--include={_PACKAGES}"]
+    run(["nice", *words, SUITE, str(unfinished)], PLACE)
+    unfinished.replace(TREE)
+
+
+def _build_busybox() -> None:
+    """As its authors have it: the sh of Debian's drops variables such as data-1 from the environment."""
+    print("building busybox", flush=True)
+    place = PLACE / "busybox"
+    shutil.rmtree(place, ignore_errors=True)
+    for each in ("lists", "apt", "debian"):
+        (place / each).mkdir(parents=True)
+    listed = Path("/etc/apt/sources.list.d/debian.sources").read_text()
+    (place / "source.sources").write_text(listed.replace("Types: deb\n", "Types: deb-src\n"))
+    options = {"Dir::Etc::sourcelist": "source.sources", "Dir::State::lists": "lists", "Dir::Cache": "apt"}
+    apt = ["apt-get", "-qq", "-o", "Dir::Etc::sourceparts=-"]
+    for name, value in options.items():
+        apt += ["-o", f"{name}={place / value}"]
+    run([*apt, "update"], place)
+    run([*apt, "source", "--download-only", "busybox"], place)
+    (debian,), (original,) = place.glob("busybox_*.debian.tar.xz"), place.glob("busybox_*.orig.tar.bz2")
+    run(["tar", "-xf", str(debian), "-C", "debian"], place)
+    run(["tar", "-xf", str(original)], place)
+    (inside,) = place.glob("busybox-*/")
+    shutil.copy(place / "debian/debian/config/pkg/static", inside / ".config")
+    run(["sh", "-c", "yes '' | make oldconfig && nice make -j2"], inside)
+    shutil.copy(inside / "busybox", BIN / "busybox")
