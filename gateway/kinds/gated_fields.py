@@ -82,8 +82,9 @@ def gated(resource: GroupResource) -> Iterator[Gated]:
     """All fields of a resource that belong to a gate."""
     yield from FIELDS.get(resource, ())
     if (place := SPECIFICATIONS.get(resource)) is not None:
-        for each in OF_PODS:
-            yield each._replace(paths=tuple(f"{place}.{path}" for path in each.paths))
+        for subresource in ("", "ephemeralcontainers") if place == "spec" else ("",):
+            for gate, paths, _ in OF_PODS:
+                yield Gated(gate, tuple(f"{place}.{path}" for path in paths), subresource)
 
 
 def drop_of(resource: GroupResource, enabled: Enabled, subresource: str = "") -> Drop | None:
