@@ -9,7 +9,6 @@ from operator import attrgetter
 
 from storage.etcd.endpoints import Endpoints, Method
 from storage.etcd.generated import kv_pb2, rpc_pb2
-from storage.etcd.range_stream import range_stream
 from storage.etcd.results import DeleteResult, Head, KeyValue, PutResult, RangeResult, SwapResult, TxnResult
 from storage.keys import prefix_end
 
@@ -105,6 +104,8 @@ class KV:
 
         Raises StorageError where that etcd is older, and between any two parts.
         """
+        from storage.etcd.range_stream import range_stream  # what has few objects is read without it
+
         request = rpc_pb2.RangeRequest(key=key, range_end=range_end, revision=revision)
         async with aclosing(range_stream(self._endpoints, request)) as parts:
             async for kvs in parts:
