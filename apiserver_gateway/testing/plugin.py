@@ -4,6 +4,8 @@ Ini options: `kubernetes_api_flags` (flags of `apiserver-gateway serve`), `kuber
 `kubernetes_api`: session, package, module, class or function), `kubernetes_api_etcd` (of the servers of
 `fresh_kubernetes_api`: they have one `shared`, each on keys of its own, or each its `own`), and
 `kubernetes_api_workers`, with pytest-xdist: `each` worker has a server of its own, or one is `shared` by all.
+
+`@pytest.mark.kubernetes("1.34", "1.36")` runs a test once on servers of each of these minors of Kubernetes.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ Scope = Literal["session", "package", "module", "class", "function"]
 _SHARED = "kubernetes_api"  # what workers are told of the server that is shared
 _SCOPE, _WORKERS = "kubernetes_api_scope", "kubernetes_api_workers"
 _ETCD = "kubernetes_api_etcd"
+_MARK, _MINOR = "kubernetes", "kubernetes_minor"
 _CHOICES = {_SCOPE: get_args(Scope), _WORKERS: ("each", "shared"), _ETCD: ("shared", "own")}
 _held = pytest.StashKey[ExitStack]()
 
@@ -73,11 +76,26 @@ def pytest_configure(config: pytest.Config) -> None:
     for option, choices in _CHOICES.items():
         if config.getini(option) not in choices:
             raise pytest.UsageError(f"{option} = {config.getini(option)}: choose one of {', '.join(choices)}")
+    config.addinivalue_line("markers", f"{_MARK}(*minors): the test runs on servers of each of these minors")
     directory = config.getoption(REPORT)
     if directory is not None:
         from apiserver_gateway.testing.report import Report
 
         config.pluginmanager.register(Report(config.rootpath / directory), "apiserver-gateway-report")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Has a test that is marked run for each minor that its mark names."""
+    mark = metafunc.definition.get_closest_marker(_MARK)
+    if mark is None:
+        return
+    if not mark.args or _MINOR not in metafunc.fixturenames:
+        pytest.fail(
+            f'{metafunc.definition.nodeid}: name minors, as in @pytest.mark.{_MARK}("1.35"), and use a fixture that '
+            "has a server, such as kubernetes_api",
+            pytrace=False,
+        )
+    metafunc.parametrize(_MINOR, mark.args, indirect=True, scope="session")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -88,7 +106,7 @@ def pytest_configure_node(node: Any) -> None:
         return
     if _held not in config.stash:
         stack = config.stash[_held] = ExitStack()
-        config.stash[_server] = stack.enter_context(_started(config))
+        config.stash[_server] = stack.enter_context(_started(config, _usual(config)))
     node.workerinput[_SHARED] = json.dumps(config.stash[_server].coordinates())
 
 
@@ -100,19 +118,24 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         config.stash[_held].close()
 
 
-def _flags(config: pytest.Config) -> list[str]:
+def _flags(config: pytest.Config, minor: str) -> list[str]:
     """The flags of all servers of fixtures."""
-    return [*config.getini("kubernetes_api_flags"), *of_version(config.getoption(VERSION) or "")]
+    return [*config.getini("kubernetes_api_flags"), *of_version(minor)]
 
 
 @contextmanager
-def _started(config: pytest.Config) -> Iterator[ApiServer]:
+def _started(config: pytest.Config, minor: str) -> Iterator[ApiServer]:
     with ExitStack() as stack:
         try:
-            server = stack.enter_context(api_server(*_flags(config)))
+            server = stack.enter_context(api_server(*_flags(config, minor)))
         except ServerDidNotStart as error:
             pytest.fail(str(error), pytrace=False)
         yield server
+
+
+def _usual(config: pytest.Config) -> str:
+    """The minor of servers where no mark names one; "" for the server's own default."""
+    return config.getoption(VERSION) or ""
 
 
 def _shared(config: pytest.Config) -> ApiServer | None:
@@ -125,23 +148,29 @@ def _scope(fixture_name: str, config: pytest.Config) -> Scope:
     return scope
 
 
+@pytest.fixture(scope="session")
+def kubernetes_minor(request: pytest.FixtureRequest) -> str:
+    """The minor of Kubernetes of the fixtures' servers: the mark's, the option's, or "" for the server's default."""
+    return str(getattr(request, "param", _usual(request.config)))
+
+
 @pytest.fixture(scope=_scope)
-def kubernetes_api(request: pytest.FixtureRequest) -> Iterator[ApiServer]:
+def kubernetes_api(request: pytest.FixtureRequest, kubernetes_minor: str) -> Iterator[ApiServer]:
     """One throw-away server for all tests of a session; tests keep apart by namespaces of their own."""
-    shared = _shared(request.config)
+    shared = _shared(request.config) if kubernetes_minor == _usual(request.config) else None
     if shared is not None:
         yield shared
         return
-    with _started(request.config) as server:
+    with _started(request.config, kubernetes_minor) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
-def kubernetes_api_pool(request: pytest.FixtureRequest) -> Iterator[Pool]:
+def kubernetes_api_pool(request: pytest.FixtureRequest, kubernetes_minor: str) -> Iterator[Pool]:
     """Servers of a test's own, each for little: `with kubernetes_api_pool.server() as api:`."""
     from apiserver_gateway.testing.pool import Pool
 
-    flags, etcd = _flags(request.config), request.config.getini(_ETCD)
+    flags, etcd = _flags(request.config, kubernetes_minor), request.config.getini(_ETCD)
     with ExitStack() as stack:
         try:
             pool = stack.enter_context(Pool(*flags, own_etcd=etcd == "own"))
@@ -151,13 +180,13 @@ def kubernetes_api_pool(request: pytest.FixtureRequest) -> Iterator[Pool]:
 
 
 @pytest.fixture
-def fresh_kubernetes_api(request: pytest.FixtureRequest) -> Iterator[ApiServer]:
+def fresh_kubernetes_api(request: pytest.FixtureRequest, kubernetes_minor: str) -> Iterator[ApiServer]:
     """A server for one test alone; from a pool, where there can be one."""
     with ExitStack() as stack:
         if sys.platform == "linux":
             made = request.getfixturevalue("kubernetes_api_pool").server()
         else:
-            made = _started(request.config)
+            made = _started(request.config, kubernetes_minor)
         try:
             server = stack.enter_context(made)
         except ServerDidNotStart as error:
@@ -183,9 +212,11 @@ def kubernetes_faults(kubernetes_api: ApiServer) -> Iterator[Faults]:
 
 
 @pytest.fixture
-def restored_kubernetes_api(kubernetes_api: ApiServer, request: pytest.FixtureRequest) -> Iterator[ApiServer]:
+def restored_kubernetes_api(
+    kubernetes_api: ApiServer, kubernetes_minor: str, request: pytest.FixtureRequest
+) -> Iterator[ApiServer]:
     """The server that all tests share; what the test changes of its state is undone after it."""
-    if _shared(request.config) is not None:
+    if _shared(request.config) is not None and kubernetes_minor == _usual(request.config):
         pytest.fail(
             "restored_kubernetes_api would undo what other workers do: give each worker a server", pytrace=False
         )

@@ -11,17 +11,19 @@ from pathlib import Path
 from apiserver_gateway.program import command
 
 
-def assets(directory: Path) -> Path:
+def assets(directory: Path, minor: str = "") -> Path:
     """Makes a directory with `etcd`, `kube-apiserver` and, where one is on PATH, `kubectl`, and returns it.
 
-    Raises storage.embedded.EmbeddedEtcdError without an etcd, and OSError.
+    Its kube-apiserver serves `minor`; without one it serves that of ENVTEST_K8S_VERSION, or else the usual one. Raises
+    storage.embedded.EmbeddedEtcdError without an etcd, and OSError.
     """
     from storage.embedded import find_binary
 
     directory.mkdir(parents=True, exist_ok=True)
     script = directory / "kube-apiserver"
     unfinished = directory / f"kube-apiserver.{os.getpid()}"
-    unfinished.write_text(f'#!/bin/sh\nexec {shlex.join(command("kube-apiserver"))} "$@"\n')
+    words = [*command("kube-apiserver"), *([f"--kubernetes-version={minor}"] if minor else [])]
+    unfinished.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
     unfinished.chmod(unfinished.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
     unfinished.replace(script)
     for name, found in (("etcd", str(find_binary())), ("kubectl", shutil.which("kubectl") or "")):

@@ -12,10 +12,12 @@ from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from gateway.release.minors import DEFAULT, GIT_VERSIONS
+from gateway.release.minors import DEFAULT, GIT_VERSIONS, minor_of, minor_of_assets
 from gateway.settings.config import AUTHORIZATION_MODES
 from gateway.settings.flags import FLAGS, PREFIX
 from gateway.settings.foreign_flags import ALIASES, FIXED, why_not
+
+CHOICE = "ENVTEST_K8S_VERSION"  # the variable by which suites choose envtest's assets
 
 _KNOWN = {flag.name: flag for flag in FLAGS}
 _SHORT = {"v": "v", "h": "help"}
@@ -31,6 +33,7 @@ def translated(arguments: Sequence[str], environment: Collection[str] = ()) -> t
     """
     taken: dict[str, str] = {}
     lacking: dict[str, None] = {}
+    minor = _minor(arguments)
     for name, value in _pairs(arguments):
         name = ALIASES.get(name, name)
         if name not in _KNOWN:
@@ -38,7 +41,7 @@ def translated(arguments: Sequence[str], environment: Collection[str] = ()) -> t
                 continue
             lacking[f"--{name}"] = None
             continue
-        served, not_served = _split(name, value)
+        served, not_served = _split(name, value, minor)
         lacking |= dict.fromkeys(not_served)
         if served or not not_served:
             flag = _KNOWN[name]
@@ -49,7 +52,7 @@ def translated(arguments: Sequence[str], environment: Collection[str] = ()) -> t
     return [f"--{name}={value}" for name, value in taken.items()], list(lacking)
 
 
-def _split(name: str, value: str) -> tuple[str, list[str]]:
+def _split(name: str, value: str, minor: str) -> tuple[str, list[str]]:
     """What the gateway can do of a flag's value, and the rest, as it is to be named."""
     known: Collection[str]
     if name == "runtime-config":
@@ -61,20 +64,20 @@ def _split(name: str, value: str) -> tuple[str, list[str]]:
     elif name == "authorization-mode":
         known, values = AUTHORIZATION_MODES, _listed(value)
     elif name == "feature-gates":
-        return _split_gates([each.removeprefix("kube:") for each in _listed(value)])
+        return _split_gates([each.removeprefix("kube:") for each in _listed(value)], minor)
     else:
         return value, []
     served = [each for each in values if each.partition("=")[0] in known]
     return ",".join(served), [f"--{name}={each}" for each in values if each not in served]
 
 
-def _split_gates(values: list[str]) -> tuple[str, list[str]]:
+def _split_gates(values: list[str], minor: str) -> tuple[str, list[str]]:
     """The settings of gates that the gateway takes, and those that it does not."""
     from gateway.release.gates import known, unserved
 
     said = {name.strip(): on.strip().lower() not in _FALSE for name, _, on in (each.partition("=") for each in values)}
-    refused = {each.partition("=")[0] for each in unserved(DEFAULT, said)}
-    names = known(DEFAULT).keys() - refused | ({"AllAlpha"} if not said.get("AllAlpha") else set())
+    refused = {each.partition("=")[0] for each in unserved(minor, said)}
+    names = known(minor).keys() - refused | ({"AllAlpha"} if not said.get("AllAlpha") else set())
     served = [each for each in values if each.partition("=")[0].strip() in names]
     return ",".join(served), [f"--feature-gates={each}" for each in values if each not in served]
 
@@ -117,8 +120,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from gateway.commands.cli import main as run
 
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if given in (["--version"], ["--version=true"]):
-        print(f"Kubernetes {GIT_VERSIONS[DEFAULT]}")
+    try:
+        chosen = minor_of_assets(os.environ.get(CHOICE, ""))
+    except ValueError as error:
+        print(f"kube-apiserver: {CHOICE}={os.environ[CHOICE]}: {error}", file=sys.stderr)
+        return 1
+    if chosen and f"{PREFIX}KUBERNETES_VERSION" not in os.environ:
+        given.insert(0, f"--kubernetes-version={chosen}")  # a flag that is given comes later, and counts
+    if given[-1:] in (["--version"], ["--version=true"]):
+        print(f"Kubernetes {GIT_VERSIONS[_minor(given[:-1])]}")
         return 0
     if {"--help", "-h"} & set(given):  # envtest looks there for flags
         print("kube-apiserver [flags]\n\nFlags:")
@@ -129,6 +139,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if lacking:
         print(f"kube-apiserver: these have no effect here: {', '.join(lacking)}", file=sys.stderr)
     return run(["serve", *flags])
+
+
+def _minor(flags: Sequence[str]) -> str:
+    """The minor that flags name last, as the script of envtest's assets does; the usual one where none is served."""
+    named = [value for name, value in _pairs(flags) if name == "kubernetes-version"]
+    try:
+        return minor_of(named[-1]) if named else DEFAULT
+    except ValueError:
+        return DEFAULT  # `serve` says what is wrong
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 DEFAULT = "1.36"
@@ -26,6 +27,16 @@ def minor_of(text: str) -> str:
     if named.startswith(LATER):
         raise ValueError(f"{named} is not served yet, since its new kinds are not whole here; {offered}")
     raise ValueError(f"this server serves no such version of Kubernetes; {offered}")
+
+
+def minor_of_assets(name: str) -> str:
+    """The minor of envtest's assets: "1.35" of "1.35", "1.35.x", "1.35.0-linux-amd64"; "" where none is named.
+
+    Which patch of a minor is named does not matter. Raises ValueError with what may be given for a minor that is not
+    served.
+    """
+    found = re.match(r"v?(\d+\.\d+)(?![\d])", name)
+    return minor_of(found[1]) if found else ""
 
 
 def number(minor: str) -> tuple[int, int]:

@@ -76,6 +76,24 @@ def test_packages_of_the_callers_directory_are_not_taken(tmp_path: Path, monkeyp
         assert server.url
 
 
+@pytest.mark.parametrize(
+    ("words", "chosen"), [(("--kubernetes-version=1.35",), ""), ((), "1.35.0"), (("1.35.0-linux-amd64",), "")]
+)
+def test_the_assets_of_envtest_are_of_a_minor(words: tuple[str, ...], chosen: str, tmp_path: Path) -> None:
+    environment = {**os.environ, "ENVTEST_K8S_VERSION": chosen, "XDG_CACHE_HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "gateway", "envtest-assets", *words]
+    made = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment)
+    program = tmp_path / made.stdout.strip() / "kube-apiserver"
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+    assert said.stdout == "Kubernetes v1.35.4\n"
+
+
+def test_assets_of_a_minor_that_is_not_served_are_refused(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "gateway", "envtest-assets", "--kubernetes-version=1.30", str(tmp_path)]
+    made = subprocess.run(command, capture_output=True, text=True)
+    assert made.returncode == 1 and "give one of" in made.stderr and "Traceback" not in made.stderr
+
+
 def test_flags_of_kube_apiserver() -> None:
     flags, lacking = translated(
         [

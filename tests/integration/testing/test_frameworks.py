@@ -45,6 +45,24 @@ def test_it(fresh_kubernetes_api):
     pass
 """
 
+MARKED = """
+import pytest
+from apiserver_gateway.testing import ask
+
+@pytest.mark.kubernetes("1.34", "1.35")
+def test_shared(kubernetes_api, kubernetes_minor):
+    assert ask(kubernetes_api, "GET", "/version")["minor"] == kubernetes_minor[2:]
+
+@pytest.mark.kubernetes("1.35")
+class TestFresh:
+    def test_fresh(self, fresh_kubernetes_api):
+        assert ask(fresh_kubernetes_api, "GET", "/version")["minor"] == "35"
+
+def test_usual(kubernetes_api, fresh_kubernetes_api):
+    for api in (kubernetes_api, fresh_kubernetes_api):
+        assert ask(api, "GET", "/version")["minor"] == "36"
+"""
+
 
 def run_pytest(directory: Path, source: str, *words: str, ini: str = "") -> subprocess.CompletedProcess[str]:
     (directory / "test_it.py").write_text(source)
@@ -75,6 +93,21 @@ def test_a_server_that_does_not_start_says_why_in_few_lines(tmp_path: Path) -> N
     outcome = run_pytest(tmp_path, REFUSED, ini="kubernetes_api_flags = --unheard-of=1")
     assert outcome.returncode == 1 and "--unheard-of" in outcome.stdout
     assert "Traceback" not in outcome.stdout and len(outcome.stdout.splitlines()) < 20
+
+
+def test_a_mark_has_a_test_run_on_each_minor(tmp_path: Path) -> None:
+    outcome = run_pytest(tmp_path, MARKED, "--strict-markers")
+    assert outcome.returncode == 0 and "4 passed" in outcome.stdout, outcome.stdout
+    outcome = run_pytest(tmp_path, MARKED, "-n2", ini="kubernetes_api_workers = shared")
+    assert outcome.returncode == 0 and "4 passed" in outcome.stdout, outcome.stdout
+
+
+@pytest.mark.parametrize(("minors", "fixture"), [("", "kubernetes_api"), ('"1.35"', "tmp_path")])
+def test_a_mark_that_has_no_effect_is_refused(tmp_path: Path, minors: str, fixture: str) -> None:
+    source = f"import pytest\n\n@pytest.mark.kubernetes({minors})\ndef test_it({fixture}):\n    pass\n"
+    outcome = run_pytest(tmp_path, source)
+    assert outcome.returncode == 2 and "test_it.py::test_it: name minors" in outcome.stdout, outcome.stdout
+    assert "Traceback" not in outcome.stdout
 
 
 @pytest.mark.parametrize("ini", ["kubernetes_api_workers = sharde", "kubernetes_api_scope = modul"])

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.commands.kube_apiserver import translated
+from gateway.commands.kube_apiserver import CHOICE, main, translated
+from gateway.release.minors import minor_of_assets
 from gateway.settings.command_line import read_flags
 from gateway.settings.flags import FLAGS, PREFIX, settings_from
 from gateway.settings.foreign_flags import ALIASES, why_not
@@ -95,3 +96,48 @@ def test_it_has_no_controllers_but_those_asked_for() -> None:
         "--controllers=namespace,garbagecollector"
     ]
     assert translated([], ALL) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("flags", "gate", "served"),
+    [(["--kubernetes-version=1.34"], "PodIndexLabel", True), ([], "PodIndexLabel", False)],
+)
+def test_feature_gates_are_those_of_the_minor(flags: list[str], gate: str, served: bool) -> None:
+    taken, lacking = translated([*flags, f"--feature-gates={gate}=true"], ALL)
+    assert (f"--feature-gates={gate}=true" in taken) is served
+    assert (not lacking) is served
+
+
+@pytest.mark.parametrize(
+    ("name", "minor"),
+    [("1.35", "1.35"), ("v1.34.1", "1.34"), ("1.35.0-linux-amd64", "1.35"), ("1.36.x!", "1.36"), ("envtest", "")],
+)
+def test_the_name_of_assets_says_which_minor(name: str, minor: str) -> None:
+    assert minor_of_assets(name) == minor
+
+
+@pytest.mark.parametrize("name", ["1.3", "1.350.0", "1.37.0", "1.30"])
+def test_a_minor_that_is_not_served_is_no_other_one(name: str) -> None:
+    with pytest.raises(ValueError, match=r"give one of 1\.34, 1\.35, 1\.36"):
+        minor_of_assets(name)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "flags", "version"),
+    [("", [], "v1.36.3"), ("1.35.0", [], "v1.35.4"), ("1.35.0", ["--kubernetes-version=1.34"], "v1.34.4")],
+)
+def test_a_suite_chooses_the_minor(
+    chosen: str, flags: list[str], version: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By ENVTEST_K8S_VERSION, or by the script of the assets, which names a flag."""
+    monkeypatch.setenv(CHOICE, chosen)
+    assert main([*flags, "--version"]) == 0
+    assert capsys.readouterr().out == f"Kubernetes {version}\n"
+
+
+def test_a_minor_that_is_not_served_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(CHOICE, "1.30.0")
+    assert main([]) == 1
+    assert f"{CHOICE}=1.30.0" in capsys.readouterr().err
