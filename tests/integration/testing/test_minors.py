@@ -19,6 +19,7 @@ RECORDINGS = os.environ.get("CONFORMANCE_DIR", "")
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1200)  # 425 scenarios, beside all other tests
 @pytest.mark.parametrize("minor", [minor for minor in GIT_VERSIONS if minor != DEFAULT])
 def test_a_minor_answers_as_recorded(minor: str) -> None:
     if not (Path(RECORDINGS) / f"golden-{minor}").is_dir() or not RECORDINGS:
