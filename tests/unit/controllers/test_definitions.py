@@ -13,6 +13,7 @@ from gateway.controllers.queue import work
 from gateway.http.exchange import Request, Response
 from gateway.http.request_info import request_info
 from gateway.jsontypes import JsonObject
+from gateway.kinds.registry import Registry
 from gateway.requests.context import Outcome
 from gateway.requests.elsewhere import announced
 from storage.errors import Unavailable
@@ -33,7 +34,7 @@ class Settling(Definitions):
     def __init__(self, workers: int) -> None:
         self.history = SimpleNamespace(newest=0)
         endpoints: Any = SimpleNamespace(
-            registry=SimpleNamespace(resources={}),
+            registry=Registry(),
             of=lambda *names: SimpleNamespace(cache=SimpleNamespace(history=self.history)),
         )
         super().__init__(endpoints, lambda _: None)

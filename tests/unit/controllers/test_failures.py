@@ -13,6 +13,7 @@ from gateway.controllers import election
 from gateway.controllers.definitions import Definitions
 from gateway.controllers.observing import Observer
 from gateway.controllers.telling import Telling
+from gateway.kinds.registry import Registry
 from gateway.launch import upkeep
 from storage.cache import ResourceCache
 from storage.entry import Change, Entry
@@ -110,7 +111,7 @@ def test_a_listener_that_fails_does_not_stop_the_feed(caplog: pytest.LogCaptureF
 
 async def test_a_definition_that_breaks_what_serves_it_is_left(caplog: pytest.LogCaptureFixture) -> None:
     before = counted("definitions")
-    endpoints: Any = SimpleNamespace(registry=SimpleNamespace(resources={}))
+    endpoints: Any = SimpleNamespace(registry=Registry())
     definitions = Definitions(endpoints, lambda _: None)  # type: ignore[arg-type,return-value]  # it is not converted
     definitions._known.all["a.b"] = {"no": "definition"}
     await definitions._look_at("a.b")

@@ -27,6 +27,7 @@ from gateway.controllers.replicas import Replica
 from gateway.customresources import cleanup
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject
+from gateway.kinds.registry import Registry
 from gateway.launch.roles import Roles
 from gateway.writing.hooks import OwnObjects, service_allocation
 from storage.errors import PermissionDenied
@@ -144,7 +145,7 @@ async def test_a_definition_whose_status_is_not_taken_comes_back(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(Definitions, "_settle", refuse)
-    endpoints: Any = SimpleNamespace(registry=SimpleNamespace(resources={}))
+    endpoints: Any = SimpleNamespace(registry=Registry())
     definitions = Definitions(endpoints, lambda _: None)
     with pytest.raises(PermissionDenied):
         await definitions._look_at("widgets.e.com")

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from gateway.http.exchange import Request
+from gateway.http.user import User
 from gateway.http.websocket import BINARY, CLOSE, PING, PONG, frame
 from gateway.http.websocket_messages import Messages
 from gateway.outbound.client import Client as Outbound
@@ -40,6 +42,13 @@ def messages(data: bytes) -> list[tuple[int, bytes]]:
     return found
 
 
+def asked() -> Request:
+    """A request of somebody, whose session is passed on."""
+    request = Request("GET", "/", b"", {}, None)  # type: ignore[arg-type]  # nothing is received
+    request.user = User("ada")
+    return request
+
+
 def session(answering: Answering, options: dict[str, Any], *said: bytes) -> list[tuple[int, bytes]]:
     """What a client gets that says something and then listens until the farewell."""
 
@@ -48,7 +57,7 @@ def session(answering: Answering, options: dict[str, Any], *said: bytes) -> list
         for each in said:
             client.queue.put_nowait(each)
         async with serving(answering) as target:
-            channels = Channels(Outbound(), Kubelet("127.0.0.1", target.port, target), "/exec/n/p/c", options)
+            channels = Channels(asked(), Outbound(), Kubelet("127.0.0.1", target.port, target), "/exec/n/p/c", options)
             running = asyncio.create_task(channels.run(client))
             while frame(CLOSE, b"\x03\xe8") not in client.got:
                 client.more.clear()
@@ -146,7 +155,7 @@ def test_a_client_that_goes_ends_the_session(said: bytes) -> None:
         client = Client()
         client.queue.put_nowait(said)
         async with serving(upgrading(carry)) as target:
-            channels = Channels(Outbound(), Kubelet("127.0.0.1", target.port, target), "/exec/n/p/c", ALL)
+            channels = Channels(asked(), Outbound(), Kubelet("127.0.0.1", target.port, target), "/exec/n/p/c", ALL)
             await asyncio.wait_for(channels.run(client), 30)
             await channels.aclose()
             await asyncio.wait_for(ended.wait(), 30)
