@@ -91,7 +91,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     if not mark.args or _MINOR not in metafunc.fixturenames:
         pytest.fail(
-            f'{metafunc.definition.nodeid}: name minors, as in @pytest.mark.{_MARK}("1.35"), and use a fixture that '
+            f"{metafunc.definition.nodeid}: name minors in @pytest.mark.{_MARK}(MINOR, ...), and use a fixture that "
             "has a server, such as kubernetes_api",
             pytrace=False,
         )

@@ -16,14 +16,14 @@ from gateway.commands.failing import CommandFailed
     "version",
     metavar="MINOR",
     envvar="ENVTEST_K8S_VERSION",
-    help="the minor of Kubernetes that its kube-apiserver serves, such as 1.35; also by ENVTEST_K8S_VERSION, or by a "
-    "DIRECTORY that is named 1.35.0-linux-amd64",
+    help="the minor of Kubernetes that its kube-apiserver serves; also by ENVTEST_K8S_VERSION, or by a DIRECTORY that "
+    "is named as assets of envtest are (VERSION-linux-amd64)",
 )
 def command(directory: Path | None, version: str | None) -> None:
     """Makes a directory with the programs that envtest starts, and prints its path: DIRECTORY, or one in the cache."""
     from gateway.commands.envtest import assets
     from gateway.files import words
-    from gateway.release.minors import minor_of_assets
+    from gateway.release.minors import GIT_VERSIONS, minor_of_assets
     from storage.embedded import EmbeddedEtcdError
     from storage.embedded.binary import cache_directory
 
@@ -32,7 +32,7 @@ def command(directory: Path | None, version: str | None) -> None:
     except ValueError as error:
         raise CommandFailed(str(error)) from None
     if version and not minor:
-        raise CommandFailed(f"{version} names no minor of Kubernetes, as 1.35 does")
+        raise CommandFailed(f"{version} names no minor of Kubernetes; give one of {', '.join(GIT_VERSIONS)}")
     try:
         click.echo(assets(directory or cache_directory() / f"envtest{minor and '-'}{minor}", minor))
     except EmbeddedEtcdError as error:
