@@ -1,4 +1,4 @@
-"""`apiserver-gateway etcd`: an etcd to install, and what is done with members of one."""
+"""`apiserver-gateway etcd`: installs etcd, and prepares, defragments and restores its members."""
 
 from __future__ import annotations
 

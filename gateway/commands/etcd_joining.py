@@ -19,7 +19,7 @@ PAUSE = 1.0  # seconds between two rounds of questions
 
 
 class NotYet(Exception):
-    """The member cannot start now; the message says what has to be so before."""
+    """The member cannot start now; the message names the condition for its start."""
 
 
 @dataclass(frozen=True, slots=True)

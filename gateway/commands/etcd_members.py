@@ -1,6 +1,6 @@
 """Members of an etcd, asked over HTTP: by /members as other members ask, by /health, and by etcd's gateway for JSON.
 
-That needs no client of etcd: what is asked here is asked before there is one, or of one member alone.
+The etcd client is not used: these requests go to one member, or are sent before a cluster exists.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Asking:
         return isinstance(found, dict) and found.get("health") == "true"
 
     def defragment(self, url: str, seconds: float) -> None:
-        """Has the member at a client URL give back what it does not use. Raises Silent and Refusal."""
+        """Defragments the member at a client URL. Raises Silent and Refusal."""
         self._whole("POST", url, "/v3/maintenance/defragment", b"{}", seconds)
 
     def snapshot(self, url: str, seconds: float) -> Iterator[Any]:
