@@ -5,7 +5,7 @@ Ini options: `kubernetes_api_flags` (flags of `apiserver-gateway serve`), `kuber
 `fresh_kubernetes_api`: they have one `shared`, each on keys of its own, or each its `own`), and
 `kubernetes_api_workers`, with pytest-xdist: `each` worker has a server of its own, or one is `shared` by all.
 
-`@pytest.mark.kubernetes("1.34", "1.36")` runs a test once on servers of each of these minors of Kubernetes.
+`@pytest.mark.kubernetes(MINOR, ...)` runs a test once on servers of each minor of Kubernetes that it names.
 """
 
 from __future__ import annotations
