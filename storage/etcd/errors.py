@@ -45,11 +45,17 @@ _BY_DETAILS: dict[str, type[StorageError]] = {
 _BY_CODE: dict[grpc.StatusCode, type[StorageError]] = {
     grpc.StatusCode.UNAVAILABLE: Unavailable,
     grpc.StatusCode.CANCELLED: Unavailable,
+    grpc.StatusCode.INTERNAL: Unavailable,  # gRPC's own, when a connection ends within a call; as clientv3 reads it
     grpc.StatusCode.DEADLINE_EXCEEDED: DeadlineExceeded,
     grpc.StatusCode.RESOURCE_EXHAUSTED: TooLarge,
     grpc.StatusCode.PERMISSION_DENIED: PermissionDenied,
     grpc.StatusCode.UNAUTHENTICATED: Unauthenticated,
 }
+
+_TRANSIENT = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.INTERNAL)
+
+# of a call whose connection was lost; some releases of gRPC give it the code Unknown
+_STREAM_REMOVED = "Stream removed"
 
 _STALE_TOKEN = ("etcdserver: invalid auth token", "etcdserver: revision of auth store is old")
 
@@ -74,7 +80,7 @@ def translate(error: AioRpcError, revision: int = 0) -> StorageError:
     details = error.details() or ""
     if details.startswith(OtherCluster.BEGINNING):
         return OtherCluster(details)
-    kind = _BY_DETAILS.get(details) or _BY_CODE.get(error.code())
+    kind = Unavailable if _is_stream_removed(error) else _BY_DETAILS.get(details) or _BY_CODE.get(error.code())
     if kind is Compacted:
         return Compacted(0, revision)
     if kind is FutureRevision:
@@ -95,6 +101,9 @@ def is_certainly_not_executed(error: AioRpcError) -> bool:
 
 def is_transient(error: AioRpcError) -> bool:
     """Whether the same call may succeed later, or on another endpoint."""
-    return error.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED) or issubclass(
-        _BY_DETAILS.get(error.details() or "", StorageError), Unavailable
-    )
+    by_details = _BY_DETAILS.get(error.details() or "", StorageError)
+    return error.code() in _TRANSIENT or issubclass(by_details, Unavailable) or _is_stream_removed(error)
+
+
+def _is_stream_removed(error: AioRpcError) -> bool:
+    return (error.details() or "").startswith(_STREAM_REMOVED)

@@ -79,6 +79,9 @@ def test_a_kill_is_survived_by_version(version: str, survives: bool) -> None:
         (Code.INVALID_ARGUMENT, "etcdserver: user name is empty", errors.Unauthenticated),
         (Code.UNAVAILABLE, "etcdserver: leader changed", errors.Unavailable),
         (Code.UNAVAILABLE, "Socket closed", errors.Unavailable),
+        (Code.INTERNAL, "Internal error from Core", errors.Unavailable),
+        (Code.INTERNAL, "Received RST_STREAM with error code 2", errors.Unavailable),
+        (Code.UNKNOWN, "Stream removed (Socket closed)", errors.Unavailable),
         (Code.UNKNOWN, "raft proposal dropped", errors.Unavailable),
         (Code.UNKNOWN, "raft: stopped", errors.Unavailable),
         (Code.UNKNOWN, "raft: something else", errors.StorageError),
@@ -112,6 +115,15 @@ def test_a_write_that_raft_has_dropped_is_repeated() -> None:
     assert is_transient(error) and is_certainly_not_executed(error)
     assert not is_certainly_not_executed(failure(Code.UNKNOWN, "raft: stopped"))
     assert not is_transient(failure(Code.UNKNOWN, "something else"))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [failure(Code.INTERNAL, "Internal error from Core"), failure(Code.UNKNOWN, "Stream removed (Socket closed)")],
+)
+def test_a_connection_lost_within_a_call_is_transient_and_says_nothing_about_execution(error: AioRpcError) -> None:
+    """clientv3 goes on after Internal as after Unavailable."""
+    assert is_transient(error) and not is_certainly_not_executed(error)
 
 
 def test_a_deadline_says_nothing_about_execution() -> None:

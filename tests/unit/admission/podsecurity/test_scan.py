@@ -68,12 +68,13 @@ async def test_exempt_pods_are_not_counted() -> None:
 
 
 async def test_three_thousand_pods_take_less_than_the_second_that_they_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By CPU, whatever else the machine does."""
-    monkeypatch.setattr(scan.time, "monotonic", time.process_time)
+    """By CPU, whatever else the machine does; so the scan itself is given as long as it likes."""
+    limit = scan.TIME
+    monkeypatch.setattr(scan, "TIME", 3600.0)
     pods = [stored(index) for index in range(scan.MOST_PODS)]
     began = time.process_time()
     found = await scan.warnings_of(pods, "n", LevelVersion(Level.RESTRICTED), lambda spec: False)
-    at_most_cpu(time.process_time() - began, scan.TIME)
+    at_most_cpu(time.process_time() - began, limit)
     assert len(found) == 2, "all were looked at"
     assert found[1].startswith("p0 (and 2999 other pods): allowPrivilegeEscalation != false")
 
