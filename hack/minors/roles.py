@@ -48,7 +48,7 @@ def build() -> Json:
     last = policy(by_minor[CATALOGUED])
     content: Json = {}
     for minor, release in by_minor.items():
-        if minor < CATALOGUED:
+        if minor != CATALOGUED:
             own = policy(release)
             names = sorted(last.keys() | own.keys())
             content[minor] = {name: own.get(name) for name in names if own.get(name) != last.get(name)}

@@ -190,7 +190,7 @@ def test_each_gate_that_a_plugin_asks_for_is_one() -> None:
         if place.asks
     }
     assert found == {
-        "PodTopologyLabels": [False, True, True],
-        "NodeDeclaredFeatureValidator": [False, False, True],
-        "PodResizeValidator": [False, False, True],
+        "PodTopologyLabels": [False, True, True, True],
+        "NodeDeclaredFeatureValidator": [False, False, True, True],
+        "PodResizeValidator": [False, False, True, True],
     }
