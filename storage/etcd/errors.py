@@ -54,8 +54,9 @@ _BY_CODE: dict[grpc.StatusCode, type[StorageError]] = {
 
 _TRANSIENT = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.INTERNAL)
 
-# of a call whose connection was lost; some releases of gRPC give it the code Unknown
+# of a call whose connection was lost or whose time was over; some releases of gRPC give it the code Unknown
 _STREAM_REMOVED = "Stream removed"
+_LATE = "Deadline Exceeded"
 
 _STALE_TOKEN = ("etcdserver: invalid auth token", "etcdserver: revision of auth store is old")
 
@@ -80,7 +81,7 @@ def translate(error: AioRpcError, revision: int = 0) -> StorageError:
     details = error.details() or ""
     if details.startswith(OtherCluster.BEGINNING):
         return OtherCluster(details)
-    kind = Unavailable if _is_stream_removed(error) else _BY_DETAILS.get(details) or _BY_CODE.get(error.code())
+    kind = _BY_DETAILS.get(details) or _BY_CODE.get(error.code()) or _by_removal(details)
     if kind is Compacted:
         return Compacted(0, revision)
     if kind is FutureRevision:
@@ -101,9 +102,13 @@ def is_certainly_not_executed(error: AioRpcError) -> bool:
 
 def is_transient(error: AioRpcError) -> bool:
     """Whether the same call may succeed later, or on another endpoint."""
-    by_details = _BY_DETAILS.get(error.details() or "", StorageError)
-    return error.code() in _TRANSIENT or issubclass(by_details, Unavailable) or _is_stream_removed(error)
+    details = error.details() or ""
+    by_details = _BY_DETAILS.get(details, StorageError)
+    return error.code() in _TRANSIENT or issubclass(by_details, Unavailable) or _by_removal(details) is not None
 
 
-def _is_stream_removed(error: AioRpcError) -> bool:
-    return (error.details() or "").startswith(_STREAM_REMOVED)
+def _by_removal(details: str) -> type[StorageError] | None:
+    """The failure that gRPC tells by what ended the stream, such as "Stream removed (Socket closed)"; else None."""
+    if not details.startswith(_STREAM_REMOVED):
+        return None
+    return DeadlineExceeded if _LATE in details else Unavailable

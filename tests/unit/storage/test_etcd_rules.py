@@ -82,6 +82,8 @@ def test_a_kill_is_survived_by_version(version: str, survives: bool) -> None:
         (Code.INTERNAL, "Internal error from Core", errors.Unavailable),
         (Code.INTERNAL, "Received RST_STREAM with error code 2", errors.Unavailable),
         (Code.UNKNOWN, "Stream removed (Socket closed)", errors.Unavailable),
+        (Code.UNKNOWN, "Stream removed (Deadline Exceeded)", errors.DeadlineExceeded),
+        (Code.DEADLINE_EXCEEDED, "Stream removed (Socket closed)", errors.DeadlineExceeded),
         (Code.UNKNOWN, "raft proposal dropped", errors.Unavailable),
         (Code.UNKNOWN, "raft: stopped", errors.Unavailable),
         (Code.UNKNOWN, "raft: something else", errors.StorageError),
