@@ -88,13 +88,18 @@ MOST_TEXT = 1 << 20
 """Characters of all errors of one answer together: those after them are left out, as are those after MOST_ERRORS."""
 
 
-def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> StatusError:
-    """422 with one cause per field error, in their order, duplicates of the same text merged in the message."""
+def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError], *, once: bool = False) -> StatusError:
+    """422 with one cause per field error, in their order, duplicates of the same text merged in the message.
+
+    With `once` they are merged in the causes, too.
+    """
     causes, texts, left = list[JsonObject](), dict[str, None](), MOST_TEXT
     for error in islice(errors, MOST_ERRORS):
         body = error.body
-        causes.append({"reason": error.reason, "message": body, "field": error.field})
-        texts[text := f"{error.field}: {body}"] = None
+        text = f"{error.field}: {body}"
+        if not once or text not in texts:
+            causes.append({"reason": error.reason, "message": body, "field": error.field})
+        texts[text] = None
         left -= len(text)
         if left <= 0:
             break

@@ -11,12 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.recurring import Templates
 from gateway.kinds.write_context import WriteContext
 from gateway.validation.field import FieldError
+
+if TYPE_CHECKING:
+    from gateway.validation.declared import Declared
 
 _R = TypeVar("_R")
 
@@ -93,6 +96,8 @@ class Strategy:
     reset_fields: tuple[tuple[str, ...], ...] = ()  # paths that this (sub)resource's writers never own: (("status",),)
     standard_finalizers: bool = True  # whether unqualified finalizers have to be among those that the system knows
     metadata_last: bool = False  # whether metadata is looked at only once there is nothing else wrong with a new object
+    declared: tuple[Declared, ...] = ()  # rules that are checked after `validate` and `validate_update`
+    tells_once: bool = False  # whether an error that is found twice is told once
     rechecks_metadata: bool = True  # whether the kind checks the metadata of updates once more, and reports it twice
     grants_rights: bool = False  # whether its writers have to have the rights that they grant
     hands_out_devices: bool = False  # whether its writers need rights to the devices that they ask for or hand out

@@ -63,8 +63,12 @@ class FieldError:
     @property
     def body(self) -> str:
         head = self._head if self._value is _NO_VALUE else f"{self._head}: {go_value(self._value)}"
-        detail = self._detail if isinstance(self._detail, str) else self._detail()
-        return f"{head}: {detail}" if detail else head
+        return f"{head}: {detail}" if (detail := self.detail) else head
+
+    @property
+    def detail(self) -> str:
+        """What stands after the value."""
+        return self._detail if isinstance(self._detail, str) else self._detail()
 
     def at(self, field: str) -> FieldError:
         """The same of another field."""

@@ -13,7 +13,18 @@ from gateway.writing.allocating import Allocating
 from gateway.writing.conflicts import already_there
 from gateway.writing.offload import offloaded
 from gateway.writing.owners import drop_duplicate_owners
-from gateway.writing.write import Write, Written, encoded, invalid, judge, mutate, put, read_back, validate
+from gateway.writing.write import (
+    Write,
+    Written,
+    encoded,
+    invalid,
+    judge,
+    judged_beside,
+    mutate,
+    put,
+    read_back,
+    validate,
+)
 from storage.change import write_once
 from storage.errors import KeyExists
 
@@ -97,7 +108,7 @@ def _prepare_new(write: Write, obj: JsonObject) -> None:
     attributes.metadata_errors = wrong = _metadata_errors(write, meta)
     errors = judge(write, lambda: strategy.validate(obj, attributes))
     told = [*attributes.access_errors, *([] if errors and strategy.metadata_last else wrong), *errors]
-    if told:
+    if told := judged_beside(write, told, obj, None):
         raise invalid(write, told, obj)
     if strategy.warnings_on_create is not None:
         attributes.warnings += strategy.warnings_on_create(obj, attributes)

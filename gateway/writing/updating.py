@@ -28,6 +28,7 @@ from gateway.writing.write import (
     encoded,
     invalid,
     judge,
+    judged_beside,
     mutate,
     put,
     read_back,
@@ -240,7 +241,7 @@ def _prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None:
     attributes.metadata_errors = errors
     found = judge(write, lambda: strategy.validate_update(obj, old, attributes))
     errors = [*attributes.access_errors, *errors, *found]
-    if errors:
+    if errors := judged_beside(write, errors, obj, old):
         raise invalid(write, errors, obj)
     if strategy.warnings_on_update is not None:
         attributes.warnings += strategy.warnings_on_update(obj, old, attributes)

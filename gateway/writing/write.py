@@ -262,13 +262,23 @@ def judge(write: Write, rule: Callable[[], list[FieldError]]) -> Sequence[FieldE
     return rule() if write.resource.custom else judged(rule)
 
 
+def judged_beside(write: Write, found: list[FieldError], obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
+    """What a kind's rule has found, and the rules that are declared beside it."""
+    if not (rules := write.endpoint.strategy.declared):
+        return found
+    from gateway.validation.declared import errors_beside
+
+    return errors_beside(rules, found, obj, old)
+
+
 def invalid(write: Write, errors: Sequence[FieldError], obj: JsonObject) -> StatusError:
     """422 with the field errors of a write. A custom object's kind and group are what it says itself."""
     name = obj["metadata"].get("name")
     if write.resource.custom:
         group = str(obj.get("apiVersion", "")).rpartition("/")[0]
         return status.invalid(group, str(obj.get("kind", "")), name or "", errors)
-    return status.invalid(write.endpoint.kind_group, write.resource.kind, name or write.attributes.name, errors)
+    group, kind, once = write.endpoint.kind_group, write.resource.kind, write.endpoint.strategy.tells_once
+    return status.invalid(group, kind, name or write.attributes.name, errors, once=once)
 
 
 async def encoded(write: Write, obj: JsonObject) -> bytes:

@@ -18,7 +18,7 @@ from gateway.kinds.strategies.expressions import PolicyCompilers
 from gateway.kinds.write_context import WriteContext
 from gateway.release.changes import changes
 from gateway.release.gates import GROUPS, Gates, known
-from gateway.release.minors import DEFAULT, GIT_VERSIONS
+from gateway.release.minors import GIT_VERSIONS, number
 from gateway.settings.admission_plugins import PLUGINS
 from gateway.subresources.binding import _assign
 from gateway.validation.expressions import Use
@@ -49,8 +49,9 @@ def test_a_change_is_there_from_its_minor_on() -> None:
     assert [Gates(minor).enabled("CELMessagesShowValues") for minor in ("1.34", "1.35", "1.36")] == [False, True, True]
 
 
-def test_every_change_is_in_the_minor_that_is_served_by_default() -> None:
-    assert all(Gates(DEFAULT).enabled(name) for name in changes())
+def test_a_change_is_in_the_newest_minor_and_not_in_the_oldest() -> None:
+    oldest, newest = min(GIT_VERSIONS, key=number), max(GIT_VERSIONS, key=number)
+    assert all(Gates(newest).enabled(name) and not Gates(oldest).enabled(name) for name in changes())
 
 
 def test_the_table_of_service_accounts_counts_secrets_before_1_35() -> None:

@@ -1,0 +1,74 @@
+"""The rules that stand beside fields of built-in types, by resource (zz_generated.validations.go of k8s.io/kubernetes).
+
+Only those that are enforced: rules of the stage alpha change nothing. Rules of fields that no minor here has, and of
+resource.k8s.io, are left to what is written for their kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gateway.kinds.identity import GroupResource
+from gateway.validation.declared import Declared, at_most, at_most_one, immutable, minimum, one_of, required
+
+_ROLE_BINDING = (Declared("subjects[].name", (required,)), Declared("roleRef.name", (required,)))
+_ROLE = (Declared("rules[].verbs", (required,)),)
+_RBAC = "rbac.authorization.k8s.io"
+_ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
+_APPROVAL = at_most_one("conditions", "Approved", "Denied")
+_EXCLUSIVE = "Approved and Denied conditions are mutually exclusive"
+
+RULES: Mapping[GroupResource, tuple[Declared, ...]] = {
+    GroupResource("", "replicationcontrollers"): (
+        Declared("spec.replicas", (minimum(0),)),
+        Declared("spec.minReadySeconds", (minimum(0),)),
+    ),
+    GroupResource("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): (
+        Declared("spec.policyName", (required,)),
+        Declared("spec.validationActions", (required,)),
+    ),
+    GroupResource("autoscaling", "horizontalpodautoscalers"): (
+        Declared("spec.minReplicas", (minimum(0),)),
+        Declared("spec.maxReplicas", (required, minimum(1))),
+    ),
+    GroupResource("batch", "cronjobs"): (Declared("spec.schedule", (required,)),),
+    GroupResource("certificates.k8s.io", "certificatesigningrequests"): (
+        Declared("status.conditions", (_APPROVAL,), _EXCLUSIVE),
+    ),
+    GroupResource("discovery.k8s.io", "endpointslices"): (
+        Declared("addressType", (required, immutable, one_of(*_ADDRESS_TYPES))),
+        Declared("endpoints[].addresses", (required, at_most(100))),
+    ),
+    GroupResource("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): (
+        Declared("spec.type", (required,)),
+        Declared("spec.limited?.limitResponse.type", (required,)),
+    ),
+    GroupResource("networking.k8s.io", "ingressclasses"): (
+        Declared("spec.parameters?.kind", (required,)),
+        Declared("spec.parameters?.name", (required,)),
+    ),
+    GroupResource("networking.k8s.io", "ipaddresses"): (
+        Declared("spec.parentRef", (required, immutable)),
+        Declared("spec.parentRef?.resource", (required,)),
+        Declared("spec.parentRef?.name", (required,)),
+    ),
+    GroupResource("networking.k8s.io", "networkpolicies"): (
+        Declared("spec.ingress[].from[].ipBlock?.cidr", (required,)),
+        Declared("spec.egress[].to[].ipBlock?.cidr", (required,)),
+    ),
+    GroupResource("node.k8s.io", "runtimeclasses"): (Declared("handler", (immutable, required)),),
+    GroupResource(_RBAC, "roles"): _ROLE,
+    GroupResource(_RBAC, "clusterroles"): _ROLE,
+    GroupResource(_RBAC, "rolebindings"): _ROLE_BINDING,
+    GroupResource(_RBAC, "clusterrolebindings"): _ROLE_BINDING,
+    GroupResource("storage.k8s.io", "storageclasses"): (
+        Declared("provisioner", (required, immutable)),
+        Declared("parameters", (immutable,)),
+        Declared("reclaimPolicy", (immutable,)),
+        Declared("volumeBindingMode", (immutable,)),
+    ),
+    GroupResource("storage.k8s.io", "volumeattachments"): (
+        Declared("spec", (immutable,)),
+        Declared("spec.attacher", (required,)),
+    ),
+}
