@@ -26,7 +26,7 @@ Match = Callable[[LabelsAndFields], bool]
 PAGE = 500  # keys asked of etcd at once
 MAX_PAGE = 10_000
 _INDEXES = {By.FIELD: "f", By.LABEL: "l"}
-OWN_WAIT = 2.0  # seconds that a write is not answered while the cache does not have it
+OWN_WAIT = 5.0  # seconds that a write is not answered while the cache does not have it
 MOST_REVISION = (1 << 63) - 1  # that etcd can be asked for
 FUTURE_WAIT = 3.0  # seconds that a read waits for a resourceVersion that is not there yet
 
