@@ -39,4 +39,4 @@ class WatchBody(Pourable):
     @property
     def resting(self) -> bool:
         """See Pourable."""
-        return self.stream.resting
+        return self.stream.state.rests

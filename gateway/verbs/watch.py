@@ -26,7 +26,7 @@ async def watch(endpoint: Endpoint, request: Request) -> Response:
     if options.watch_seconds < 0:  # its time was over before it began
         return Response(200, nothing(), request.representation.content_type, encoded=True)
     encoder = endpoint.encoder(request.representation)
-    stream = WatchStream(endpoint, encoder, _view(endpoint, encoder, request, options), options, initial)
+    stream = WatchStream(endpoint, encoder, _view(endpoint, encoder, request, options), options, initial=initial)
     if not options.resource_version or (initial and revision):
         await stream.prepare(revision)
     return Response(200, WatchBody(stream, revision), request.representation.content_type, encoded=True)

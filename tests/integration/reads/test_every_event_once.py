@@ -37,11 +37,11 @@ PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
 SERVE = """
 import sys
-from gateway.reading import watch_stream
+from gateway.reading import open_watch
 from storage import history
 from gateway.commands.cli import main
 
-watch_stream.BOOKMARK_INTERVAL, watch_stream.BOOKMARK_BEFORE_END = 0.4, 0.2
+open_watch.BOOKMARK_INTERVAL, open_watch.BOOKMARK_BEFORE_END = 0.4, 0.2
 if {forgetful}:
     history.YOUNG, history.History.__init__.__defaults__ = 0.0, (10, 1 << 24)
 sys.exit(main(sys.argv[1:]))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gateway.endpoints.measures import WatchMeasures
 from gateway.http.alarms import Alarms
-from gateway.reading import watch_stream
+from gateway.reading import open_watch
 from gateway.reading.list_options import ListOptions
 from gateway.reading.view import View
 from gateway.reading.watch_body import WatchBody
@@ -162,7 +162,7 @@ async def test_a_stream_ends_with_the_server_and_when_its_past_is_gone(rests: bo
 async def test_a_stream_that_rests_has_no_task_and_gets_changes_bookmarks_and_its_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(watch_stream, "BOOKMARK_BEFORE_END", 0.5)
+    monkeypatch.setattr(open_watch, "BOOKMARK_BEFORE_END", 0.5)
     client = Client(pods(), True, ListOptions(allow_bookmarks=True, timeout_seconds=1))
     client.body.pour_into(client)
     await client.reads()
