@@ -34,6 +34,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from minors.written import written
+
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "gateway" / "schema" / "catalog.json"
 GO_TYPES = ROOT / "hack" / "gotypes.json"
@@ -265,13 +267,8 @@ def main() -> int:
             parser.error("one of --server, --saved or --check is needed")
         return 0 if go_facts_fresh(json.loads(TARGET.read_text()), go_types) else 1
     fetch = saved_documents(options.saved) if options.saved else live_documents(options.server, options.token)
-    text = text_of(build(fetch, go_types))
-    if not options.check:
-        TARGET.write_text(text)
-    elif text != TARGET.read_text():
-        print(f"{TARGET} is not what these documents give; run hack/catalog.py without --check", file=sys.stderr)
-        return 1
-    return 0
+    origin = "these documents give; run hack/catalog.py without --check"
+    return written(text_of(build(fetch, go_types)), TARGET, options.check, origin)
 
 
 if __name__ == "__main__":

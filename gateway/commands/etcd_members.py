@@ -50,7 +50,7 @@ class Asking:
 
     def known(self, peer_url: str) -> list[Member]:
         """The members that the one at a peer URL knows; it needs no leader for that. Raises Silent and Refusal."""
-        return _members(self._whole("GET", peer_url, "/members"), ("id", "peerURLs", "clientURLs"))
+        return _members(self._whole("GET", peer_url, "/members"), ("id", "peerURLs", "clientURLs"), peer_url)
 
     def agreed(self, url: str) -> list[Member]:
         """The members that a quorum knows, asked at a client URL. Raises Silent and Refusal."""
@@ -95,7 +95,8 @@ class Asking:
 
     def _cluster(self, url: str, what: str, body: bytes) -> list[Member]:
         found = self._whole("POST", url, f"/v3/cluster/member/{what}", body)
-        return _members(found.get("members", []) if isinstance(found, dict) else None, ("ID", "peerURLs", "clientURLs"))
+        members = found.get("members", []) if isinstance(found, dict) else None
+        return _members(members, ("ID", "peerURLs", "clientURLs"), url)
 
     def _whole(self, method: str, url: str, path: str, body: bytes = b"", seconds: float = SECONDS) -> Any:
         connection = self._connection(url, seconds)
@@ -149,15 +150,19 @@ def _read(data: bytes, url: str) -> Any:
     try:
         return read_json(data, LARGEST)
     except DecodeError as error:
-        raise Refusal(f"{url} answers what is not understood: {error}") from None
+        raise Refusal(_unlike_etcd(url, f"the answer is not JSON that can be read: {error}")) from None
+
+
+def _unlike_etcd(url: str, found: str) -> str:
+    return f"{url} does not answer as a member of etcd does: {found}; check that this is a URL of etcd, not of a proxy"
 
 
 def _silent(url: str, error: Exception) -> Silent:
     return Silent(f"{url} does not answer ({getattr(error, 'strerror', None) or error or type(error).__name__})")
 
 
-def _members(found: Any, keys: tuple[str, str, str]) -> list[Member]:
-    """What both of etcd's spellings of a member hold. Raises Refusal."""
+def _members(found: Any, keys: tuple[str, str, str], url: str) -> list[Member]:
+    """What both of etcd's spellings of a member hold, in an answer of `url`. Raises Refusal."""
     number, peers, clients = keys
     try:
         return [
@@ -165,7 +170,7 @@ def _members(found: Any, keys: tuple[str, str, str]) -> list[Member]:
             for each in found
         ]
     except (TypeError, KeyError, ValueError, AttributeError):
-        raise Refusal("a member answers what is no list of members") from None
+        raise Refusal(_unlike_etcd(url, "the answer has no list of members")) from None
 
 
 def _texts(member: Mapping[str, Any], key: str) -> tuple[str, ...]:

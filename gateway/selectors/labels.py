@@ -30,7 +30,7 @@ class Requirement(NamedTuple):
 
 _INT64_DIGITS = 19
 MOST_PARTS = 10_000  # requirements and values of a selector
-MOST_TOLD = 100  # values of which a refusal says what is wrong with them: each takes many times its own length
+MOST_TOLD = 100  # wrong values that a refusal describes; the description is many times longer than the value
 MOST_REQUIREMENTS = 2_000  # of a selector; each takes some 10 us
 
 _TOKEN = re.compile(r"[!=]=|[=!(),><]|[^=!(),>< \t\r\n]+")

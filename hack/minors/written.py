@@ -22,10 +22,17 @@ def main(script: str, doc: str | None, target: Path, made: Callable[[], str]) ->
     parser = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="compare with the committed file instead of writing it")
     options = parser.parse_args()
-    text = made()
-    if not options.check:
+    return written(made(), target, options.check, f"the modules give; run {script} without --check")
+
+
+def written(text: str, target: Path, check: bool, origin: str) -> int:
+    """Writes a text to `target`, or with `check` compares the two; the process's exit status comes out.
+
+    What is printed of a difference ends with `origin`: what gives the text, and which program writes it.
+    """
+    if not check:
         target.write_text(text)
     elif text != target.read_text():
-        print(f"{target} is not what the modules give; run {script} without --check", file=sys.stderr)
+        print(f"{target} is not what {origin}", file=sys.stderr)
         return 1
     return 0

@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,8 @@ PLACE = CACHE / "engine"
 COMPOSE = "v2.40.3"
 ETCD = "3.6.16"
 SUITE = "bookworm"
+_SECONDS = 3000  # that one command may take: the largest programs of Kubernetes take half of that on a busy machine
+_STATIC = {"CGO_ENABLED": "0"}
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 # programs, and Debian's packages that have them
 PACKAGES = {"dockerd": "docker.io", "docker": "docker.io", "mmdebstrap": "mmdebstrap"}
@@ -92,10 +95,10 @@ def etcd() -> Path:
         return place
     _want_go()
     if not (place / "go.mod").is_file():
-        _run(["go", "mod", "init", "etcd"], place)
-    _run(["go", "get", *(f"go.etcd.io/etcd/{each}/v3@v{ETCD}" for each in modules.values())], place)
+        run(["go", "mod", "init", "etcd"], place)
+    run(["go", "get", *(f"go.etcd.io/etcd/{each}/v3@v{ETCD}" for each in modules.values())], place)
     for name, module in modules.items():
-        _run(["go", "build", "-mod=mod", "-o", f"{name}.new", f"go.etcd.io/etcd/{module}/v3"], place)
+        run(["go", "build", "-mod=mod", "-o", f"{name}.new", f"go.etcd.io/etcd/{module}/v3"], place, _STATIC)
         (place / f"{name}.new").replace(place / name)
     return place
 
@@ -107,8 +110,8 @@ def _install() -> None:
     if os.geteuid():
         raise Missing(f"this needs {', '.join(sorted(missing))}, which root alone can install")
     lock = "-oDPkg::Lock::Timeout=120"  # another apt-get may be at work
-    _run(["apt-get", lock, "update", "-qq"], PLACE)
-    _run(["apt-get", lock, "install", "-y", "-qq", "--no-install-recommends", *sorted(missing)], PLACE)
+    run(["apt-get", lock, "update", "-qq"], PLACE)
+    run(["apt-get", lock, "install", "-y", "-qq", "--no-install-recommends", *sorted(missing)], PLACE)
 
 
 def _path() -> str:
@@ -127,14 +130,14 @@ def _build_compose() -> None:
     _want_go()
     program.parent.mkdir(parents=True, exist_ok=True)
     module = f"github.com/docker/compose/v2@{COMPOSE}"
-    source = json.loads(_run(["go", "mod", "download", "-json", module], PLACE))["Dir"]
+    source = json.loads(run(["go", "mod", "download", "-json", module], PLACE))["Dir"]
     flags = [
         "-mod=readonly",
         "-trimpath",
         "-ldflags",
         f"-s -w -X github.com/docker/compose/v2/internal.Version={COMPOSE}",
     ]
-    _run(["go", "build", *flags, "-o", f"{program}.new", "./cmd"], Path(source))
+    run(["go", "build", *flags, "-o", f"{program}.new", "./cmd"], Path(source), _STATIC)
     Path(f"{program}.new").replace(program)
 
 
@@ -145,12 +148,13 @@ def _build_tree(tree: Tree) -> None:
     if "ca-certificates" in tree.packages and CERTIFICATES.is_file():
         words.append(f"--customize-hook=copy-in {CERTIFICATES} {CERTIFICATES.parent}")
     unfinished = tree.archive.with_suffix(".new")
-    _run([*words, SUITE, str(unfinished)], PLACE)
+    run([*words, SUITE, str(unfinished)], PLACE)
     unfinished.replace(tree.archive)
 
 
-def _run(words: list[str], directory: Path) -> str:
-    environment = {**os.environ, "PATH": _path(), "CGO_ENABLED": "0", "DEBIAN_FRONTEND": "noninteractive"}
+def run(words: list[str], directory: Path, more: Mapping[str, str] | None = None) -> str:
+    """What a command prints, with `more` in its environment. Raises Broken with its errors when it fails."""
+    environment = {**os.environ, "PATH": _path(), "DEBIAN_FRONTEND": "noninteractive", **(more or {})}
     try:
         done = subprocess.run(
             words,
@@ -159,10 +163,10 @@ def _run(words: list[str], directory: Path) -> str:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=1500,
+            timeout=_SECONDS,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Broken(f"{' '.join(words)}: {error}") from None
     if done.returncode:
-        raise Broken(f"{' '.join(words)} ended with {done.returncode}: {done.stderr[-800:]}")
+        raise Broken(f"{' '.join(words)} ended with {done.returncode}: {(done.stderr or done.stdout)[-800:]}")
     return done.stdout

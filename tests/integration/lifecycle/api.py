@@ -67,9 +67,11 @@ def reference(owner: dict[str, Any], blocks: bool = False) -> dict[str, Any]:
     return {"apiVersion": version, "kind": kind, "name": meta["name"], "uid": meta["uid"], **block}
 
 
-def until(true: Callable[[], Any], patience: float = PATIENCE) -> None:
-    """Asks until something holds; fails when that takes too long."""
+def until(
+    true: Callable[[], Any], patience: float = PATIENCE, told: Callable[[], str] = lambda: "it never came to hold"
+) -> None:
+    """Asks until something holds. When that takes too long, it raises AssertionError with what is `told` then."""
     deadline = time.monotonic() + patience
     while not true():
-        assert time.monotonic() < deadline, "it never came to hold"
+        assert time.monotonic() < deadline, told()
         time.sleep(0.02)

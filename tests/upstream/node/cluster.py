@@ -14,12 +14,12 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from tests.integration.lifecycle.api import until
 from tests.upstream.node import images, programs
 from tests.upstream.node.pki import Keys
 
@@ -90,12 +90,12 @@ class Cluster:
 
     def until(self, check: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
         """Asks until `check` says yes. Raises AssertionError with the ends of all logs."""
-        deadline = time.monotonic() + seconds
-        while not check():
-            if time.monotonic() > deadline:
-                logs = "\n".join(f"{each.name}: {each.read_text()[-1500:]}" for each in self.directory.glob("*.log"))
-                raise AssertionError(f"not in {seconds:.0f} s: {what}\n{logs}")
-            time.sleep(0.2)
+
+        def told() -> str:
+            logs = "\n".join(f"{each.name}: {each.read_text()[-1500:]}" for each in self.directory.glob("*.log"))
+            return f"not in {seconds:.0f} s: {what}\n{logs}"
+
+        until(check, seconds, told)
 
     def can(self, *words: str) -> bool:
         """Whether kubectl succeeds, with an output that is not empty."""
@@ -185,9 +185,13 @@ def cluster() -> Iterator[Cluster]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         directory = Path(tempfile.mkdtemp(prefix="nodes-"))
         inside = ["unshare", "--fork", "--kill-child", "--pid", "--mount", "--net", "--propagation=private", "sh", "-c"]
-        first = f"mount -t proc proc /proc && ip link set lo up && exec {programs.BIN / 'pause'}"
+        first = f"mount -t proc proc /proc && ip link set lo up && echo ready && exec {programs.BIN / 'pause'}"
         outer = subprocess.Popen(
-            [*inside, first], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+            [*inside, first],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )
         init = _child(outer)
         reading, writing = os.pipe()
@@ -227,14 +231,12 @@ def want() -> None:
 
 
 def _child(process: subprocess.Popen[bytes]) -> int:
-    """The first process of a PID namespace, once it waits."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline and process.poll() is None:
-        for each in _children(process.pid):
-            if Path(f"/proc/{each}/comm").read_text() == "pause\n":
-                return each
-        time.sleep(0.02)
-    raise NoNodes("there can be no namespaces here")
+    """The first process of a PID namespace, once it says that mounts and network are there. Raises NoNodes."""
+    assert process.stdout is not None
+    with process.stdout as said:
+        if said.readline() != b"ready\n":
+            raise NoNodes("there can be no namespaces here")
+    return _children(process.pid)[0]
 
 
 def _children(process: int) -> list[int]:

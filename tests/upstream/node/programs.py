@@ -9,11 +9,9 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 
-from tests.engine.tools import CACHE, SUITE, Broken
+from tests.engine.tools import CACHE, SUITE, run
 
 ROOT = Path(__file__).parents[3]
 HERE = Path(__file__).parent
@@ -21,7 +19,6 @@ KUBERNETES = os.environ.get("KUBERNETES", "1.36.3")
 PLACE = CACHE / f"nodes-{KUBERNETES}"
 BIN = PLACE / "bin"
 _FLAGS = "-s -w"
-_SECONDS = 3000
 
 # Programs of Kubernetes' own module, and of others; each with the package that it is built of.
 _KUBERNETES = {
@@ -70,26 +67,6 @@ def missing() -> list[str]:
     """What nodes need and is not built yet."""
     files = [*(BIN / name for name in (*_KUBERNETES, *_OTHERS, "pause", "busybox")), TREE]
     return [file.name for file in files if not file.is_file()]
-
-
-def run(words: list[str], directory: Path, more: Mapping[str, str] | None = None) -> str:
-    """What a command prints. Raises Broken with its errors when it fails."""
-    environment = {**os.environ, "PATH": os.environ["PATH"] + os.pathsep + "/usr/sbin:/sbin", **(more or {})}
-    try:
-        done = subprocess.run(
-            words,
-            cwd=directory,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_SECONDS,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise Broken(f"{' '.join(words)}: {error}") from None
-    if done.returncode:
-        raise Broken(f"{' '.join(words)} ended with {done.returncode}: {(done.stderr or done.stdout)[-800:]}")
-    return done.stdout
 
 
 def _stamp() -> str:
