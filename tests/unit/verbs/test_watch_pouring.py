@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from math import inf
 from types import SimpleNamespace
 from typing import Any, cast
@@ -192,4 +193,25 @@ async def test_a_slow_client_has_its_stream_rise_and_rest_again() -> None:
     client.cache.put(key("n", "a"), canonical("a"), 2)
     client.cache.wake()
     await client.has(2)
+    client.task.cancel()
+
+
+@pytest.mark.parametrize("rests", [False, True])
+async def test_a_stream_that_waits_or_rests_works_once_it_is_steered(rests: bool) -> None:
+    async def steering(chunk: bytes) -> AsyncIterator[bytes]:
+        yield chunk or b"steered;"
+
+    client = Client(pods(), rests)
+    client.body.pour_into(client)
+    await client.reads()
+    if rests:
+        await client.task
+    assert client.body.resting is rests
+    client.body.stream.steer(steering)
+    await client.has(1)
+    assert not client.body.resting and (client.seen(), client.poured) == ("first:steered;", 0)
+    client.cache.put(key("n", "a"), canonical("a"), 1)
+    client.cache.wake()
+    await client.has(2)
+    assert (client.seen(), client.poured) == ("first:steered;1;", 0)
     client.task.cancel()
