@@ -64,5 +64,6 @@ def _repeated_keys(value: list[Any], keys: list[str], path: str) -> list[FieldEr
     for i, item in enumerate(value):
         if item is not None and not isinstance(item, dict):
             return [invalid(f"{path}[{i}]", item, "must be an object for an array of list-type map")]
-    found = [{key: item[key] for key in keys if key in item} if item else {} for item in value]
+    named = frozenset(keys)  # there may be thousands of them, and as many items
+    found = [{key: part for key, part in item.items() if key in named} if item else {} for item in value]
     return [duplicate(f"{path}[{i}]", found[i]) for i in _repeated(found)]

@@ -14,6 +14,12 @@ from gateway.time_limits import look
 _STRING = Type(TypeKind.STRING, "string", structural=True)
 _FREE = Type(TypeKind.ANY, "object", structural=True, preserves=True)
 _SCALARS = {"string": TypeKind.STRING, "integer": TypeKind.INT64, "number": TypeKind.FLOAT, "boolean": TypeKind.BOOL}
+_PLAIN = {
+    (kind, name, nullable): Type(kind, name, structural=True, nullable=nullable)
+    for kind, name in (*((kind, name) for name, kind in _SCALARS.items()), (TypeKind.STRING, FORMATTED))
+    for nullable in (False, True)
+}
+"""Of scalars without a default: thousands of properties are of the same few types, and a type takes half a kilobyte."""
 
 
 def object_type(schema: JsonObject, kind: str, *, preserves: bool = False) -> Type:
@@ -46,6 +52,8 @@ def schema_type(schema: JsonObject, *, lenient: bool = False) -> Type:
         return _with_facts(made, schema)
     if kind in _SCALARS:
         name = FORMATTED if kind == "string" and schema.get("format") not in (None, "", "byte") else kind
+        if schema.get("default") is None and not schema.get("x-kubernetes-preserve-unknown-fields"):
+            return _PLAIN[_SCALARS[kind], name, bool(schema.get("nullable"))]
         return _with_facts(Type(_SCALARS[kind], name, structural=True), schema)
     if kind == "object" or schema.get("properties") or schema.get("x-kubernetes-embedded-resource"):
         if kind == "object" and _says_nothing(schema):

@@ -16,6 +16,7 @@ from typing import Any
 import re2
 
 from gateway.time_limits import leave_loop, look, on_loop
+from gateway.validation.effort import COMPILING, spend
 
 MAX_NESTING = 1000
 _MAX_MEMORY = 2 << 20  # bytes that one compiled pattern may take: its making takes up to 50 ms
@@ -47,6 +48,7 @@ def compile_pattern(pattern: str, options: Any = None) -> Any:
     as `leave_loop` where it is large.
     """
     look()
+    spend(COMPILING)
     if options is None:
         options = re2.Options()
     options.log_errors = False

@@ -7,9 +7,11 @@ decides and finds the errors: so a no may be wrong, and a yes never is.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from gateway.jsontypes import JsonObject
+from gateway.validation.schema_below import Members, later
 
 Accepts = Callable[[Any], bool]
 Compile = Callable[[JsonObject], Callable[[Any, str, Any], Sequence[Any]]]
@@ -43,8 +45,14 @@ def compile_acceptance(schema: JsonObject, full: Compile) -> Accepts:
         return lambda value: value is None or plain(value)
     if plain is not None:
         return plain
-    check = full(schema)
-    return lambda value: not check(value, "", None)
+    made: list[Callable[[Any, str, Any], Sequence[Any]]] = []
+
+    def accepts(value: Any) -> bool:
+        if not made:
+            made.append(full(schema))
+        return not made[0](value, "", None)
+
+    return accepts
 
 
 def _plain(schema: JsonObject, full: Compile) -> Accepts | None:
@@ -72,9 +80,13 @@ def _string(schema: JsonObject) -> Accepts | None:
         texts = frozenset(one for one in known if isinstance(one, str))
         return None if longest or shortest else (lambda value: type(value) is str and value in texts)
     if shortest is None and longest is None:
-        return lambda value: type(value) is str
+        return _is_text
     least, most = shortest or 0, longest if longest is not None else float("inf")
     return lambda value: type(value) is str and least <= len(value) <= most
+
+
+def _is_text(value: Any) -> bool:
+    return type(value) is str
 
 
 def _integer(schema: JsonObject) -> Accepts | None:
@@ -88,30 +100,31 @@ def _integer(schema: JsonObject) -> Accepts | None:
 
 def _array(schema: JsonObject, full: Compile) -> Accepts:
     items = schema.get("items")
-    each = compile_acceptance(items, full) if isinstance(items, dict) else None
+    each = later(partial(compile_acceptance, full=full), items) if isinstance(items, dict) else None
     least, most = schema.get("minItems") or 0, schema.get("maxItems")
     largest = float("inf") if most is None else most
 
     def accepts(value: Any) -> bool:
         if type(value) is not list or not least <= len(value) <= largest:
             return False
-        return each is None or all(map(each, value))
+        return each is None or all(map(each(), value))
 
     return accepts
 
 
 def _object(schema: JsonObject, full: Compile) -> Accepts:
-    members = {key: compile_acceptance(below, full) for key, below in (schema.get("properties") or {}).items()}
-    additional = schema.get("additionalProperties")
-    others = compile_acceptance(additional, full) if isinstance(additional, dict) else None
+    known: JsonObject = schema.get("properties") or {}
+    compiled = partial(compile_acceptance, full=full)
+    members, additional = Members(known, compiled), schema.get("additionalProperties")
+    others = later(compiled, additional) if isinstance(additional, dict) else None
     needed: list[str] = schema.get("required") or []
-    find = members.get
 
     def accepts(value: Any) -> bool:
         if type(value) is not dict:
             return False
+        rest = None if others is None else others()
         for key, member in value.items():
-            one = find(key, others)
+            one = members[key] if key in known else rest
             if one is not None and not one(member):
                 return False
         return all(key in value for key in needed)

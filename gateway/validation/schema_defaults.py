@@ -15,6 +15,7 @@ from gateway.jsontypes import JsonObject
 from gateway.schema.catalog import META, type_of
 from gateway.schema.decode import DecodeError, DecodeReport, decode
 from gateway.time_limits import look
+from gateway.validation.effort import limited
 from gateway.validation.embedded_objects import compile_embedded
 from gateway.validation.field import FieldError, invalid, path_to
 from gateway.validation.schema_values import validate_value
@@ -73,11 +74,15 @@ def validate_defaults(schema: JsonObject, path: str, evaluate: EvaluateRules) ->
     """What is wrong with the defaults of a structural schema and of what is below it."""
     found = list[FieldError]()
     root = {**schema, "x-kubernetes-embedded-resource": True}
-    try:
-        _validate(root, _Place(path, root), evaluate, found)
-    except OutOfBudget as error:
-        found += error.found
-    return found
+
+    def validated() -> list[FieldError]:
+        try:
+            _validate(root, _Place(path, root), evaluate, found)
+        except OutOfBudget as error:
+            found.extend(error.found)
+        return found
+
+    return list(limited(validated))
 
 
 def _validate(schema: JsonObject, place: _Place, evaluate: EvaluateRules, found: list[FieldError]) -> None:

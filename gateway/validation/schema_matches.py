@@ -15,10 +15,11 @@ from typing import Any
 
 from gateway.jsontypes import JsonObject
 from gateway.time_limits import look
+from gateway.validation.effort import FAILED, spend
 from gateway.validation.field import FieldError
 from gateway.validation.schema_formats import format_check
 
-Check = Callable[[Any, str, None], Sequence[FieldError]]
+Check = Callable[[Any, str, Any], Sequence[FieldError]]
 Compile = Callable[[JsonObject], Check]
 
 
@@ -61,16 +62,17 @@ trying = Alternatives()
 
 
 class Counted:
-    """A schema that values may fit more or less. What counting needs is compiled when a value first fails."""
+    """A schema that values may fit more or less. Its checks are compiled when a value first comes to it."""
 
-    def __init__(self, schema: JsonObject, compiled: Compile, check: Check | None = None) -> None:
-        """`compiled` gives a schema's checks, `check` are those of this one, where they are known."""
+    def __init__(self, schema: JsonObject, compiled: Compile) -> None:
+        """`compiled` gives a schema's checks."""
         self.schema, self._compiled = schema, compiled
-        self._own = check
 
     def tried(self, value: Any, errors: Sequence[FieldError], *, new: bool) -> None:
         """To be called with what the checks of this schema said of a value; `new`: whatever was there before."""
         _known.schemas[id(self.schema)] = self
+        if errors:
+            spend(FAILED)
         if new:
             _known.verdicts[id(self.schema), id(value)] = not errors
 
@@ -81,7 +83,7 @@ class Counted:
             return known
         before, _known.only_whether = _known.only_whether, True
         try:
-            found = _known.verdicts[place] = not self._check(value, "", None)
+            found = _known.verdicts[place] = not self.check(value, "", None)
         finally:
             _known.only_whether = before
         return found
@@ -92,6 +94,7 @@ class Counted:
         if (known := _known.counts.get(place)) is not None:
             return known
         look()
+        spend(FAILED)
         found = _known.counts[place] = self._counted(value)
         return found
 
@@ -140,8 +143,9 @@ class Counted:
     # what is compiled once
 
     @cached_property
-    def _check(self) -> Check:
-        return self._own or self._compiled(self.schema)
+    def check(self) -> Check:
+        """What is wrong with a value by this schema."""
+        return self._compiled(self.schema)
 
     @cached_property
     def _typed(self) -> Check:
@@ -158,10 +162,10 @@ class Counted:
         return known
 
 
-Failures = list[tuple[Counted, Sequence[FieldError]]]
+Failure = tuple[Counted, Sequence[FieldError]]
 
 
-def best(failures: Failures, value: Any) -> Sequence[FieldError]:
+def best(failures: Sequence[Failure], value: Any) -> Sequence[FieldError]:
     """The errors of the alternative that comes nearest; of equals the first. To be called while they are tried."""
     if len(failures) == 1 or _known.only_whether:
         return failures[0][1]

@@ -12,8 +12,9 @@ from functools import partial
 from typing import Any, Protocol
 
 from gateway.jsontypes import JsonObject, Whole
-from gateway.time_limits import look
+from gateway.time_limits import leave_loop, look
 from gateway.validation import schema_numbers
+from gateway.validation.effort import FAILED, TEXT, TRIED, limited, spend
 from gateway.validation.field import (
     MOST_ERRORS,
     FieldError,
@@ -27,11 +28,13 @@ from gateway.validation.field import (
 )
 from gateway.validation.go_regexp import compiled
 from gateway.validation.schema_accepts import compile_acceptance
+from gateway.validation.schema_below import Members, later
 from gateway.validation.schema_enums import compile_enum
 from gateway.validation.schema_formats import NUMBER_FORMATS, format_check, known_format
-from gateway.validation.schema_matches import Counted, best, trying
+from gateway.validation.schema_matches import Counted, Failure, best, trying
 
 NONE: Sequence[FieldError] = ()
+_LONG = 16 << 10  # characters; RE2 may take a microsecond for each where a pattern is hard
 _SOME = 64  # items that are checked in less than a millisecond, if nothing is unusual about them
 
 
@@ -56,22 +59,22 @@ def field_of(name: str) -> str:
 
 
 def compile_check(schema: JsonObject, *, ranged: bool = True) -> Check:
-    """The same as `compile_values`, with a quick look first."""
+    """The same as `compile_values`, with a quick look first, and a bound on the work for one value."""
     compiled = partial(compile_values, ranged=ranged)
-    accepts, full = compile_acceptance(schema, compiled), compiled(schema)
-    return lambda value, name, was: NONE if accepts(value) else full(value, name, was)
+    accepts, full = compile_acceptance(schema, compiled), later(compiled, schema)
+    return lambda value, name, was: limited(lambda: NONE if accepts(value) else full()(value, name, was))
 
 
 def compile_values(schema: JsonObject, *, ranged: bool = True) -> Check:
     """What finds out what is wrong with a value; `ranged` says whether the format of a number gives its range."""
     type_error, compiled = _type(schema, ranged), partial(compile_values, ranged=ranged)
     junctors, enum = _junctors(schema, compiled), _enum(schema)  # compiled once: they may be nested, and be of any type
-    shared = (junctors, enum)
-    parts = {kind: _parts(schema, kind, compiled, ranged, shared) for kind in (str, int, float, bool, list, dict)}
-    parts[Whole] = parts[float]
+    parts: dict[type, list[Part]] = {}  # by what values have come
 
     def check(value: Any, name: str, was: Before | None) -> Sequence[FieldError]:
         applied = parts.get(type(value))
+        if applied is None and value is not None:
+            applied = parts[type(value)] = _parts(schema, type(value), compiled, ranged, (junctors, enum))
         found: list[FieldError] = []
         if type_error is not None:
             type_error(value, name, was, found)
@@ -95,7 +98,7 @@ def _parts(
     found: list[Part | None] = [shared[0]]
     if kind is str:
         found += [_string(schema), _format(schema)]
-    elif kind in (int, float):
+    elif kind in (int, float, Whole):
         found.append(schema_numbers.compile_number(schema, ranged=ranged))
     elif kind is list:
         found.append(_list(schema, compiled))
@@ -198,6 +201,9 @@ def _compiled(pattern: str) -> Callable[[str], object]:
 
     def find(text: str) -> object:
         expression, _ = compiled(pattern)
+        spend(len(text) // TEXT)
+        if len(text) > _LONG:
+            leave_loop()
         try:
             return None if expression is None else expression.search(text)
         except (UnicodeEncodeError, re.error):
@@ -224,16 +230,18 @@ def _format(schema: JsonObject) -> Part | None:
 
 def _list(schema: JsonObject, compiled: Compile) -> Part | None:
     items, least, most = schema.get("items"), schema.get("minItems"), schema.get("maxItems")
-    each = compiled(items) if isinstance(items, dict) else None
+    each = later(compiled, items) if isinstance(items, dict) else None
     if each is None and least is None and most is None:
         return None
 
     def check(value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
         if each is not None:
+            one = each()
             for i, item in enumerate(value):
                 if not i % _SOME:
                     look()
-                found += each(item, f"{name}[{i}]", None if was is None else was.index(i))
+                    spend(min(_SOME, len(value) - i))
+                found += one(item, f"{name}[{i}]", None if was is None else was.index(i))
                 if len(found) > MOST_ERRORS:
                     return
         size = len(value)
@@ -246,28 +254,30 @@ def _list(schema: JsonObject, compiled: Compile) -> Part | None:
 
 
 def _object(schema: JsonObject, compiled: Compile) -> Part:
-    properties = {key: compiled(below) for key, below in (schema.get("properties") or {}).items()}
+    known: JsonObject = schema.get("properties") or {}
+    properties = Members(known, compiled)
     additional = schema.get("additionalProperties")
-    others = compiled(additional) if isinstance(additional, dict) else None
+    others = later(compiled, additional) if isinstance(additional, dict) else None
     least, most = schema.get("minProperties"), schema.get("maxProperties")
     needed: list[str] = schema.get("required") or []
 
     def check(value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
         size = len(value)
+        spend(size + 1)
         if least is not None and size < least:
             found.append(invalid(field_of(name), size, f"{name} in body should have at least {least} properties"))
         if most is not None and size > most:
             found.append(too_many(field_of(name), size, most))
         below = f"{name}." if name else ""
         for key, member in value.items():
-            one = properties.get(key)
-            if one is not None:
+            if key in known:
+                one = properties[key]
                 if was is None or (not name and key in _TYPE_META):
                     found += one(member, path_to(below, key), None)
                 else:
                     found += one(member, path_to(below, key), was.key(key))
             elif others is not None:
-                found += others(member, path_to(name, f".{key}"), None if was is None else was.key(key))
+                found += others()(member, path_to(name, f".{key}"), None if was is None else was.key(key))
             if len(found) > MOST_ERRORS:
                 return
         found += [required(field_of(f"{name}.{key}")) for key in needed if key not in value]
@@ -283,11 +293,14 @@ def _junctors(schema: JsonObject, compiled: Compile) -> Part | None:
     one_of = _alternatives(schema.get("oneOf"), compiled)
     all_of = _alternatives(schema.get("allOf"), compiled)
     negated = schema.get("not")
-    refused = None if negated is None else compiled(negated)
+    refused = None if negated is None else later(compiled, negated)
     if not any_of and not one_of and not all_of and refused is None:
         return None
 
+    units = TRIED * (len(any_of) + len(one_of) + len(all_of) + 1)
+
     def check(value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
+        spend(units)
         with trying:
             if any_of:
                 _any(any_of, value, name, was, found)
@@ -295,25 +308,22 @@ def _junctors(schema: JsonObject, compiled: Compile) -> Part | None:
                 _one(one_of, value, name, was, found)
             if all_of:
                 _all(all_of, value, name, was, found)
-            if refused is not None and not refused(value, name, was):
+            if refused is not None and not refused()(value, name, was):
                 found.append(_said(name, "not validate the schema (not)"))
 
     return check
 
 
-Alternatives = list[tuple[Counted, Check]]
+def _alternatives(schemas: list[JsonObject] | None, compiled: Compile) -> list[Counted]:
+    return [Counted(one, compiled) for one in schemas or ()]
 
 
-def _alternatives(schemas: list[JsonObject] | None, compiled: Compile) -> Alternatives:
-    checks = map(compiled, schemas or ())
-    return [(Counted(one, compiled, check), check) for one, check in zip(schemas or (), checks, strict=True)]
-
-
-def _all(alternatives: Alternatives, value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
+def _all(alternatives: list[Counted], value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
     wrong = 0
-    for _, one in alternatives:
+    for one in alternatives:
         look()
-        if errors := one(value, name, was):
+        if errors := one.check(value, name, was):
+            spend(FAILED)
             wrong += 1
             if len(found) <= MOST_ERRORS:
                 found += errors
@@ -322,26 +332,26 @@ def _all(alternatives: Alternatives, value: Any, name: str, was: Before | None, 
         found.append(_said(name, f"validate all the schemas (allOf){none}"))
 
 
-def _any(alternatives: Alternatives, value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
-    failures = []
-    for schema, one in alternatives:
+def _any(alternatives: list[Counted], value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
+    failures = list[Failure]()
+    for one in alternatives:
         look()
-        errors = one(value, name, was)
+        errors = one.check(value, name, was)
         if not errors:
             return
-        schema.tried(value, errors, new=was is None)
-        failures.append((schema, errors))
+        one.tried(value, errors, new=was is None)
+        failures.append((one, errors))
     found.append(_said(name, "validate at least one schema (anyOf)"))
     found += best(failures, value)
 
 
-def _one(alternatives: Alternatives, value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
-    results = []
-    for schema, one in alternatives:
+def _one(alternatives: list[Counted], value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
+    results = list[Failure]()
+    for one in alternatives:
         look()
-        errors = one(value, name, was)
-        schema.tried(value, errors, new=was is None)
-        results.append((schema, errors))
+        errors = one.check(value, name, was)
+        one.tried(value, errors, new=was is None)
+        results.append((one, errors))
     valid = sum(not errors for _, errors in results)
     if valid == 1:
         return
