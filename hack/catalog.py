@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Generates gateway/schema/catalog.json: what a kube-apiserver serves, and the schema of its types.
+"""Generates gateway/schema/catalog*.json: what a kube-apiserver serves, and the schema of its types.
 
 Three sources are merged: the server's aggregated discovery documents (/api and /apis), its OpenAPI v3 documents, and
 hack/gotypes.json (facts of the Go types that OpenAPI does not tell; hack/gotypes/main.go makes it).
@@ -8,6 +8,7 @@ hack/gotypes.json (facts of the Go types that OpenAPI does not tell; hack/gotype
     hack/catalog.py --saved DIR    # DIR/discovery.json: {"/api": ..., "/apis": ...}; DIR/openapi-v3/apis_apps_v1.json
     hack/catalog.py --check [--saved DIR]    # exit 1 unless the committed file is what would be written; without a
                                              # source only its Go facts are compared
+    hack/catalog.py --minor 1.37 ...    # that of a minor that has a catalog of its own, with hack/gotypes-1.37.json
 
 Groups that have no Go types here (custom resources, aggregated APIs) are left out. Layout of the result:
 
@@ -37,8 +38,7 @@ from typing import Any
 from minors.written import written
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGET = ROOT / "gateway" / "schema" / "catalog.json"
-GO_TYPES = ROOT / "hack" / "gotypes.json"
+OWN = ("1.37",)  # the minors that have a catalog of their own
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 UNLISTED = (META, "io.k8s.api.apidiscovery.v2.")  # packages whose types are answered without being resources
@@ -242,14 +242,14 @@ def text_of(catalog: Json) -> str:
     return "{" + ",\n".join(parts) + "}\n"
 
 
-def go_facts_fresh(catalog: Json, go_types: Json) -> bool:
-    """Whether the catalog's Go facts are those of hack/gotypes.json."""
+def go_facts_fresh(target: Path, catalog: Json, go_types: Json) -> bool:
+    """Whether the Go facts of the catalog in `target` are those of hack/gotypes*.json."""
     for name, entry in catalog["types"].items():
         fields = [{k: v for k, v in field.items() if k not in OPENAPI_FIELD} for field in entry.get("fields", ())]
         go = go_types["types"].get(name, {})
         facts = (go.get("go"), go.get("is"), [go_facts(field) for field in go.get("fields", ())])
         if (entry["go"], entry.get("is"), fields) != facts:
-            print(f"{TARGET}: {name} differs from {GO_TYPES}", file=sys.stderr)
+            print(f"{target}: {name} differs from the types of Go in hack/", file=sys.stderr)
             return False
     return True
 
@@ -260,15 +260,18 @@ def main() -> int:
     parser.add_argument("--token", default="", help="bearer token for --server")
     parser.add_argument("--saved", type=Path, help="folder of saved documents")
     parser.add_argument("--check", action="store_true", help="compare with the committed file instead of writing it")
+    parser.add_argument("--minor", default="", choices=("", *OWN), help="the minor whose catalog it is")
     options = parser.parse_args()
-    go_types = json.loads(GO_TYPES.read_text())
+    suffix = f"-{options.minor}" if options.minor else ""
+    target = ROOT / "gateway" / "schema" / f"catalog{suffix}.json"
+    go_types = json.loads((ROOT / "hack" / f"gotypes{suffix}.json").read_text())
     if not (options.server or options.saved):
         if not options.check:
             parser.error("one of --server, --saved or --check is needed")
-        return 0 if go_facts_fresh(json.loads(TARGET.read_text()), go_types) else 1
+        return 0 if go_facts_fresh(target, json.loads(target.read_text()), go_types) else 1
     fetch = saved_documents(options.saved) if options.saved else live_documents(options.server, options.token)
     origin = "these documents give; run hack/catalog.py without --check"
-    return written(text_of(build(fetch, go_types)), TARGET, options.check, origin)
+    return written(text_of(build(fetch, go_types)), target, options.check, origin)
 
 
 if __name__ == "__main__":

@@ -17,9 +17,9 @@ from gateway.kinds.resource import Resource
 from gateway.kinds.selectable import NAMES, VALUES
 from gateway.kinds.strategies import strategy_for
 from gateway.release.gates import Gates
-from gateway.release.minors import CATALOGUED
+from gateway.release.minors import CATALOGS, CATALOGUED, WITHHELD
 from gateway.release.release import Release, release_of
-from gateway.schema.catalog import document, type_for
+from gateway.schema.catalog import Catalog, catalog_of
 from gateway.selectors.fields import DEFAULT
 
 # Where kube-apiserver keeps what is not under its plural.
@@ -66,37 +66,40 @@ def builtin_registry(primary_family: str = "IPv4", release: Release | None = Non
     that nothing is lost of an etcd that a later minor wrote.
     """
     release = release or release_of()
-    registry = _registry(primary_family, release.gates).copy(release)
-    if release.minor != CATALOGUED:
+    registry = _registry(primary_family, release).copy(release)
+    if release.minor != CATALOGUED and release.minor not in CATALOGS:
         from gateway.release.lifecycle import absent
 
         registry.switch_off(absent(release.minor, registry.kinds()))
+    if release.minor in WITHHELD:
+        registry.switch_off(WITHHELD[release.minor])
     return registry
 
 
 @lru_cache(maxsize=4)
-def _registry(primary_family: str, gates: Gates) -> Registry:
-    registry, models = Registry(), _models(primary_family, gates)
+def _registry(primary_family: str, release: Release) -> Registry:
+    catalog = catalog_of(release.minor)
+    registry, models = Registry(), _models(primary_family, release.gates, catalog)
     verbs: dict[frozenset[str], frozenset[str]] = {}  # a few, which all share
-    for group, version, entries in _versions():
+    for group, version, entries in _versions(catalog):
         served = (each for entry in entries for each in _resources(models, GroupVersion(group, version), entry, verbs))
         registry.add_version(group, version, served)
     return registry
 
 
-def _versions() -> Iterator[tuple[str, str, list[Entry]]]:
-    for group in document()["groups"]:
+def _versions(catalog: Catalog) -> Iterator[tuple[str, str, list[Entry]]]:
+    for group in catalog.document["groups"]:
         for version in group["versions"]:
             yield group["name"], version["version"], version["resources"]
 
 
-def _models(primary_family: str, gates: Gates) -> dict[str, Model]:
+def _models(primary_family: str, gates: Gates, catalog: Catalog) -> dict[str, Model]:
     """The models by `_place`. Versions that share storage are versions of one model, whatever their groups."""
     places: dict[str, dict[GroupVersion, Entry]] = {}
-    for group, version, entries in _versions():
+    for group, version, entries in _versions(catalog):
         for entry in entries:
             places.setdefault(_place(group, entry), {})[GroupVersion(group, version)] = entry
-    return {place: _model(place, versions, primary_family, gates) for place, versions in places.items()}
+    return {place: _model(place, versions, primary_family, gates, catalog) for place, versions in places.items()}
 
 
 def _place(group: str, entry: Entry) -> str:
@@ -112,7 +115,9 @@ def _is_stored(entry: Entry) -> bool:
     return "create" in entry["verbs"] and "list" in entry["verbs"]
 
 
-def _model(place: str, versions: dict[GroupVersion, Entry], primary_family: str, gates: Gates) -> Model:
+def _model(
+    place: str, versions: dict[GroupVersion, Entry], primary_family: str, gates: Gates, catalog: Catalog
+) -> Model:
     first, entry = next(iter(versions.items()))
     plural = entry["name"]
     resource = GroupResource(first.group, plural)
@@ -127,7 +132,7 @@ def _model(place: str, versions: dict[GroupVersion, Entry], primary_family: str,
         categories=tuple(entry.get("categories", ())),
         storage_prefix=place if _is_stored(entry) else "",
         storage_version=STORAGE_VERSIONS.get(resource, first),
-        versions={each: _version(each, found, gates) for each, found in versions.items()},
+        versions={each: _version(each, found, gates, catalog) for each, found in versions.items()},
         strategies=partial(strategy_for, first.group, plural, gates=gates),
         on_read=partial(_complete, plural, primary_family) if resource in COMPLETED else _keep,
         convert=partial(_convert, entry["kind"]),
@@ -135,11 +140,11 @@ def _model(place: str, versions: dict[GroupVersion, Entry], primary_family: str,
     )
 
 
-def _version(version: GroupVersion, entry: Entry, gates: Gates) -> Version:
+def _version(version: GroupVersion, entry: Entry, gates: Gates, catalog: Catalog) -> Version:
     gvk = GroupVersionKind(*version, entry["kind"])
     return Version(
         gvk=gvk,
-        make_type=partial(type_for, *gvk),
+        make_type=partial(catalog.type_for, *gvk),
         warning=WARNINGS.get(gvk, ""),
         default=_defaults(version.api_version, gvk.kind, gates),
         read_internal=partial(_read_internal, reader) if (reader := ANNOTATED_FIELDS.get(gvk)) else None,

@@ -46,6 +46,7 @@ FIELDS: Mapping[GroupResource, tuple[Gated, ...]] = {
         Gated("VolumeLimitScaling", ("spec.preventPodSchedulingIfMissing",)),
         Gated("CSIServiceAccountTokenSecrets", ("spec.serviceAccountTokenInSecrets",)),
     ),
+    GroupResource("storage.k8s.io", "csinodes"): (Gated("CSIVolumeHealth", ("status.storageHealth",), "status"),),
 }
 """The fields of each resource that belong to a gate."""
 

@@ -56,18 +56,17 @@ from gateway.flowcontrol.watches import OpenWatches
 from gateway.http.negotiation import STANDARD, WITH_CBOR
 from gateway.http.user import ITSELF
 from gateway.jsontypes import JsonObject
-from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.objects import Objects
 from gateway.kinds.registry import Registry
-from gateway.kinds.service_objects import ServiceObjects, family_of
+from gateway.kinds.service_objects import ServiceObjects
 from gateway.launch.app import Answering, App
+from gateway.launch.kinds import registry_of
 from gateway.observability.siblings import Siblings
 from gateway.operations.application import Operational
 from gateway.outbound.client import Client
 from gateway.outbound.identity import ClientIdentity
 from gateway.outbound.services import ServiceAddresses
 from gateway.quotas.charging import Charges
-from gateway.release.release import release_of
 from gateway.requests.handler import Handler
 from gateway.requests.interposed import Interposed
 from gateway.requests.parts import Gateway
@@ -115,7 +114,7 @@ def _answering(settings: Settings, handler: Handler) -> Answering:
 
 def gateway_of(settings: Settings, feeder: Path | None = None) -> Gateway:
     """The parts of a process. Raises as `app_of` does."""
-    registry = _registry(settings)
+    registry = registry_of(settings)
     state = _state(settings, registry, feeder)
     servers = _servers(settings, state)
     services = _services(settings, registry, state, servers)
@@ -136,17 +135,6 @@ def gateway_of(settings: Settings, feeder: Path | None = None) -> Gateway:
         asyncio.Event(),
         asyncio.Event(),
     )
-
-
-def _registry(settings: Settings) -> Registry:
-    """The kinds that are built in, but for those that --runtime-config switches off."""
-    release = release_of(settings.feature_gates, settings.kubernetes_version)
-    registry = builtin_registry(family_of(settings.service_cluster_ip_range), release)
-    if settings.runtime_config:
-        from gateway.kinds.enablement import switched_off
-
-        registry.switch_off(switched_off(registry, settings.runtime_config))
-    return registry
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,7 +375,7 @@ def encryption_of(settings: Settings, registry: Registry | None = None) -> Encry
     from gateway.encryption.encryption import Encryption
     from gateway.encryption.resources import keys_of
 
-    keys = keys_of(registry or _registry(settings), settings.etcd_prefix)
+    keys = keys_of(registry or registry_of(settings), settings.etcd_prefix)
     return Encryption(path, keys, socket.gethostname())
 
 

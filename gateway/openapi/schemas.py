@@ -12,7 +12,7 @@ from functools import cache
 from gateway.jsontypes import JsonObject
 from gateway.kinds.resource import Resource
 from gateway.openapi.meta_kinds import CORE, Versions, kinds_of
-from gateway.schema.catalog import META, document
+from gateway.schema.catalog import META, Catalog, document, served
 from gateway.schema.descriptions import description_of
 
 REFERENCE = "#/components/schemas/"
@@ -76,7 +76,7 @@ def schemas_of(roots: Iterable[str], registered: Versions) -> JsonObject:
     while waiting:
         name = waiting.pop()
         if name not in found:
-            schema, references = _schema(name)
+            schema, references = _schema(served(), name)
             kinds = _kinds(name, registered)
             found[name] = {**schema, "x-kubernetes-group-version-kind": kinds} if kinds else schema
             waiting += references
@@ -84,9 +84,9 @@ def schemas_of(roots: Iterable[str], registered: Versions) -> JsonObject:
 
 
 @cache
-def _kinds_by_type() -> dict[str, list[JsonObject]]:
+def _kinds_by_type(catalog: Catalog) -> dict[str, list[JsonObject]]:
     kinds: dict[str, list[JsonObject]] = {}
-    for written, name in document()["kinds"].items():
+    for written, name in catalog.document["kinds"].items():
         group, version, kind = written.split("/")
         kinds.setdefault(name, []).append({"group": group, "kind": kind, "version": version})
     return kinds
@@ -98,12 +98,13 @@ def _kinds(name: str, registered: Versions) -> list[JsonObject]:
         return kinds_of("Status", CORE)
     if name in (META + "DeleteOptions", META + "WatchEvent"):
         return kinds_of(name.removeprefix(META), registered)
-    return _kinds_by_type().get(name, [])
+    return _kinds_by_type(served()).get(name, [])
 
 
 @cache
-def _schema(name: str) -> tuple[JsonObject, tuple[str, ...]]:
+def _schema(catalog: Catalog, name: str) -> tuple[JsonObject, tuple[str, ...]]:
     """A named type's schema, and the names that it refers to."""
+    entry = catalog.document["types"].get(name, {})
     described = description_of(name)
     about: JsonObject = {"description": described.text} if described.text else {}
     if name in _OWN:
@@ -111,15 +112,15 @@ def _schema(name: str) -> tuple[JsonObject, tuple[str, ...]]:
     schema: JsonObject = {**about, "type": "object"}
     references: list[str] = []
     properties = {}
-    for facts in document()["types"][name].get("fields", ()):
+    for facts in entry.get("fields", ()):
         properties[facts["name"]] = _described(_property(facts, references), described.fields.get(facts["name"], ""))
     if properties:
         schema["properties"] = properties
-    required = [facts["name"] for facts in document()["types"][name].get("fields", ()) if facts.get("required")]
+    required = [facts["name"] for facts in entry.get("fields", ()) if facts.get("required")]
     if required:
         schema["required"] = required
     for fact, keyword in (("atomic", "x-kubernetes-map-type"), ("unions", "x-kubernetes-unions")):
-        if value := document()["types"][name].get(fact):
+        if value := entry.get(fact):
             schema[keyword] = fact if fact == "atomic" else value
     return schema, tuple(references)
 

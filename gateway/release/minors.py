@@ -9,7 +9,20 @@ DEFAULT = "1.36"
 GIT_VERSIONS: Mapping[str, str] = {"1.34": "v1.34.4", "1.35": "v1.35.4", "1.36": "v1.36.3", "1.37": "v1.37.2"}
 """The releases that are served, by minor."""
 CATALOGUED = "1.36"
-"""The minor of which gateway/schema/catalog.json is made; others are told by what differs."""
+"""The minor of which gateway/schema/catalog.json is made; those before it are told by what differs."""
+WITHHELD: Mapping[str, frozenset[tuple[str, str, str]]] = {
+    "1.37": frozenset(
+        {
+            ("certificates.k8s.io", "v1", "clustertrustbundles"),
+            ("certificates.k8s.io", "v1", "podcertificaterequests"),
+            ("resource.k8s.io", "v1", "devicetaintrules"),
+            ("storagemigration.k8s.io", "v1", "storageversionmigrations"),
+        }
+    )
+}
+"""Resources (group, version, plural) of a catalog that are not whole here; they are not served."""
+CATALOGS: Mapping[str, str] = {"1.37": "catalog-1.37.json"}
+"""The minors that have a catalog of their own in gateway/schema/."""
 UNFINISHED = ("1.37",)
 """Minors that are served, though much of what they changed is not here yet; a start warns of it."""
 
@@ -24,6 +37,11 @@ def minor_of(text: str) -> str:
         if named in (minor, version.removeprefix("v")):
             return minor
     raise ValueError(f"this server serves no such version of Kubernetes; give one of {', '.join(GIT_VERSIONS)}")
+
+
+def catalog_file(minor: str) -> str:
+    """The file in gateway/schema/ that has the resources and types of a minor."""
+    return CATALOGS.get(minor, "catalog.json")
 
 
 def minor_of_assets(name: str) -> str:

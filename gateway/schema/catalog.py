@@ -1,16 +1,18 @@
-"""The built-in types, read from the generated catalog (catalog.json; hack/catalog.py makes it and says its layout).
+"""The built-in types, read from generated catalogs (hack/catalog.py makes them and says their layout).
 
-The file is parsed once, on first use; `Type`s are built when they are first asked for and shared from then on.
+There is one file for minors whose types are the same. A file is parsed once, on first use; `Type`s are built when they
+are first asked for and shared from then on. The functions of this module answer for the minor that the process serves.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from threading import Lock
 
 from gateway.jsontypes import JsonObject, loads
+from gateway.release.minors import DEFAULT, catalog_file
 from gateway.schema.types import Field, Omit, Type, TypeKind
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -53,130 +55,172 @@ _OMITTED_WHEN_EMPTY = frozenset(
 )
 
 
+class Catalog:
+    """The resources and types of the minors that share a file."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._building = Lock()
+        self._known: dict[str, Type] = {}  # those that are whole
+        self._types: dict[str, Type] = {}  # named types
+        self._expressions: dict[tuple[str, str, tuple[str, ...], str], Type] = {}  # composite ones, and named variants
+
+    @cached_property
+    def document(self) -> JsonObject:
+        """The whole file as JSON."""
+        content: JsonObject = loads(Path(__file__).with_name(self._file).read_bytes())
+        return content
+
+    def type_of(self, type_name: str) -> Type:
+        """The type of an OpenAPI definition name ("io.k8s.api.core.v1.Pod"). KeyError when there is none."""
+        known = self._known.get(type_name)
+        if known is None:
+            with self._building:  # another thread must not find a type that has only some of its fields yet
+                known = self._known[type_name] = self._named(type_name)
+        return known
+
+    def type_name_for(self, group: str, version: str, kind: str) -> str:
+        """The definition name of a kind; kinds of meta/v1 (DeleteOptions, Status) belong to every group. KeyError."""
+        name = self.document["kinds"].get(f"{group}/{version}/{kind}")
+        if name is None and META + kind in self.document["types"]:
+            name = META + kind
+        if name is None:
+            raise KeyError(f"no kind {kind} in {group}/{version}" if group else f"no kind {kind} in {version}")
+        return str(name)
+
+    def type_for(self, group: str, version: str, kind: str) -> Type:
+        """The type of a kind. Raises KeyError. Nothing is cached by names here: clients can make up any number."""
+        return self.type_of(self.type_name_for(group, version, kind))
+
+    def _named(self, name: str) -> Type:
+        known = self._types.get(name)
+        if known is not None:
+            return known
+        entry = self.document["types"][name]
+        if name in _OWN_JSON:
+            built = self._types[name] = Type(_OWN_JSON[name], entry["go"])
+            if name.startswith(_EXTENSIONS + "JSONSchemaPropsOr"):
+                built.elem = self._named(_EXTENSIONS + "JSONSchemaProps")
+            return built
+        if "is" in entry:
+            built = self._types[name] = replace(self._expression(entry["is"], {}), name=entry["go"])
+            return built
+        built = self._types[name] = Type(TypeKind.STRUCT, entry["go"], atomic=entry.get("atomic", False))
+        for facts in entry.get("fields", ()):
+            built.fields[facts["name"]] = self._field(facts)  # one by one: the type may lead back to itself
+        return built
+
+    def _expression(self, expression: str, facts: JsonObject) -> Type:
+        """The type written as a Go type expression, with a field's list and map facts; pointers are looked through."""
+        expression = expression.removeprefix("*")
+        key = (expression, facts.get("list", ""), tuple(facts.get("keys", ())), facts.get("map", ""))
+        known = self._expressions.get(key)
+        if known is None:
+            known = self._expressions[key] = self._build(expression, facts)
+        return known
+
+    def _build(self, expression: str, facts: JsonObject) -> Type:
+        if expression in _PLAIN:
+            return Type(_PLAIN[expression], expression)
+        if expression.startswith("[]"):
+            built = Type(TypeKind.LIST, "")
+            elem = expression[2:]
+        elif expression.startswith("map["):
+            built = Type(TypeKind.MAP, "")
+            elem = expression[expression.index("]") + 1 :]
+        else:
+            built = self._named(expression)
+            if "list" not in facts and facts.get("map") in (None, _relation(built)):
+                return built
+            built = replace(built)  # shares the fields
+            elem = ""
+        if elem:
+            built.elem = self._expression(elem, {})
+            built.elem_pointer = elem.startswith("*")
+            built.name = self._go_name(expression)
+        built.list_type = facts.get("list", "atomic")
+        built.list_map_keys = tuple(facts.get("keys", ()))
+        built.atomic = facts.get("map") == "atomic"
+        return built
+
+    def _go_name(self, expression: str) -> str:
+        if expression.startswith("*"):
+            return "*" + self._go_name(expression[1:])
+        if expression.startswith("[]"):
+            return "[]" + self._go_name(expression[2:])
+        if expression.startswith("map["):
+            key, _, elem = expression[4:].partition("]")
+            return f"map[{self._go_name(key)}]{self._go_name(elem)}"
+        entry = self.document["types"].get(expression)
+        return entry["go"] if entry else expression
+
+    def _field(self, facts: JsonObject) -> Field:
+        type_ = self._expression(facts["type"], facts)
+        pointer = facts["type"].startswith("*")
+        steps = [step.partition(":") for step in facts.get("embedded", "").split(".") if step]
+        return Field(
+            name=facts["name"],
+            go_name=facts["go"],
+            type=type_,
+            omit=_omit(facts.get("omit", ""), pointer or facts["type"] in _JUDGED_EMPTY, type_.kind),
+            pointer=pointer,
+            required=facts.get("required", False),
+            default=facts.get("default"),
+            enum=tuple(facts.get("enum", ())),
+            patch_strategies=tuple(facts["patch"].split(",")) if "patch" in facts else (),
+            patch_merge_key=facts.get("mergeKey", ""),
+            number=facts.get("number", 0),
+            embedded=tuple(name for name, _, _ in steps),
+            embedded_numbers=tuple(int(number or 0) for _, _, number in steps),
+        )
+
+
 @cache
+def _of_file(name: str) -> Catalog:
+    return Catalog(name)
+
+
+def catalog_of(minor: str) -> Catalog:
+    """The catalog of a minor: the same object for minors that share a file."""
+    return _of_file(catalog_file(minor))
+
+
+_served = catalog_of(DEFAULT)
+
+
+def serve(minor: str) -> None:
+    """Has the functions of this module answer for a minor from now on; a process serves one."""
+    global _served
+    _served = catalog_of(minor)
+
+
+def served() -> Catalog:
+    """The catalog of the minor that is served."""
+    return _served
+
+
 def document() -> JsonObject:
-    """The whole catalog as JSON."""
-    content: JsonObject = loads(Path(__file__).with_name("catalog.json").read_bytes())
-    return content
+    """The whole catalog that is served, as JSON."""
+    return _served.document
 
 
-@cache
 def type_of(type_name: str) -> Type:
     """The type of an OpenAPI definition name ("io.k8s.api.core.v1.Pod"). KeyError when there is none."""
-    with _building:  # another thread must not find a type that has only some of its fields yet
-        return _named(type_name)
+    return _served.type_of(type_name)
 
 
 def type_name_for(group: str, version: str, kind: str) -> str:
-    """The definition name of a kind; kinds of meta/v1 (DeleteOptions, Status) belong to every group. KeyError."""
-    content = document()
-    name = content["kinds"].get(f"{group}/{version}/{kind}")
-    if name is None and META + kind in content["types"]:
-        name = META + kind
-    if name is None:
-        raise KeyError(f"no kind {kind} in {group}/{version}" if group else f"no kind {kind} in {version}")
-    return str(name)
+    """The definition name of a kind, as `Catalog.type_name_for`. Raises KeyError."""
+    return _served.type_name_for(group, version, kind)
 
 
 def type_for(group: str, version: str, kind: str) -> Type:
-    """The type of a kind. Raises KeyError. Nothing is cached by these names, since clients can make up any number."""
-    return type_of(type_name_for(group, version, kind))
-
-
-_building = Lock()
-_types: dict[str, Type] = {}  # named types
-_expressions: dict[tuple[str, str, tuple[str, ...], str], Type] = {}  # composite ones and variants of named ones
-
-
-def _named(name: str) -> Type:
-    known = _types.get(name)
-    if known is not None:
-        return known
-    entry = document()["types"][name]
-    if name in _OWN_JSON:
-        built = _types[name] = Type(_OWN_JSON[name], entry["go"])
-        if name.startswith(_EXTENSIONS + "JSONSchemaPropsOr"):
-            built.elem = _named(_EXTENSIONS + "JSONSchemaProps")
-        return built
-    if "is" in entry:
-        built = _types[name] = replace(_expression(entry["is"], {}), name=entry["go"])
-        return built
-    built = _types[name] = Type(TypeKind.STRUCT, entry["go"], atomic=entry.get("atomic", False))
-    for facts in entry.get("fields", ()):
-        built.fields[facts["name"]] = _field(facts)  # one by one: the type may lead back to itself
-    return built
-
-
-def _expression(expression: str, facts: JsonObject) -> Type:
-    """The type written as a Go type expression, with a field's list and map facts; pointers are looked through."""
-    expression = expression.removeprefix("*")
-    key = (expression, facts.get("list", ""), tuple(facts.get("keys", ())), facts.get("map", ""))
-    known = _expressions.get(key)
-    if known is None:
-        known = _expressions[key] = _build(expression, facts)
-    return known
-
-
-def _build(expression: str, facts: JsonObject) -> Type:
-    if expression in _PLAIN:
-        return Type(_PLAIN[expression], expression)
-    if expression.startswith("[]"):
-        built = Type(TypeKind.LIST, "")
-        elem = expression[2:]
-    elif expression.startswith("map["):
-        built = Type(TypeKind.MAP, "")
-        elem = expression[expression.index("]") + 1 :]
-    else:
-        built = _named(expression)
-        if "list" not in facts and facts.get("map") in (None, _relation(built)):
-            return built
-        built = replace(built)  # shares the fields
-        elem = ""
-    if elem:
-        built.elem = _expression(elem, {})
-        built.elem_pointer = elem.startswith("*")
-        built.name = _go_name(expression)
-    built.list_type = facts.get("list", "atomic")
-    built.list_map_keys = tuple(facts.get("keys", ()))
-    built.atomic = facts.get("map") == "atomic"
-    return built
+    """The type of a kind. Raises KeyError."""
+    return _served.type_for(group, version, kind)
 
 
 def _relation(built: Type) -> str:
     return "atomic" if built.atomic else "granular"
-
-
-def _go_name(expression: str) -> str:
-    if expression.startswith("*"):
-        return "*" + _go_name(expression[1:])
-    if expression.startswith("[]"):
-        return "[]" + _go_name(expression[2:])
-    if expression.startswith("map["):
-        key, _, elem = expression[4:].partition("]")
-        return f"map[{_go_name(key)}]{_go_name(elem)}"
-    entry = document()["types"].get(expression)
-    return entry["go"] if entry else expression
-
-
-def _field(facts: JsonObject) -> Field:
-    type_ = _expression(facts["type"], facts)
-    pointer = facts["type"].startswith("*")
-    steps = [step.partition(":") for step in facts.get("embedded", "").split(".") if step]
-    return Field(
-        name=facts["name"],
-        go_name=facts["go"],
-        type=type_,
-        omit=_omit(facts.get("omit", ""), pointer or facts["type"] in _JUDGED_EMPTY, type_.kind),
-        pointer=pointer,
-        required=facts.get("required", False),
-        default=facts.get("default"),
-        enum=tuple(facts.get("enum", ())),
-        patch_strategies=tuple(facts["patch"].split(",")) if "patch" in facts else (),
-        patch_merge_key=facts.get("mergeKey", ""),
-        number=facts.get("number", 0),
-        embedded=tuple(name for name, _, _ in steps),
-        embedded_numbers=tuple(int(number or 0) for _, _, number in steps),
-    )
 
 
 def _omit(written: str, pointer: bool, kind: TypeKind) -> Omit:

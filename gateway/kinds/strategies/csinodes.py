@@ -1,8 +1,9 @@
-"""CSINodes: the drivers of a node; of a driver only its limits change."""
+"""CSINodes: the drivers of a node; of a driver only its limits change. The status is of 1.37 and later."""
 
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
+from gateway.kinds.strategies.status import keep_spec_and_metadata, keep_status
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
 from gateway.validation.checks import not_negative, same
@@ -60,16 +61,30 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext)
     return found
 
 
+def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
+    """The status begins empty; a minor whose type has none is left without."""
+    if "status" in obj:
+        obj["status"] = {}
+
+
 def _fixed(driver: JsonObject) -> JsonObject:
     return {key: value for key, value in driver.items() if key != "allocatable"}
 
 
 STRATEGIES = {
     "": Strategy(
+        prepare_for_create=_prepare_for_create,
+        prepare_for_update=keep_status,
         validate=_validate,
         validate_update=_validate_update,
         rechecks_metadata=False,
         allow_unconditional_update=False,
         returns_deleted=True,
-    )
+        reset_fields=(("status",),),
+    ),
+    "status": Strategy(
+        prepare_for_update=keep_spec_and_metadata,
+        allow_unconditional_update=False,
+        reset_fields=(("metadata",), ("spec",)),
+    ),
 }

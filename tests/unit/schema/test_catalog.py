@@ -1,18 +1,35 @@
 """The catalog of built-in types and the registry of what is served."""
 
+import pytest
+
 from gateway.discovery.documents import storage_version_hash
 from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.identity import GroupVersion, GroupVersionKind, GroupVersionResource
 from gateway.kinds.model import Model, Version
 from gateway.kinds.registry import version_priority
 from gateway.kinds.resource import Resource
-from gateway.schema.catalog import document, type_for, type_of
+from gateway.release.minors import CATALOGS, DEFAULT
+from gateway.release.release import release_of
+from gateway.schema.catalog import catalog_of, type_for, type_of
 from gateway.schema.types import Omit, Type, TypeKind
 
 
-def test_every_type_of_the_catalog_can_be_built() -> None:
-    for name in document()["types"]:
-        assert type_of(name).name
+@pytest.mark.parametrize("minor", [DEFAULT, *CATALOGS])
+def test_every_type_of_a_catalog_can_be_built(minor: str) -> None:
+    catalog = catalog_of(minor)
+    for name in catalog.document["types"]:
+        assert catalog.type_of(name).name
+    assert catalog.document["version"] == minor
+
+
+def test_a_registry_has_the_types_of_its_minor_whatever_the_process_serves() -> None:
+    has = {}
+    for minor in (DEFAULT, "1.37"):
+        nodes = builtin_registry(release=release_of(minor=minor)).get("", "v1", "nodes")
+        assert nodes is not None
+        has[minor] = "podPreemptionPolicy" in nodes.type.fields["spec"].type.fields
+    assert has == {DEFAULT: False, "1.37": True}
+    assert catalog_of("1.34") is catalog_of("1.36") is not catalog_of("1.37")
 
 
 def test_types_that_lead_back_to_themselves_are_finite() -> None:

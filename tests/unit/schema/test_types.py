@@ -15,6 +15,7 @@ from gateway.apply.merging import merged
 from gateway.apply.nonconformity import nonconformity
 from gateway.apply.walks import applied_paths, every_path
 from gateway.jsontypes import JsonObject
+from gateway.release.minors import DEFAULT, catalog_file
 from gateway.schema import catalog
 from gateway.schema.catalog import type_of
 from gateway.schema.decode import DecodeReport, decode
@@ -123,9 +124,8 @@ def test_a_result_that_could_not_be_made_is_made_at_the_next_call() -> None:
 
 def test_a_thread_never_gets_a_type_that_has_only_some_of_its_fields(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, go_on = threading.Event(), threading.Event()
-    original, name = catalog._field, "io.k8s.api.core.v1.Pod"
-    monkeypatch.setattr(catalog, "_types", {})
-    monkeypatch.setattr(catalog, "_expressions", {})
+    fresh, name = catalog.Catalog(catalog_file(DEFAULT)), "io.k8s.api.core.v1.Pod"
+    original = fresh._field
 
     def field_of(facts: JsonObject) -> Field:
         if threading.current_thread() is slow:
@@ -133,8 +133,8 @@ def test_a_thread_never_gets_a_type_that_has_only_some_of_its_fields(monkeypatch
             go_on.wait()
         return original(facts)
 
-    monkeypatch.setattr(catalog, "_field", field_of)
-    build = catalog.type_of.__wrapped__
+    monkeypatch.setattr(fresh, "_field", field_of)
+    build = fresh.type_of
     slow = threading.Thread(target=build, args=(name,))
     slow.start()
     begun.wait()

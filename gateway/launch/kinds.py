@@ -1,0 +1,22 @@
+"""The built-in kinds of a server, by its settings."""
+
+from __future__ import annotations
+
+from gateway.kinds.builtin import builtin_registry
+from gateway.kinds.registry import Registry
+from gateway.kinds.service_objects import family_of
+from gateway.release.release import release_of
+from gateway.schema.catalog import serve
+from gateway.settings.config import Settings
+
+
+def registry_of(settings: Settings) -> Registry:
+    """The kinds that are built in, but for those that --runtime-config switches off; the process serves their minor."""
+    release = release_of(settings.feature_gates, settings.kubernetes_version)
+    serve(release.minor)
+    registry = builtin_registry(family_of(settings.service_cluster_ip_range), release)
+    if settings.runtime_config:
+        from gateway.kinds.enablement import switched_off
+
+        registry.switch_off(switched_off(registry, settings.runtime_config))
+    return registry
