@@ -82,10 +82,12 @@ class Masters:
         """`modes` are the names of the others' modes, in their order."""
         self.replace(others, modes)
 
-    def replace(self, others: Sequence[Authorizer], modes: Sequence[str]) -> None:
-        """Asks others from now on."""
+    def replace(self, others: Sequence[Authorizer], modes: Sequence[str], names: Sequence[str] = ()) -> None:
+        """Asks others from now on; a refusal names who has which reason, where they have names."""
         self._others, self.modes = tuple(others), tuple(modes)
-        self._known = self._others[0].known if len(self._others) == 1 else self._known_of_many
+        self._prefixes = [f"{name}: " for name in names] or [""] * len(others)
+        self._alone = len(self._others) == 1 and not names
+        self._known = self._others[0].known if self._alone else self._known_of_many
 
     def known(self, attributes: Attributes) -> Verdict | None:
         if MASTERS_GROUP in attributes.user.groups:
@@ -103,14 +105,14 @@ class Masters:
         if MASTERS_GROUP in attributes.user.groups:
             return ALLOWED
         others = self._others
-        if len(others) == 1:
+        if self._alone:
             return await others[0].authorize(attributes)
         reasons, errors = [], []
-        for other in others:
+        for other, prefix in zip(others, self._prefixes, strict=True):
             verdict = await other.authorize(attributes)
             if verdict.decision is not Decision.NO_OPINION:
                 return verdict
-            reasons += [verdict.reason] if verdict.reason else []
+            reasons += [prefix + verdict.reason] if verdict.reason else []
             errors += [verdict.error] if verdict.error else []
         return Verdict(Decision.NO_OPINION, "\n".join(reasons), _aggregated(errors))
 

@@ -9,6 +9,7 @@ from gateway.access.authorization import AlwaysAllow, AlwaysDeny, Authorizer, Ma
 from gateway.access.following import Followed
 from gateway.access.rbac.authorizer import RBAC
 from gateway.access.rbac.policy import RbacPolicy
+from gateway.release.release import release_of
 from gateway.settings.config import Settings
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from gateway.cel.program import Program
 
 _NODE_ROLE = "system:node"
+_DEFAULT_WEBHOOK = "default"  # the name of the webhook of the flags
 
 
 class Authorization:
@@ -31,6 +33,8 @@ class Authorization:
         self._settings, self._policy, self._node_graph = settings, policy, node_graph
         self._made: dict[str, Authorizer] = {}
         self._webhooks: dict[AuthorizerSettings, WebhookAuthorizer] = {}
+        release = release_of(settings.feature_gates, settings.kubernetes_version)
+        self._names = release.gates.enabled("AuthorizersNamedInReasons")
         self.chain = Masters(())
         self.reload()
 
@@ -39,7 +43,8 @@ class Authorization:
         path = self._settings.authorization_config
         if path is None:
             modes = self._settings.modes
-            self.chain.replace([self._of_mode(mode) for mode in modes], modes)
+            names = [_DEFAULT_WEBHOOK if mode == "Webhook" else mode.lower() for mode in modes]
+            self.chain.replace([self._of_mode(mode) for mode in modes], modes, names if self._names else ())
             return
         from gateway.access.authorization_configuration import read_authorizers
 
@@ -52,7 +57,8 @@ class Authorization:
         webhooks = {each: self._webhooks.get(each) or webhook(each.webhook) for each in wanted if each.webhook}
         self._webhooks = webhooks
         found = [webhooks[each] if each.webhook else self._of_mode(each.mode) for each in wanted]
-        self.chain.replace(found, [each.mode for each in wanted])
+        names = [each.name for each in wanted] if self._names else []
+        self.chain.replace(found, [each.mode for each in wanted], names)
 
     def followed(self) -> list[Followed]:
         """The files that are read anew when they change."""

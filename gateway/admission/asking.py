@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from gateway.admission.chain import PluginParts, Review
 from gateway.admission.matching import Candidate, InForce
+from gateway.admission.policies.configuration import EXEMPT
 from gateway.admission.record import Admission
 
 H = TypeVar("H")
@@ -29,3 +30,15 @@ def asking(parts: PluginParts, in_force: InForce[H], imported: Callable[[], Ask[
         return imported()(parts, admission, candidates)
 
     return review
+
+
+def but_of_reviews(parts: PluginParts, review: Review) -> Review:
+    """A review that lets questions about who may do what be, where the release has that gate."""
+    if not parts.release.gates.enabled("ExcludeAdmissionWebhookVirtualResources"):
+        return review
+
+    def others(admission: Admission) -> Awaitable[None] | None:
+        resource = admission.resource
+        return None if (resource.group, resource.resource) in EXEMPT else review(admission)
+
+    return others

@@ -21,6 +21,7 @@ from gateway.outbound.client import Client
 from gateway.outbound.identity import ClientIdentity
 from gateway.outbound.request import Header
 from gateway.outbound.services import ServiceAddresses
+from gateway.release.gates import Enabled
 from gateway.schema.errors import DecodeError
 from gateway.schema.outside import read_json
 
@@ -31,7 +32,8 @@ EVERY = 60.0  # seconds between looks where nothing changes
 LARGEST = 4 << 20  # bytes of a document
 MOST = 5000  # resources of a group version
 _V2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-_ACCEPT: Header = (b"accept", f"{_V2},{_V2.replace('v=v2;', 'v=v2beta1;')}".encode())
+_ACCEPT: Header = (b"accept", _V2.encode())
+_ACCEPT_BEFORE: Header = (b"accept", f"{_V2},{_V2.replace('v=v2;', 'v=v2beta1;')}".encode())
 _PRIORITIES = {"apiregistration.k8s.io": 1 << 30}  # it has no APIService, and comes first
 _CUSTOM = 1000, 100  # what an APIService of a CRD will say once it is made
 
@@ -62,8 +64,11 @@ class Discovered:
         client: Client,
         addresses: ServiceAddresses,
         identity: ClientIdentity,
+        enabled: Enabled,
     ) -> None:
+        """`enabled` says which changes the release has."""
         self._services = services
+        self._accept = _ACCEPT if enabled("DiscoveryV2Alone") else _ACCEPT_BEFORE
         self._documents = Documents(client, addresses, identity, AGGREGATOR, TIMEOUT, LARGEST)
         self._listeners: list[Callable[[], None]] = []
         self._known: dict[str, _Known] = {}
@@ -124,7 +129,7 @@ class Discovered:
 
     async def _ask(self, service: ApiService, before: _Known) -> _Known | None:
         """What a server says of a group version, None where it does not tell. Raises Unusable."""
-        told, asked = self._told.get(service.service), [_ACCEPT]
+        told, asked = self._told.get(service.service), [self._accept]
         if told is not None:
             asked.append((b"if-none-match", told.tag))
         answer = await self._documents.get(service, "/apis", asked)

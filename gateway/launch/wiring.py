@@ -190,7 +190,7 @@ def _servers(settings: Settings, state: _State) -> _Servers:
     client, objects, api_services = Client(), ServiceObjects(state.objects), ApiServices()
     addresses = ServiceAddresses(objects.service, objects.endpoint_slices, settings.enable_aggregator_routing)
     identity = front_proxy_identity(settings)
-    discovered = Discovered(api_services, client, addresses, identity)
+    discovered = Discovered(api_services, client, addresses, identity, state.registry.release.gates.enabled)
     state.follow(api_services.known, (REGISTRATION, "v1", API_SERVICES))
     foreign = ForeignObjects(api_services, client, addresses, identity)
     followed = FollowedObjects(api_services, discovered, foreign)

@@ -74,6 +74,39 @@ async def service(endpoint: Endpoint, request: Request) -> Response:
         if named is None:
             raise unavailable(f"no service port {number} found for service {go_quote(name)}")
         port = named.get("name", "")
+    if endpoint.services.admission.release.gates.enabled("ServiceProxyByEndpointSlices"):
+        place = await _of_slices(endpoint, namespace, name, port)
+        asked = name
+    else:
+        place = await _of_endpoints(endpoint, namespace, name, port)
+    if place is None:
+        raise unavailable(f"no endpoints available for service {go_quote(asked)}")
+    return await _proxied(endpoint, request, options, Location(*place, _of(scheme)))
+
+
+async def _of_slices(endpoint: Endpoint, namespace: str, name: str, port: str) -> tuple[str, str] | None:
+    """Host and port of an endpoint that is ready, by the EndpointSlices of a service."""
+    from gateway.kinds.service_objects import ServiceObjects, family_of
+
+    slices = ServiceObjects(endpoint.services.admission.objects).endpoint_slices(namespace, name)
+    random.shuffle(slices)
+    family = family_of(endpoint.services.settings.service_cluster_ip_range)
+    for each in sorted(slices, key=lambda found: found.get("addressType") != family):
+        named = (one for one in each.get("ports") or () if (one.get("name") or "") == port)
+        number = next((one["port"] for one in named if one.get("port")), None)
+        ends = list(each.get("endpoints") or ()) if number is not None else []
+        random.shuffle(ends)
+        for end in ends:
+            if (end.get("conditions") or {}).get("ready") is False:
+                continue
+            address = {"ip": (end.get("addresses") or ("",))[0], "targetRef": end.get("targetRef")}
+            if await _belongs_to_pod(endpoint, namespace, address):
+                return address["ip"], str(number)
+    return None
+
+
+async def _of_endpoints(endpoint: Endpoint, namespace: str, name: str, port: str) -> tuple[str, str] | None:
+    """The same by the Endpoints of a service. Raises StatusError 404, 503."""
     endpoints = await object_of(endpoint, "endpoints", namespace, name)
     subsets = endpoints.get("subsets") or ()
     if not subsets:
@@ -84,9 +117,8 @@ async def service(endpoint: Endpoint, request: Request) -> Response:
         random.shuffle(addresses)
         for address in addresses:
             if await _belongs_to_pod(endpoint, namespace, address):
-                location = Location(address["ip"], str(place), _of(scheme))
-                return await _proxied(endpoint, request, options, location)
-    raise unavailable(f"no endpoints available for service {go_quote(asked)}")
+                return address["ip"], str(place)
+    return None
 
 
 async def node(endpoint: Endpoint, request: Request) -> Response:

@@ -136,7 +136,8 @@ async def _access_review(endpoint: Endpoint, request: Request, user: Callable[[J
     def asked() -> tuple[Attributes, list[str]]:
         errors = validate_access_review(review, resource.resource, write.attributes.namespace)
         if errors:
-            raise status.invalid(AUTHORIZATION, "", "", errors)
+            enabled = endpoint.services.admission.release.gates.enabled
+            raise status.invalid(AUTHORIZATION, "", "", [error.as_told(enabled) for error in errors])
         return Attributes(user(spec), _request(spec)), selector_problems(spec.get("resourceAttributes") or {})
 
     attributes, problems = await offloaded(effort, asked)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from gateway.jsontypes import JsonObject, dumps
 from gateway.schema.catalog import META, type_of
 from gateway.schema.order import in_go_order
-from gateway.validation.field import FieldError, Verbatim, forbidden, invalid, required
+from gateway.validation.field import FieldError, Verbatim, forbidden, invalid, required, reworded
 from gateway.validation.labels import validate_label_requirement
 
 _ATTRIBUTES = "spec.resourceAttributes"
@@ -33,13 +33,17 @@ def validate_access_review(review: JsonObject, resource: str, namespace: str) ->
 
 
 def _what_is_asked(asked: JsonObject | None, path: JsonObject | None) -> list[FieldError]:
+    text = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
     if asked is not None and path is not None:
-        text = "cannot be specified in combination with resourceAttributes"
-        return [invalid("spec.nonResourceAttributes", _as_go(path), text)]
-    if asked is None and path is None:
-        text = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        return [invalid(_ATTRIBUTES, None, text)]
-    return []
+        error = invalid(
+            "spec.nonResourceAttributes", _as_go(path), "cannot be specified in combination with resourceAttributes"
+        )
+    elif asked is None and path is None:
+        error = invalid(_ATTRIBUTES, None, text)
+    else:
+        return []
+    value = None if path is None else _as_go(path)
+    return [reworded("ReviewAttributesAreUnion", error, lambda: invalid("spec", value, text))]
 
 
 def _as_go(path: JsonObject) -> JsonObject:

@@ -70,6 +70,10 @@ class FieldError:
         """What stands after the value."""
         return self._detail if isinstance(self._detail, str) else self._detail()
 
+    def as_told(self, enabled: Callable[[str], bool]) -> FieldError:
+        """The error in the words of a release; `enabled` says which changes that has."""
+        return self
+
     def at(self, field: str) -> FieldError:
         """The same of another field."""
         return FieldError(self.reason, field, self._head, self._value, self._detail)
@@ -99,6 +103,24 @@ class FieldError:
         if not isinstance(detail, str) or not (value is _NO_VALUE or type(value) in _SHORT):
             return ""
         return "" if type(value) is str and len(value) > _LONGEST_SHORT else self.body
+
+
+class Reworded(FieldError):
+    """An error that a change of the release has other words for, or another field."""
+
+    __slots__ = ("_change", "_later")
+
+    def __init__(self, error: FieldError, change: str, later: Callable[[], FieldError]) -> None:
+        super().__init__(error.reason, error.field, error._head, error._value, error._detail)
+        self._change, self._later = change, later
+
+    def as_told(self, enabled: Callable[[str], bool]) -> FieldError:
+        return self._later() if enabled(self._change) else self
+
+
+def reworded(change: str, error: FieldError, later: Callable[[], FieldError]) -> FieldError:
+    """An error, and what it is from a change on."""
+    return Reworded(error, change, later)
 
 
 Detail = str | Callable[[], str]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from gateway.jsontypes import JsonObject
 from gateway.memo import memo
-from gateway.validation.field import FieldError, forbidden, go_quote, invalid, required, too_long
+from gateway.validation.field import FieldError, forbidden, go_quote, invalid, required, reworded, too_long
 from gateway.validation.internal_form import go_json
 from gateway.validation.labels import validate_annotations, validate_labels
 from gateway.validation.names import byte_length, is_dns1123_label, is_qualified_name, name_is_dns_subdomain
@@ -70,8 +71,8 @@ def _common(meta: JsonObject, path: str, finalizers: bool) -> list[FieldError]:
 def validate_owner_references(references: list[JsonObject], path: str) -> list[FieldError]:
     found: list[FieldError] = []
     controller, shown, told = "", "", 0
-    for reference in references:
-        found += _owner_reference(reference, path)
+    for i, reference in enumerate(references):
+        found += _owner_reference(reference, path, f"{path}[{i}]")
         if reference.get("controller"):
             current = f"{reference.get('kind', '')}/{reference.get('name', '')}"
             if controller:
@@ -86,22 +87,32 @@ def validate_owner_references(references: list[JsonObject], path: str) -> list[F
     return found
 
 
-def _owner_reference(reference: JsonObject, path: str) -> list[FieldError]:
+def _owner_reference(reference: JsonObject, path: str, place: str) -> list[FieldError]:
+    """`place` is the path with the index, which the errors have from a change on."""
     api_version, kind = reference.get("apiVersion", ""), reference.get("kind", "")
     # a version with two slashes or more parses as no version at all, and then the kind counts as absent too
     parses = api_version.count("/") <= 1
     found: list[FieldError] = []
     if not parses or not api_version.rpartition("/")[2]:
-        found.append(invalid(f"{path}.apiVersion", api_version, "version must not be empty"))
-    if not kind:
-        found.append(invalid(f"{path}.kind", kind, "must not be empty"))
-    for key in ("name", "uid"):
+        error = invalid(f"{path}.apiVersion", api_version, "version must not be empty")
+        found.append(reworded("OwnerReferencesIndexed", error, lambda: _no_version(api_version, place)))
+    for key in ("kind", "name", "uid"):
         if not reference.get(key):
-            found.append(invalid(f"{path}.{key}", "", "must not be empty"))
+            error = invalid(f"{path}.{key}", "", _EMPTY)
+            found.append(reworded("OwnerReferencesIndexed", error, partial(required, f"{place}.{key}", _EMPTY)))
     if api_version == "v1" and kind == "Event":
         shown = go_json(_in_order(reference))
-        found.append(invalid(path, shown, "/v1, Kind=Event is disallowed from being an owner"))
+        error = invalid(path, shown, "/v1, Kind=Event is disallowed from being an owner")
+        found.append(reworded("OwnerReferencesIndexed", error, partial(error.at, place)))
     return found
+
+
+_EMPTY = "must not be empty"
+
+
+def _no_version(given: str, place: str) -> FieldError:
+    path = f"{place}.apiVersion"
+    return invalid(path, given, "must be <group>/<version> or <version>") if given else required(path, _EMPTY)
 
 
 def _in_order(reference: JsonObject) -> JsonObject:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
 from gateway.validation.checks import each, text
-from gateway.validation.field import FieldError, Verbatim, go_value, invalid, not_supported, required
+from gateway.validation.field import FieldError, Verbatim, go_value, invalid, not_supported, required, reworded
 from gateway.validation.names import is_dns1123_subdomain, is_path_segment_name
+from gateway.validation.objectmeta import IMMUTABLE
 
 GROUP = "rbac.authorization.k8s.io"
 SUBJECTS = ("ServiceAccount", "User", "Group")
@@ -77,4 +78,6 @@ def role_changed(binding: JsonObject, old: JsonObject) -> list[FieldError]:
     if all(new.get(key, "") == before.get(key, "") for key in keys.values()):
         return []
     shown = ",".join(f'"{name}":{go_value(new.get(key, ""))}' for name, key in keys.items())
-    return [invalid("roleRef", Verbatim(f"{{{shown}}}"), "cannot change roleRef")]
+    value = Verbatim(f"{{{shown}}}")
+    error = invalid("roleRef", value, "cannot change roleRef")
+    return [reworded("RoleRefImmutable", error, lambda: invalid("roleRef", value, IMMUTABLE))]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request, Response
+from gateway.http.status import StatusError
 from gateway.writing.answering import respond
+from gateway.writing.offload import offloaded
 from gateway.writing.patch_body import APPLIES, read_patch
 from gateway.writing.patching import maker_of
 from gateway.writing.updating import update_object
@@ -16,7 +18,15 @@ async def patch(endpoint: Endpoint, request: Request) -> Response:
     media_type, body, options = await read_patch(request, endpoint.resource)
     write = begin(endpoint, request, options)
     may_create = media_type in APPLIES and _creates(endpoint)
-    return await respond(write, await update_object(write, maker_of(write, media_type, body), allow_create=may_create))
+    try:
+        written = await update_object(write, maker_of(write, media_type, body), allow_create=may_create)
+    except StatusError as error:
+        if not endpoint.services.admission.release.gates.enabled("PatchesReadFirst"):
+            raise
+        from gateway.writing.patch_refusals import refused
+
+        raise await offloaded(len(body), refused, error, media_type, body) from None
+    return await respond(write, written)
 
 
 def _creates(endpoint: Endpoint) -> bool:

@@ -273,7 +273,8 @@ def judged_beside(write: Write, found: list[FieldError], obj: JsonObject, old: J
 
 def invalid(write: Write, errors: Sequence[FieldError], obj: JsonObject) -> StatusError:
     """422 with the field errors of a write. A custom object's kind and group are what it says itself."""
-    name = obj["metadata"].get("name")
+    name, enabled = obj["metadata"].get("name"), write.endpoint.services.admission.release.gates.enabled
+    errors = [error.as_told(enabled) for error in errors]
     if write.resource.custom:
         group = str(obj.get("apiVersion", "")).rpartition("/")[0]
         return status.invalid(group, str(obj.get("kind", "")), name or "", errors)

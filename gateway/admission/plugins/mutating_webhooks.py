@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gateway.admission.asking import asking
-from gateway.admission.chain import Plugin, Reviews
+from gateway.admission.asking import asking, but_of_reviews
+from gateway.admission.chain import Plugin, PluginParts, Reviews
 from gateway.admission.webhooks.files import configure
 
 if TYPE_CHECKING:
@@ -20,9 +20,14 @@ def _imported() -> Ask[Hook]:
     return mutate
 
 
+def _make(parts: PluginParts) -> Reviews:
+    hooks = parts.webhooks.mutating
+    return Reviews(admit=but_of_reviews(parts, asking(parts, hooks, _imported)), idle=hooks)
+
+
 PLUGIN = Plugin(
     "MutatingAdmissionWebhook",
     lambda resource, operation: True,
-    lambda parts: Reviews(admit=asking(parts, parts.webhooks.mutating, _imported), idle=parts.webhooks.mutating),
+    _make,
     configure=partial(configure, "MutatingAdmissionWebhook", "MutatingWebhookConfiguration"),
 )

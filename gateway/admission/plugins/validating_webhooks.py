@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gateway.admission.asking import asking
-from gateway.admission.chain import Plugin, Reviews
+from gateway.admission.asking import asking, but_of_reviews
+from gateway.admission.chain import Plugin, PluginParts, Reviews
 from gateway.admission.webhooks.files import configure
 
 if TYPE_CHECKING:
@@ -20,9 +20,14 @@ def _imported() -> Ask[Hook]:
     return validate
 
 
+def _make(parts: PluginParts) -> Reviews:
+    hooks = parts.webhooks.validating
+    return Reviews(validate=but_of_reviews(parts, asking(parts, hooks, _imported)), idle=hooks)
+
+
 PLUGIN = Plugin(
     "ValidatingAdmissionWebhook",
     lambda resource, operation: True,
-    lambda parts: Reviews(validate=asking(parts, parts.webhooks.validating, _imported), idle=parts.webhooks.validating),
+    _make,
     configure=partial(configure, "ValidatingAdmissionWebhook", "ValidatingWebhookConfiguration"),
 )

@@ -87,6 +87,14 @@ def name_of(obj: JsonObject) -> str:
     return name
 
 
+def name_and_time(obj: JsonObject) -> list[Cell]:
+    return [name_of(obj), obj["metadata"].get("creationTimestamp") or "0001-01-01T00:00:00Z"]
+
+
+NAME_AND_TIME = Columns((NAME, CREATED_AT), name_and_time, no_rows=b"null")
+"""The columns of kinds that have none of their own."""
+
+
 def since(time: str | None, before: str = "", after: str = "") -> Cell:
     """The time since a time of an object; "<unknown>" without one."""
     return Elapsed(epoch(time), before, after) if time else f"{before}{UNKNOWN}{after}"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from gateway.jsontypes import JsonObject
-from gateway.kinds.columns.model import CREATED_AT, NAME, Cell, Columns, name_of
+from gateway.kinds.columns.model import NAME_AND_TIME, Columns
 from gateway.release.gates import Enabled
 from gateway.release.release import DEFAULT_GATES
 
 _MODULES = {  # of a group: where the columns of its kinds may be
     "": ("pods", "workloads", "network", "nodes", "events", "configuration", "storage"),
     "admissionregistration.k8s.io": ("admission",),
+    "apiextensions.k8s.io": ("definitions",),
     "apiregistration.k8s.io": ("cluster",),
     "apps": ("workloads",),
     "autoscaling": ("autoscaling",),
@@ -47,8 +47,4 @@ def columns_of(group: str, kind: str, enabled: Enabled = DEFAULT_GATES.enabled) 
     return DEFAULT
 
 
-def _name_and_time(obj: JsonObject) -> list[Cell]:
-    return [name_of(obj), obj["metadata"].get("creationTimestamp") or "0001-01-01T00:00:00Z"]
-
-
-DEFAULT = Columns((NAME, CREATED_AT), _name_and_time, no_rows=b"null")
+DEFAULT = NAME_AND_TIME

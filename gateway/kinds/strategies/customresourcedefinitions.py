@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 from gateway.jsontypes import JsonObject, dumps, loads
@@ -157,9 +158,25 @@ def _formats(obj: JsonObject, ranged: bool) -> dict[str, None]:
     return found
 
 
+def _sets(obj: JsonObject) -> list[str]:
+    """Warnings of lists that are sets of objects or lists."""
+    found = set[str]()
+    for version in obj.get("spec", {}).get("versions") or ():
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        for one in every(schema) if schema else ():
+            items = one.get("items")
+            if one.get("x-kubernetes-list-type") == "set" and isinstance(items, dict):
+                found.add(items.get("type", ""))
+    text = (
+        "x-kubernetes-list-type: set for items of type {} is not supported by server-side apply or CEL validation rules"
+    )
+    return [text.format(go_quote(kind)) for kind in ("array", "object") if kind in found]
+
+
 def strategies(enabled: Enabled) -> dict[str, Strategy]:
     """The rules of definitions and their status, by changes in their words and in who owns what."""
     ranged, shows_values = enabled("CRDNumberFormats"), enabled("CELMessagesShowValues")
+    warns_of_sets = enabled("SetsOfObjectsWarned")
 
     def validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
         return _name(obj) + validate_definition(obj, None, _rules_of(None, shows_values))
@@ -168,11 +185,17 @@ def strategies(enabled: Enabled) -> dict[str, Strategy]:
         return validate_definition(obj, old, _rules_of(old, shows_values))
 
     def warnings(obj: JsonObject, attributes: WriteContext) -> Iterable[str]:
-        return (f"unrecognized format {go_quote(form)}" for form in _formats(obj, ranged))
+        unknown = (f"unrecognized format {go_quote(form)}" for form in _formats(obj, ranged))
+        return chain(unknown, _sets(obj)) if warns_of_sets else unknown
 
     def update_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Iterable[str]:
         before = _formats(old, ranged)
-        return (f"unrecognized format {go_quote(form)}" for form in _formats(obj, ranged) if form not in before)
+        unknown = (f"unrecognized format {go_quote(form)}" for form in _formats(obj, ranged) if form not in before)
+        return chain(unknown, set_warnings(obj, old)) if warns_of_sets else unknown
+
+    def set_warnings(obj: JsonObject, old: JsonObject) -> Iterable[str]:
+        before = _sets(old)
+        return [text for text in _sets(obj) if text not in before]
 
     return {
         "": Strategy(

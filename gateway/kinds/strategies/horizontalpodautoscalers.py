@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.strategies.status import empty_status, keep_spec, keep_status
+from gateway.kinds.strategies.status import counting, empty_status, keep_spec, keep_status
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
 from gateway.release.gates import Enabled
@@ -19,8 +19,8 @@ def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext)
 
 
 def strategies(enabled: Enabled) -> dict[str, Strategy]:
-    """The rules of autoscalers and their status, by the gate HPAScaleToZero."""
-    to_zero, requires = enabled("HPAScaleToZero"), enabled("HPARequiresMaxReplicas")
+    """The rules of autoscalers and their status, by the gates HPAScaleToZero and HPAGeneration."""
+    to_zero, requires, counts = enabled("HPAScaleToZero"), enabled("HPARequiresMaxReplicas"), enabled("HPAGeneration")
 
     def validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
         return validate_autoscaler(obj, None, to_zero=to_zero, requires_most=requires)
@@ -30,8 +30,8 @@ def strategies(enabled: Enabled) -> dict[str, Strategy]:
 
     return {
         "": Strategy(
-            prepare_for_create=empty_status({"desiredReplicas": 0, "currentMetrics": None}),
-            prepare_for_update=keep_status,
+            prepare_for_create=empty_status({"desiredReplicas": 0, "currentMetrics": None}, generation=counts),
+            prepare_for_update=counting() if counts else keep_status,
             validate=validate,
             validate_update=validate_update,
             reset_fields=(("status",),),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from typing import Any
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies import templates
 from gateway.kinds.strategies.status import with_status
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
+from gateway.release.gates import Enabled
 from gateway.validation.claim_spec import validate_claim_spec
 from gateway.validation.field import FieldError, forbidden, invalid, not_supported, required
 from gateway.validation.formats import NOT_NEGATIVE, validate_dns1123_label
@@ -17,6 +19,7 @@ from gateway.validation.int_or_percent import number_of, validate_at_most_100_pe
 from gateway.validation.internal_form import internal_json, selector_json
 from gateway.validation.labels import selector_is_empty, validate_annotations, validate_labels
 from gateway.validation.names import name_is_dns_label
+from gateway.validation.objectmeta import IMMUTABLE
 from gateway.validation.pod_annotations import validate_pod_annotations
 from gateway.validation.pod_options import PodOptions
 from gateway.validation.pod_template import template_options, validate_pod_template
@@ -130,17 +133,41 @@ def _template(
     validate_pod_annotations(annotations, pod, f"{path}.annotations", errors, options)
 
 
-@templates.unless_same_spec
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+Changed = Callable[[JsonObject, JsonObject], list[FieldError]]
+
+
+def _forbidden(spec: JsonObject, before: JsonObject) -> list[FieldError]:
+    changed = any(spec.get(key) != before.get(key) for key in {**spec, **before} if key not in _MUTABLE)
+    return [forbidden("spec", _FORBIDDEN)] if changed else []
+
+
+def _immutable(spec: JsonObject, before: JsonObject) -> list[FieldError]:
+    """From StatefulSetFieldsImmutable on, each of these fields is refused by itself."""
+    found = list[FieldError]()
+    for key in ("selector", "volumeClaimTemplates", "serviceName", "podManagementPolicy"):
+        new, old = spec.get(key), before.get(key)
+        if new != old and (new or old):
+            form = _FORMS.get(key)
+            shown = new if form is None or new is None else form(new)
+            found.append(invalid(f"spec.{key}", "" if new is None and isinstance(old, str) else shown, IMMUTABLE))
+    return found
+
+
+_FORMS: Mapping[str, Callable[[Any], Any]] = {
+    "selector": selector_json,
+    "volumeClaimTemplates": lambda claims: [internal_json("PersistentVolumeClaim", claim) for claim in claims],
+}
+"""How errors show values that are no texts."""
+
+
+def _validate_update(changed: Changed, obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
     old_errors: list[FieldError] = []
     spec, before = obj.get("spec") or {}, old.get("spec") or {}
     options = template_options(templates.template_of(old))
     _spec(before, old_errors, options, update=True)
     _spec(spec, errors, options, update=True, skip_template=bool(old_errors))
-    if any(spec.get(key) != before.get(key) for key in {**spec, **before} if key not in _MUTABLE):
-        errors.append(forbidden("spec", _FORBIDDEN))
-    return errors
+    return errors + changed(spec, before)
 
 
 def _warnings(obj: JsonObject, claim_path: str) -> Iterator[str]:
@@ -172,15 +199,18 @@ def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext)
     return errors
 
 
-STRATEGIES = with_status(
-    Strategy(
-        prepare_for_create=templates.creating("replicas", "availableReplicas"),
-        prepare_for_update=templates.prepare_for_update,
-        validate=templates.validating(partial(_spec, update=False)),
-        validate_update=_validate_update,
-        warnings_on_create=_warnings_on_create,
-        warnings_on_update=_warnings_on_update,
-        validate_name=name_is_dns_label,
-    ),
-    _validate_status,
-)
+def strategies(enabled: Enabled) -> dict[str, Strategy]:
+    """The rules of StatefulSets and their status; a change has other words for fields that stay."""
+    changed = _immutable if enabled("StatefulSetFieldsImmutable") else _forbidden
+    return with_status(
+        Strategy(
+            prepare_for_create=templates.creating("replicas", "availableReplicas"),
+            prepare_for_update=templates.prepare_for_update,
+            validate=templates.validating(partial(_spec, update=False)),
+            validate_update=templates.unless_same_spec(partial(_validate_update, changed)),
+            warnings_on_create=_warnings_on_create,
+            warnings_on_update=_warnings_on_update,
+            validate_name=name_is_dns_label,
+        ),
+        _validate_status,
+    )

@@ -10,7 +10,7 @@ import pytest
 
 from gateway.cel.rules import compile_schema
 from gateway.customresources.objects import VersionRules
-from gateway.kinds.columns.configuration import BEFORE
+from gateway.kinds.columns import configuration, definitions
 from gateway.kinds.columns.registry import columns_of
 from gateway.kinds.identity import GroupVersionKind
 from gateway.kinds.strategies import strategy_for
@@ -28,12 +28,17 @@ GATEWAY = Path(__file__).parents[3] / "gateway"
 CONTEXT: Any = WriteContext
 
 
+def first_arguments(*names: str) -> list[ast.Constant]:
+    """The constants that functions whose names end so are called with first, in all modules of the gateway."""
+    nodes = (node for path in GATEWAY.rglob("*.py") for node in ast.walk(ast.parse(path.read_text())))
+    calls = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(names)]
+    return [call.args[0] for call in calls if call.args and isinstance(call.args[0], ast.Constant)]
+
+
 def asked() -> set[object]:
     """The names that modules of the gateway ask for."""
-    calls = (node for path in GATEWAY.rglob("*.py") for node in ast.walk(ast.parse(path.read_text())))
-    enabled = (node for node in calls if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("enabled"))
-    names: set[object] = {each.value for node in enabled for each in node.args if isinstance(each, ast.Constant)}
-    names |= {change for change, _ in BEFORE.values()}
+    names: set[object] = {first.value for first in first_arguments("enabled", "reworded")}
+    names |= {change for change, _ in (*configuration.BEFORE.values(), *definitions.BEFORE.values())}
     return names | {place.asks for place in PLUGINS.values() if place.asks}
 
 

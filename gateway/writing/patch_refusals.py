@@ -1,0 +1,44 @@
+"""Words of refusals of patches that cannot be read, from the change PatchesReadFirst on.
+
+From then on a patch is read before its object is looked for: what cannot be read is a bad request, whatever else is
+wrong. Nothing is read twice but what is refused.
+"""
+
+from __future__ import annotations
+
+from gateway.http.status import StatusError, bad_request
+from gateway.schema.body import DecodeError, parse_body
+from gateway.schema.errors import YamlError
+from gateway.schema.outside import read_yaml
+from gateway.writing.patch_body import APPLY, APPLY_CBOR
+
+_SYNTAX = ("invalid character", "unexpected end of JSON input")
+_BEFORE, _STRICT = "error decoding YAML: ", "error strict decoding YAML: "
+
+
+def refused(error: StatusError, media_type: bytes, body: bytes) -> StatusError:
+    """What a patch is refused with, in the place of an error that it ended with."""
+    if media_type not in (APPLY, APPLY_CBOR):
+        return error if _is_json(body) else bad_request("invalid JSON patch")
+    if media_type == APPLY and (problem := _no_yaml(body)):
+        return bad_request(f"error encoding patch: {problem}")
+    for prefix in (_BEFORE, _STRICT):
+        if error.code == 400 and error.message.startswith(prefix):
+            return bad_request(prefix.replace("YAML", "patch") + error.message.removeprefix(prefix))
+    return error
+
+
+def _is_json(body: bytes) -> bool:
+    try:
+        parse_body(body)
+    except DecodeError as error:
+        return not str(error).startswith(_SYNTAX)
+    return True
+
+
+def _no_yaml(body: bytes) -> str:
+    try:
+        read_yaml(body)
+    except YamlError as error:
+        return str(error)
+    return ""
