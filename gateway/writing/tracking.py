@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 from gateway.apply import update_managed
 from gateway.endpoints.endpoint import Endpoint
 from gateway.jsontypes import JsonObject
@@ -32,7 +34,15 @@ def track_fields(write: Write, new: JsonObject, old: JsonObject | None) -> None:
         )
     except ValueError:  # a version of the object does not conform to its schema: owners cannot be computed
         new["metadata"].pop("managedFields", None)
+        _keep_owners(endpoint, new, old)
     null_empty_lists(endpoint.type, new)
+
+
+def _keep_owners(endpoint: Endpoint, new: JsonObject, old: JsonObject | None) -> None:
+    """From a change on, who owned what before stays so; before it nothing was owned any more."""
+    owners = None if old is None else old["metadata"].get("managedFields")
+    if owners and endpoint.services.admission.release.gates.enabled("OwnersKeptWhereUnknown"):
+        new["metadata"]["managedFields"] = deepcopy(owners)
 
 
 def _show_as_stored(endpoint: Endpoint, new: JsonObject) -> None:

@@ -16,7 +16,7 @@ from gateway.validation.claim_spec import validate_claim_spec
 from gateway.validation.field import FieldError, forbidden, invalid, not_supported, required
 from gateway.validation.formats import NOT_NEGATIVE, validate_dns1123_label
 from gateway.validation.int_or_percent import number_of, validate_at_most_100_percent, validate_int_or_percent
-from gateway.validation.internal_form import internal_json, selector_json
+from gateway.validation.internal_form import internal_json, internal_list_json, selector_json
 from gateway.validation.labels import selector_is_empty, validate_annotations, validate_labels
 from gateway.validation.names import name_is_dns_label
 from gateway.validation.objectmeta import IMMUTABLE
@@ -155,7 +155,7 @@ def _immutable(spec: JsonObject, before: JsonObject) -> list[FieldError]:
 
 _FORMS: Mapping[str, Callable[[Any], Any]] = {
     "selector": selector_json,
-    "volumeClaimTemplates": lambda claims: [internal_json("PersistentVolumeClaim", claim) for claim in claims],
+    "volumeClaimTemplates": partial(internal_list_json, "PersistentVolumeClaim"),
 }
 """How errors show values that are no texts."""
 

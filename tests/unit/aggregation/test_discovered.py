@@ -14,6 +14,7 @@ from gateway.aggregation.resource_lists import converted, of_version
 from gateway.aggregation.services import ApiService
 from gateway.outbound.client import Answer
 from gateway.outbound.request import Header
+from gateway.release.release import DEFAULT_GATES
 
 GROUP = "ext.example.com"
 V2 = b"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -87,7 +88,7 @@ def answer(status: int, body: Any = None, *headers: Header) -> Answer:
 
 
 def reconciled(asked: Asked, *names: str) -> Discovered:
-    discovered = Discovered(*cast(Any, (Services(), None, None, None)))
+    discovered = Discovered(*cast(Any, (Services(), None, None, None, DEFAULT_GATES.enabled)))
     discovered._documents = cast(Any, asked)
 
     async def run() -> None:

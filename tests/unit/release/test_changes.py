@@ -32,7 +32,8 @@ def first_arguments(*names: str) -> list[ast.Constant]:
     """The constants that functions whose names end so are called with first, in all modules of the gateway."""
     nodes = (node for path in GATEWAY.rglob("*.py") for node in ast.walk(ast.parse(path.read_text())))
     calls = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(names)]
-    return [call.args[0] for call in calls if call.args and isinstance(call.args[0], ast.Constant)]
+    firsts = [call.args[0] for call in calls if call.args]
+    return [first for first in firsts if isinstance(first, ast.Constant)]
 
 
 def asked() -> set[object]:
