@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.gated_fields import Drop, drop_of
@@ -19,11 +18,7 @@ from gateway.kinds.identity import GroupResource
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
 from gateway.release.gates import Enabled, Gates
-from gateway.release.lifecycle import GROUPS_OF_OTHER_MODULES
 from gateway.release.release import DEFAULT_GATES
-
-if TYPE_CHECKING:
-    from gateway.validation.declared import Declared
 
 _ADMISSION = "admissionregistration.k8s.io"
 
@@ -121,8 +116,8 @@ def strategy_for(group: str, resource: str, subresource: str = "", gates: Gates 
     make: Callable[[Enabled], dict[str, Strategy]] | None = getattr(rules, "strategies", None)
     strategies: dict[str, Strategy] = rules.STRATEGIES if make is None else make(gates.enabled)
     found = strategies.get(subresource, DEFAULT)
-    if gates.enabled("DeclaredRulesEnforced") and group not in GROUPS_OF_OTHER_MODULES:
-        found = replace(found, tells_once=True, declared=_declared(named) if subresource in _WHOLE else ())
+    if gates.enabled("DeclaredRulesEnforced"):
+        found = _declaring(found, named, subresource)
     drop = drop_of(named, gates.enabled, subresource)
     return found if drop is None else _dropping(found, drop)
 
@@ -131,10 +126,15 @@ _WHOLE = ("", "status", "approval")
 """Subresources whose writes have the object itself."""
 
 
-def _declared(resource: GroupResource) -> tuple[Declared, ...]:
+def _declaring(strategy: Strategy, resource: GroupResource, subresource: str) -> Strategy:
+    """A strategy with the rules that are declared beside fields; other modules than Kubernetes' own have none."""
     from gateway.kinds.declared_rules import RULES
+    from gateway.release.lifecycle import GROUPS_OF_OTHER_MODULES
 
-    return RULES.get(resource, ())
+    if resource.group in GROUPS_OF_OTHER_MODULES:
+        return strategy
+    declared = RULES.get(resource, ()) if subresource in _WHOLE else ()
+    return replace(strategy, tells_once=True, declared=declared)
 
 
 def _dropping(strategy: Strategy, drop: Drop) -> Strategy:
