@@ -20,6 +20,7 @@ import cbor2
 
 from gateway.jsontypes import JsonObject
 from gateway.schema.types import Type, TypeKind
+from gateway.time_limits import GivenUp, TakesLong, look
 
 MEDIA_TYPE = "application/cbor"
 STREAM_TYPE = "application/cbor-seq"  # of watches, whose clients ask for application/cbor
@@ -165,7 +166,7 @@ def _map(write: Write, value: Any) -> bytes:
 def decode(data: bytes) -> Any:
     """The JSON value that an item of CBOR stands for: byte strings are text, bytes for later base64 are base64.
 
-    Raises CborError, for what JSON has no form of too: duplicate keys, integers beyond 64 bits, NaN.
+    Raises CborError, for what JSON has no form of too: duplicate keys, integers beyond 64 bits, NaN; as `look` does.
     """
     try:
         source = BytesIO(data)
@@ -181,11 +182,13 @@ def decode(data: bytes) -> Any:
         if (end := source.tell()) != len(data):
             raise CborError(f"cbor: {len(data) - end} bytes of extraneous data starting at index {end}")
         return value
-    except CborError:
+    except (CborError, TakesLong, GivenUp):
         raise
     except cbor2.CBORDecodeEOF:
         raise CborError("unexpected EOF" if data else "EOF") from None
     except (ValueError, TypeError, EOFError, OverflowError, RecursionError, cbor2.CBORError) as problem:
+        if isinstance(problem.__cause__, TakesLong | GivenUp):  # of what the decoder has asked of a tag
+            raise problem.__cause__ from None
         raise CborError(f"cbor: {problem}") from None
 
 
@@ -200,8 +203,10 @@ def _json(value: Any) -> Any:
         case float() if isfinite(value):
             return value
         case list():
+            look()
             return [_json(item) for item in value]
         case dict():
+            look()
             made = {_json(key): _json(item) for key, item in value.items()}
             if len(made) != len(value):
                 raise CborError("cbor: a map has a key twice")
@@ -211,6 +216,7 @@ def _json(value: Any) -> Any:
 
 def _tagged(tag: cbor2.CBORTag, *_: Any) -> Any:
     """Bytes for later encoding as the text that they are to become; what other tags say is passed over."""
+    look()
     encode = _LATER.get(tag.tag)
     return encode(tag.value) if encode is not None and isinstance(tag.value, bytes) else tag.value
 
@@ -228,9 +234,9 @@ def _within(value: Any, immutable: bool) -> Any:
 
 def _moment(value: Any, immutable: bool) -> str:
     """Seconds since the epoch as RFC 3339."""
+    look()
     moment = datetime(1970, 1, 1) + timedelta(seconds=value)
-    fraction = f".{moment.microsecond:06d}".rstrip("0").rstrip(".")
-    return f"{moment.year:04d}-{moment:%m-%dT%H:%M:%S}{fraction}Z"
+    return f"{moment.isoformat().rstrip('0').rstrip('.') if moment.microsecond else moment.isoformat()}Z"
 
 
 def _refused(value: Any, immutable: bool) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from gateway.time_limits import look
+
 VARINT, FIXED64, BYTES, _GROUP, _END_GROUP, _FIXED32 = 0, 1, 2, 3, 4, 5
 
 
@@ -12,10 +14,22 @@ class ProtobufError(ValueError):
     """Bytes that are no message; the text is Go's."""
 
 
+_SHORT = 512  # bytes of a message that is read in less than a millisecond
+_SOME = 256  # fields that take as long
+
+
 def wire_fields(data: bytes, message: str = "") -> Iterator[tuple[int, int, Any]]:
-    """Yields number, wire type and value of each field of a message; a group's value is nothing."""
-    position, end = 0, len(data)
+    """Yields number, wire type and value of each field of a message; a group's value is nothing.
+
+    Raises ProtobufError; TakesLong and GivenUp as `look` does: a field may be of two bytes, and a million come.
+    """
+    position, end, seen = 0, len(data), 0
+    if end > _SHORT:
+        look()
     while position < end:
+        seen += 1
+        if not seen % _SOME:
+            look()
         tag, position = varint(data, position)
         number, wire = tag >> 3, tag & 7
         if wire == _END_GROUP:
@@ -58,8 +72,11 @@ def _behind(data: bytes, position: int, wire: int) -> int:
 
 def _behind_group(data: bytes, position: int) -> int:
     """The position behind a group, whatever groups are in it."""
-    depth = 1
+    depth, seen = 1, 0
     while depth:
+        seen += 1
+        if not seen % _SOME:
+            look()
         tag, position = varint(data, position)
         wire = tag & 7
         if wire == _GROUP:

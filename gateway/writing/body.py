@@ -26,7 +26,7 @@ from gateway.schema.outside import read_yaml
 from gateway.schema.refusals import json_kind
 from gateway.schema.types import Type
 from gateway.validation.field import go_quote
-from gateway.writing.offload import YAML, offloaded
+from gateway.writing.offload import WEIGHTS, offloaded
 from gateway.writing.other_kinds import unfit, unreadable_as
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
@@ -55,7 +55,7 @@ async def read_object(
     kind = resource.kind
     reader = _Reader(endpoint.type, resource.api_version, kind, validation, request.warnings, resource)
     templates = None if created is None else endpoint.strategy.templates
-    size = len(data) * YAML if media_type == "application/yaml" else len(data)
+    size = len(data) * WEIGHTS.get(media_type, 1)
     if created is None or templates is None:
         obj = await offloaded(size, reader.read, data, media_type)
         if updated is not None:

@@ -13,6 +13,9 @@ BIG = 96 * 1024  # bytes; below, a write holds the loop for a few milliseconds a
 YAML = 16
 """A byte of YAML takes as long to read as this many of JSON."""
 
+WEIGHTS = {"application/yaml": YAML, "application/cbor": 8}
+"""The same by the media types of bodies. A byte of CBOR may be a map, and two of them a time."""
+
 T = TypeVar("T")
 P = ParamSpec("P")
 

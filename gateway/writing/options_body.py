@@ -13,7 +13,7 @@ from gateway.schema.errors import YamlError
 from gateway.schema.outside import read_yaml
 from gateway.schema.refusals import json_kind
 from gateway.writing.body import CBOR, META_STRUCT, PROTOBUF, parse_cbor, parse_protobuf, version_and_kind
-from gateway.writing.offload import YAML, offloaded
+from gateway.writing.offload import WEIGHTS, offloaded
 from gateway.writing.options import DeleteOptions, delete_options_of_query, validated_delete_options
 
 _KIND, _VERSION = "DeleteOptions", "meta.k8s.io/v1"
@@ -27,7 +27,7 @@ async def read_delete_options(request: Request, enabled: Enabled) -> DeleteOptio
     if not data:
         return delete_options_of_query(request.query) if request.query_string else DeleteOptions()
     media_type = request.media.body_type(request.headers.get(b"content-type", b""))
-    size = len(data) * YAML if media_type == "application/yaml" else len(data)
+    size = len(data) * WEIGHTS.get(media_type, 1)
     try:
         given = await offloaded(size, _decoded, data, media_type)
     except StatusError as error:

@@ -26,7 +26,7 @@ from gateway.validation.field import FieldError
 from gateway.writing.body import complete, warning_lines
 from gateway.writing.offload import BIG, YAML
 from gateway.writing.options import WriteOptions
-from gateway.writing.patch_body import APPLY, APPLY_CBOR, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from gateway.writing.patch_body import APPLIES, APPLY, APPLY_CBOR, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from gateway.writing.patched_type_meta import check_type_meta, named_version, read_as
 from gateway.writing.tracking import track_fields
 from gateway.writing.unchanged_members import kept
@@ -39,7 +39,7 @@ Fail = Callable[[str, bool], status.StatusError]  # (message, whether it is abou
 
 def maker_of(write: Write, media_type: bytes, body: bytes) -> MakeObject:
     """What makes the patched object of the present one; it raises StatusError."""
-    write.size = len(body) * YAML if media_type == APPLY else len(body)
+    write.size = len(body) * YAML if media_type in APPLIES else len(body)
     if media_type == JSON_PATCH and (b"copy" in body or b"\\u" in body):
         write.size += BIG  # whose result may be much larger than the patch
     return _checked(write, _MAKERS[media_type](write, body))

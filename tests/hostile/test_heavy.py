@@ -50,6 +50,40 @@ def test_many_owners_in_protobuf(server: ApiServer) -> None:
     assert status in (400, 413, 422), text[:300]
 
 
+MANY = 40_000
+NAMED = field(1, field(1, b"many"))
+CONTAINER = field(2, field(2, field(1, b"a") + field(2, b"i")))
+MESSAGES = {
+    "unknown fields": ("ConfigMap", NAMED + field(9, b"") * MANY, 201),
+    "entries without a key": ("ConfigMap", NAMED + field(2, b"") * MANY, 422),
+    "conditions": (
+        "Pod",
+        NAMED + CONTAINER + field(3, field(2, b"") * MANY),
+        201,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MESSAGES)
+def test_short_fields_in_protobuf(server: ApiServer, case: str) -> None:
+    """A field takes two bytes: the event loop reads few of them, though the body is small."""
+    kind, message, expected = MESSAGES[case]
+    body = b"k8s\0" + field(1, field(1, b"v1") + field(2, kind.encode())) + field(2, message)
+    path = PODS if kind == "Pod" else f"{MAPS}?dryRun=All"
+    with held_at_most(server, LIMIT):
+        status, text = send(server, "POST", path, body, PROTOBUF)
+    assert status == expected, text[:300]
+
+
+@pytest.mark.parametrize("count", [30_000, 300_000])
+def test_many_containers(server: ApiServer, count: int) -> None:
+    """Each of them is given the token of the pod's account before anything is said of it."""
+    body = '{"metadata":{"name":"many"},"spec":{"containers":[' + ",".join(["{}"] * count) + "]}}"
+    with held_at_most(server, LIMIT):
+        status, text = send(server, "POST", PODS, body)
+    assert status == 422, text[:300]
+
+
 @pytest.mark.parametrize("media_type", [MERGE, STRATEGIC])
 @pytest.mark.parametrize("depth", [450, 9000])
 def test_deep_patches(server: ApiServer, media_type: str, depth: int) -> None:

@@ -23,6 +23,7 @@ _MIRROR = "kubernetes.io/config.mirror"
 _ENFORCE_SECRETS = "kubernetes.io/enforce-mountable-secrets"
 _DEFAULT_MODE = 0o644
 _ACCOUNTS = core("serviceaccounts")
+_MANY = 500  # containers that take a few milliseconds
 
 
 def _admit(admission: Admission, objects: Objects) -> Awaitable[None] | None:
@@ -37,14 +38,13 @@ def _admit(admission: Admission, objects: Objects) -> Awaitable[None] | None:
     return _with_account(obj, admission, objects, _complete)
 
 
-def _complete(obj: JsonObject, account: JsonObject, admission: Admission) -> None:
-    """Gives a pod what its account brings."""
+def _complete(obj: JsonObject, account: JsonObject, admission: Admission) -> Awaitable[None] | None:
+    """Gives a pod what its account brings; the token in steps where there are very many containers."""
     spec = obj["spec"]
-    if _automounts(account, spec):
-        _mount_token(spec, admission.specification)
     if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
         spec["imagePullSecrets"] = [{"name": each.get("name", "")} for each in account["imagePullSecrets"]]
     _check(obj, account, admission)
+    return _mount_token(spec, admission.specification) if _automounts(account, spec) else None
 
 
 def _validate(admission: Admission, objects: Objects) -> Awaitable[None] | None:
@@ -78,16 +78,17 @@ def _with_account(
     obj: JsonObject,
     admission: Admission,
     objects: Objects,
-    use: Callable[[JsonObject, JsonObject, Admission], None],
+    use: Callable[[JsonObject, JsonObject, Admission], Awaitable[None] | None],
 ) -> Awaitable[None] | None:
     """Has the pod and its account be used: at once, where the cache has that."""
     account = objects.cached(_ACCOUNTS, admission.namespace, obj["spec"]["serviceAccountName"])
     if account is not None:
-        use(obj, account, admission)
-        return None
+        return use(obj, account, admission)
 
     async def later() -> None:
-        use(obj, await _account(obj, admission, objects), admission)
+        waiting = use(obj, await _account(obj, admission, objects), admission)
+        if waiting is not None:
+            await waiting
 
     return later()
 
@@ -121,18 +122,35 @@ def _volume_name(specification: Specification) -> str:
     return specification.once("volume of the token", lambda: generated_name(_VOLUME_PREFIX))
 
 
-def _mount_token(spec: JsonObject, specification: Specification) -> None:
+def _mount_token(spec: JsonObject, specification: Specification) -> Awaitable[None] | None:
     volumes = spec.get("volumes") or []
     present = next((v["name"] for v in volumes if v.get("name", "").startswith(_VOLUME_PREFIX)), "")
     name = present or _volume_name(specification)
-    needed = False
-    for container in [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]:
-        mounts = container.get("volumeMounts") or []
-        if not any(mount.get("mountPath") == MOUNT_PATH for mount in mounts):
-            container["volumeMounts"] = [*mounts, {"name": name, "readOnly": True, "mountPath": MOUNT_PATH}]
-            needed = True
-    if needed and not present:
-        spec["volumes"] = [*volumes, {"name": name, "projected": _token_source()}]
+    containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
+
+    def mounted(some: list[JsonObject]) -> None:
+        mounts = [_mounts(container, name) for container in some]
+        if any(mounts) and not present:
+            spec["volumes"] = [*volumes, {"name": name, "projected": _token_source()}]
+
+    async def in_steps() -> None:
+        for at in range(0, len(containers), _MANY):
+            mounted(containers[at : at + _MANY])
+            await asyncio.sleep(0)
+
+    if len(containers) > _MANY:
+        return in_steps()
+    mounted(containers)
+    return None
+
+
+def _mounts(container: JsonObject, name: str) -> bool:
+    """Mounts the volume of the token where nothing else is mounted in its place; whether it was."""
+    mounts = container.get("volumeMounts") or []
+    if any(mount.get("mountPath") == MOUNT_PATH for mount in mounts):
+        return False
+    container["volumeMounts"] = [*mounts, {"name": name, "readOnly": True, "mountPath": MOUNT_PATH}]
+    return True
 
 
 def _token_source() -> JsonObject:
