@@ -32,6 +32,7 @@ DEFAULTERS: Defaulters = {
     ("resource.k8s.io/v1", "ResourceClaim"): compile_table(
         {"spec": _CLAIM_SPEC, "status.allocation.devices.results[].tolerations[]": _TOLERATION},
     ),
+    ("resource.k8s.io/v1", "DeviceTaintRule"): compile_table({"spec.taint": _time_added}),
     ("resource.k8s.io/v1", "ResourceClaimTemplate"): compile_table({"spec.spec": _CLAIM_SPEC}),
     ("resource.k8s.io/v1", "ResourceSlice"): compile_table(
         {

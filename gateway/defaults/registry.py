@@ -55,6 +55,7 @@ MODULES: dict[str, dict[str, str]] = {
         "ResourceClaim": "devices",
         "ResourceClaimTemplate": "devices",
         "ResourceSlice": "devices",
+        "DeviceTaintRule": "devices",
     },
     "apiextensions.k8s.io/v1": {"CustomResourceDefinition": "extension"},
     "apiregistration.k8s.io/v1": {"APIService": "extension"},

@@ -22,6 +22,7 @@ AGGREGATED_API_VERSION = "apidiscovery.k8s.io/v2"
 _HASHED_AS_V1BETA1 = frozenset(
     {"customresourcedefinitions", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}
 )
+_HASHED_AS_V1BETA2 = frozenset({"devicetaintrules"})
 
 Versions = Mapping[str, Sequence[Resource]]  # version -> its resources, each followed by its subresources
 Groups = Mapping[str, Versions]
@@ -137,6 +138,8 @@ def storage_version_hash(resource: Resource) -> str:
     group, version = resource.model.storage_version
     if resource.resource in _HASHED_AS_V1BETA1:
         version = "v1beta1"
+    elif resource.resource in _HASHED_AS_V1BETA2:
+        version = "v1beta2"
     return b64encode(sha256(f"{group}/{version}/{resource.kind}".encode()).digest()[:8]).decode()
 
 

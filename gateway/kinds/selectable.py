@@ -73,6 +73,7 @@ VALUES: dict[GroupResource, dict[str, FieldValue]] = {
         "source": _event_source,
     },
     GroupResource("certificates.k8s.io", "certificatesigningrequests"): _paths("spec.signerName"),
+    GroupResource("certificates.k8s.io", "clustertrustbundles"): _paths("spec.signerName"),
     GroupResource("resource.k8s.io", "resourceslices"): _paths("spec.nodeName", "spec.driver"),
     GroupResource("", "persistentvolumes"): {"name": _at("metadata.name")},
     GroupResource("", "persistentvolumeclaims"): {"name": _at("metadata.name")},
@@ -106,6 +107,7 @@ NAMES: dict[GroupResource, Selectable] = {
         *METADATA_FIELDS, "reason", "type", **_EVENTS_GROUP, reportingController="reportingComponent"
     ),
     GroupResource("certificates.k8s.io", "certificatesigningrequests"): _named("metadata.name", "spec.signerName"),
+    GroupResource("certificates.k8s.io", "clustertrustbundles"): _named("metadata.name", "spec.signerName"),
     GroupResource("resource.k8s.io", "resourceslices"): _named(
         "metadata.name", "spec.nodeName", "spec.driver",
         refusal="field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {label}",

@@ -13,10 +13,7 @@ CATALOGUED = "1.36"
 WITHHELD: Mapping[str, frozenset[tuple[str, str, str]]] = {
     "1.37": frozenset(
         {
-            ("certificates.k8s.io", "v1", "clustertrustbundles"),
             ("certificates.k8s.io", "v1", "podcertificaterequests"),
-            ("resource.k8s.io", "v1", "devicetaintrules"),
-            ("storagemigration.k8s.io", "v1", "storageversionmigrations"),
         }
     )
 }

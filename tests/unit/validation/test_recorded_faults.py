@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.identity import GroupResource
 from gateway.kinds.strategies import MODULES
 from hack.validation_faults.wrongs import patched
@@ -84,7 +85,8 @@ def test_every_strategy_is_among_the_faults() -> None:
     faulty = {place(case)[0] for case in recording()["cases"] if case.get("causes")}
     served = {tuple(name.rpartition("/")[::2]) for name in faulty}
     named = {GroupResource(version.rpartition("/")[0], plural) for version, plural in served}
-    assert set(MODULES) <= named
+    of_the_minor = {each.gvr.group_resource for each in builtin_registry().resources.values()}
+    assert set(MODULES) & of_the_minor <= named
 
 
 def test_there_are_faults_enough() -> None:
