@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from gateway.access.authorization import AlwaysAllow, AlwaysDeny, Authorizer, Masters
 from gateway.access.following import Followed
 from gateway.access.rbac.authorizer import RBAC
+from gateway.access.rbac.default_policy import default_policy
 from gateway.access.rbac.policy import RbacPolicy
+from gateway.access.rbac.rules import compile_rules
 from gateway.release.release import release_of
 from gateway.settings.config import Settings
 
@@ -81,8 +83,6 @@ class Authorization:
 
     def _node(self) -> Authorizer:
         from gateway.access.nodes.authorizer import NodeAuthorizer
-        from gateway.access.rbac.default_policy import default_policy
-        from gateway.access.rbac.rules import compile_rules
 
         roles = default_policy(self._settings.kubernetes_version)
         rules = next(role["rules"] for role in roles["clusterroles"] if role["metadata"]["name"] == _NODE_ROLE)

@@ -7,6 +7,7 @@ account and the bound object exist is looked up in the watch cache for each requ
 from __future__ import annotations
 
 import time
+from base64 import b64decode
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -205,8 +206,6 @@ class ServiceAccountTokens:
         return User(account_name(namespace, name), account_groups(namespace), uid)
 
     async def _check_secret(self, token: str, namespace: str, name: str, account: str, uid: str) -> None:
-        from base64 import b64decode
-
         secret = await self._objects.get(core("secrets"), namespace, name)
         if secret is None or secret["metadata"].get("deletionTimestamp"):
             raise InvalidCredentials("Token has been invalidated")

@@ -17,7 +17,13 @@ from typing import Any
 
 from gateway.access.following import Followed
 from gateway.admission.configuration import InvalidConfiguration
+from gateway.http.request_info import RequestInfo
+from gateway.http.user import ITSELF
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.builtin import builtin_registry
+from gateway.kinds.write_context import WriteContext
+from gateway.schema.decode import DecodeError, DecodeReport
 from gateway.settings.configuration_file import load_yaml
 from gateway.validation.admission_rules import STATIC_SUFFIX
 from gateway.validation.field import go_quote
@@ -175,13 +181,6 @@ def _documents(data: bytes, file: Path) -> Iterator[Any]:
 
 def _decoded(kinds: Sequence[str], document: Any) -> JsonObject:
     """Decoded strictly, defaulted and validated like a client's object. Raises InvalidConfiguration."""
-    from gateway.http.request_info import RequestInfo
-    from gateway.http.user import ITSELF
-    from gateway.kinds.attributes import Attributes  # what a start without manifests does not need
-    from gateway.kinds.builtin import builtin_registry
-    from gateway.kinds.write_context import WriteContext
-    from gateway.schema.decode import DecodeError, DecodeReport
-
     kind = str(document.get("kind")) if isinstance(document, dict) else ""
     if kind not in kinds or document.get("apiVersion") != _API_VERSION:
         wanted = " or ".join(kinds)

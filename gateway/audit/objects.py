@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from gateway.jsontypes import JsonObject, dumps
+from gateway.schema.catalog import type_for, type_of
+from gateway.schema.decode import DecodeReport, decode
 from gateway.schema.encode import encode_answer
+from gateway.schema.order import in_go_order
 from gateway.schema.outside import read_yaml
+from gateway.schema.protobuf import read_envelope, read_message
 
 if TYPE_CHECKING:
     from gateway.schema.types import Type
@@ -92,10 +96,6 @@ def _decoded(body: Body) -> Any:
 
 def _of_protobuf(data: bytes) -> Any:
     """What Go would write of a message, which has the zero values too that JSON leaves out. Raises ValueError."""
-    from gateway.schema.decode import DecodeReport, decode
-    from gateway.schema.order import in_go_order
-    from gateway.schema.protobuf import read_envelope, read_message
-
     envelope = read_envelope(data)
     type_ = _type_of(envelope.api_version, envelope.kind)
     if type_ is None:
@@ -112,8 +112,6 @@ def _of_protobuf(data: bytes) -> Any:
 
 def _type_of(api_version: str, kind: str) -> Type | None:
     """The type of a kind of answers; None for one that is not known."""
-    from gateway.schema.catalog import type_for, type_of
-
     group, _, version = api_version.rpartition("/")
     with suppress(KeyError):
         return type_of(_DISCOVERY + kind) if group == "apidiscovery.k8s.io" else type_for(group, version, kind)

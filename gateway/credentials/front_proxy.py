@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+from gateway.access.signing import load_authority, new_request, now
 from gateway.credentials.certificates import VALIDITY, new_authority
 from gateway.files import exclusive, replace_file
 from gateway.outbound.identity import ClientIdentity
@@ -33,7 +34,6 @@ def ensure_front_proxy(directory: Path) -> None:
         made = datetime.fromtimestamp(paths[1].stat().st_mtime, UTC)
         if datetime.now(UTC) - made < VALIDITY / 2:
             return
-    from gateway.access.signing import load_authority, new_request, now
 
     directory.mkdir(parents=True, exist_ok=True)
     with exclusive(directory):

@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 
+from gateway.controllers.table import wanted
 from gateway.doctor import certificates, etcd, host
 from gateway.doctor.finding import Finding, fail, ok, warn
 from gateway.settings.command_line import Given, settings_of
 from gateway.settings.config import InvalidSettings, Settings
+from storage.versions import survives_kill
 
 
 def examine(given: Given, environment: Mapping[str, str]) -> list[Finding]:
@@ -34,7 +36,6 @@ async def _asked(settings: Settings) -> list[Finding]:
 
 def _flags(settings: Settings) -> list[Finding]:
     """What a start would say of flags and the files that they name."""
-    from gateway.controllers.table import wanted
     from gateway.launch.preflight import check_files, resolved
 
     found = []
@@ -53,7 +54,6 @@ def _flags(settings: Settings) -> list[Finding]:
 def _embedded(settings: Settings) -> list[Finding]:
     from storage.embedded import EmbeddedEtcdError, find_binary
     from storage.embedded.binary import binary_version
-    from storage.versions import survives_kill
 
     check = "etcd, embedded"
     try:

@@ -5,7 +5,7 @@ Modules of representations are imported when they are first asked for: a start c
 
 from __future__ import annotations
 
-from gateway.encodings import pretty_json
+from gateway.encodings import pretty_json, yaml
 from gateway.encodings.encoder import Encoder, Shape
 from gateway.encodings.format import Format
 from gateway.encodings.formatted_encoder import RenderedEncoder
@@ -67,8 +67,6 @@ def _step(representation: Representation) -> int:
 def _format(representation: Representation) -> Format | None:
     """What JSON is written anew in; None for JSON as it is."""
     if representation.media is YAML:
-        from gateway.encodings import yaml
-
         return yaml.FORMAT
     return pretty_json.FORMAT if representation.pretty else None
 

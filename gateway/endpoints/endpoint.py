@@ -34,6 +34,7 @@ from gateway.kinds.stored_head import head_of
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.unprivileged import unprivileged
 from gateway.release.gates import Enabled
+from gateway.schema.decode import DecodeReport, decode
 from gateway.schema.types import Type
 from gateway.selectors.fields import Selectable
 from storage.cache import ResourceCache
@@ -278,8 +279,6 @@ def _converted(resource: Resource, obj: JsonObject, api_version: str) -> JsonObj
 
 
 def _empty(resource: Resource) -> bytes:
-    from gateway.schema.decode import DecodeReport, decode  # bookmarks alone need it
-
     obj = decode(resource.type, {}, DecodeReport())
     rest = dumps({key: value for key, value in obj.items() if key != "metadata"})
     return b"," + rest[1:] if len(rest) > 2 else b"}"

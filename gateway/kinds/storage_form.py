@@ -10,6 +10,7 @@ from gateway.kinds.identity import GroupVersion, GroupVersionKind
 from gateway.schema.decode import DecodeError, DecodeReport
 from gateway.schema.empty_lists import null_empty_lists
 from gateway.schema.encode import encode_stored
+from gateway.schema.protobuf import MAGIC, read_envelope, read_message
 from gateway.schema.types import Type
 
 _ESCAPED = frozenset('"\\')  # where the uid ends is found without parsing
@@ -85,8 +86,6 @@ def canonicaliser(model: StoredKind) -> Callable[[bytes], bytes]:
 
 def _parsed(model: StoredKind, value: bytes) -> tuple[StoredVersion, JsonObject]:
     """The version and the JSON form of a stored value; raises ValueError."""
-    from gateway.schema.protobuf import MAGIC, read_envelope, read_message  # what kube-apiservers wrote
-
     if value.startswith(MAGIC):
         envelope = read_envelope(value)
         version = _version(model, envelope.api_version, envelope.kind)

@@ -14,6 +14,7 @@ from typing import Any
 
 from gateway.controllers.bootstrap import bootstrap, bootstrap_namespaces, keep_bootstrapped
 from gateway.endpoints.table import Endpoints
+from gateway.flowcontrol.limiting import FlowControl
 from gateway.http.sending import Send
 from gateway.launch.background import LEAVE, Background, come_before
 from gateway.launch.errors import CannotServe
@@ -29,6 +30,7 @@ from gateway.requests.context import Receive, Scope
 from gateway.requests.parts import Gateway
 from gateway.requests.stages import STARTING
 from gateway.settings.config import Settings
+from gateway.writing.hooks import service_allocation
 from storage.backups.marker import RestoreUnfinished
 from storage.database import Database
 from storage.errors import NoSpace, StorageError
@@ -191,8 +193,6 @@ def _begin_upkeep(gateway: Gateway, background: Background) -> None:
     from gateway.allocation.repair import repair_until
     from gateway.controllers.legacy_tokens import label_used_tokens
     from gateway.controllers.replicas import Replica
-    from gateway.flowcontrol.limiting import FlowControl
-    from gateway.writing.hooks import service_allocation
 
     settings = gateway.settings
     limiter, stopping = gateway.services.limiter, gateway.stopping

@@ -15,6 +15,7 @@ from gateway.forwarding.upload import body_of
 from gateway.http.exchange import Request, Response
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject
+from gateway.kinds.service_objects import ServiceObjects, family_of
 from gateway.outbound.errors import CallError
 from gateway.outbound.request import OutboundRequest
 from gateway.outbound.target import Target
@@ -86,8 +87,6 @@ async def service(endpoint: Endpoint, request: Request) -> Response:
 
 async def _of_slices(endpoint: Endpoint, namespace: str, name: str, port: str) -> tuple[str, str] | None:
     """Host and port of an endpoint that is ready, by the EndpointSlices of a service."""
-    from gateway.kinds.service_objects import ServiceObjects, family_of
-
     slices = ServiceObjects(endpoint.services.admission.objects).endpoint_slices(namespace, name)
     random.shuffle(slices)
     family = family_of(endpoint.services.settings.service_cluster_ip_range)

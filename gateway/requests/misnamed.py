@@ -8,6 +8,9 @@ from gateway.http.status import StatusError
 from gateway.requests.context import Outcome, RequestContext, Route
 from gateway.requests.deprecation import warn_of_deprecation
 from gateway.requests.in_time import in_time
+from gateway.writing.body import read_object
+from gateway.writing.options import write_options
+from gateway.writing.patch_body import patch_type, read_patch
 
 _OPTIONS = {"create": "CreateOptions", "update": "UpdateOptions"}
 
@@ -22,8 +25,6 @@ def check_patch_type(context: RequestContext) -> Outcome:
     if not isinstance(route.problem, NameMissing) or not route.endpoint.resource.defined:
         return None
     if route.info.verb == "patch":
-        from gateway.writing.patch_body import patch_type
-
         patch_type(context.request, route.endpoint.resource)
     raise route.problem
 
@@ -42,12 +43,7 @@ async def _refuse(request: Request, route: Route, problem: StatusError) -> None:
     verb, endpoint = route.info.verb, route.endpoint
     if not isinstance(problem, NameMissing) and not request.media.passing:
         if verb == "patch":
-            from gateway.writing.patch_body import read_patch
-
             await read_patch(request, endpoint.resource)
         elif verb in _OPTIONS:
-            from gateway.writing.body import read_object
-            from gateway.writing.options import write_options
-
             await read_object(request, endpoint, write_options(request.query, _OPTIONS[verb]).validation)
     raise problem

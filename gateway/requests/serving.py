@@ -24,6 +24,7 @@ from gateway.requests.in_time import in_time
 from gateway.requests.interposed import Interposed
 from gateway.requests.transforms import check_answer, transformed
 from gateway.requests.unimported import import_encoder_first
+from gateway.writing.patch_body import patch_type
 from storage.errors import AwaitedObject, StorageError
 from storage.reads import Reads
 
@@ -68,8 +69,6 @@ def negotiate(context: RequestContext) -> Outcome:
 
 def _check_patch_type(request: Request, resource: Resource) -> None:
     """Raises StatusError 415 before anything else of a patch of a built-in kind is looked at, and not in CBOR."""
-    from gateway.writing.patch_body import patch_type
-
     if not resource.defined:
         try:
             patch_type(request, resource)

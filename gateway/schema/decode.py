@@ -23,6 +23,7 @@ from gateway.schema import quantity, structural
 from gateway.schema.body import Body, not_a_float, parse_exactly, parse_to_decode, too_large
 from gateway.schema.errors import DecodeError, Mismatch
 from gateway.schema.exact import Number, PairsObject
+from gateway.schema.refusals import spelt
 from gateway.schema.times import TimeError, canonical_microtime, canonical_time
 from gateway.schema.types import Omit, Type, TypeKind, compiled
 from gateway.schema.zero import zero, zero_field
@@ -87,7 +88,6 @@ def decode(type_: Type, value: Any, report: DecodeReport) -> JsonObject:
 def _second_look(type_: Type, source: Any, report: DecodeReport) -> JsonObject:
     """Raises what is wrong with a value; a number that is spelt in its own way may be right once its text is known."""
     from gateway.schema.problems import examine
-    from gateway.schema.refusals import spelt
     from gateway.schema.repeated_members import merged
 
     exact = source

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from base64 import b64encode
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -97,7 +98,6 @@ def _of_plugin(said: Any, environment: Mapping[str, str]) -> JsonObject:
     except (ValueError, KeyError, TypeError):
         raise InvalidConfiguration(f"{command[0]} printed no {_EXEC}") from None
     encoded = {"client-certificate-data": "clientCertificateData", "client-key-data": "clientKeyData"}
-    from base64 import b64encode
 
     found = {name: b64encode(status[key].encode()).decode() for name, key in encoded.items() if status.get(key)}
     return found | ({"token": status["token"]} if status.get("token") else {})

@@ -23,6 +23,8 @@ from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_to_de
 from gateway.schema.empty_lists import unstored
 from gateway.schema.errors import YamlError
 from gateway.schema.outside import read_yaml
+from gateway.schema.protobuf import read_envelope, read_message
+from gateway.schema.protobuf_wire import ProtobufError
 from gateway.schema.refusals import json_kind
 from gateway.schema.types import Type
 from gateway.validation.field import go_quote
@@ -210,9 +212,6 @@ def parse_protobuf(data: bytes, type_: Type, api_version: str, kind: str, *, any
 
     With `any_version` the kind is the same whatever the version: in options clients name that of their group.
     """
-    from gateway.schema.protobuf import read_envelope, read_message
-    from gateway.schema.protobuf_wire import ProtobufError
-
     try:
         envelope = read_envelope(data)
     except ProtobufError as error:

@@ -11,6 +11,8 @@ from gateway.schema.catalog import type_of
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_to_decode
 from gateway.schema.errors import YamlError
 from gateway.schema.outside import read_yaml
+from gateway.schema.protobuf import read_envelope
+from gateway.schema.protobuf_wire import ProtobufError
 from gateway.schema.refusals import json_kind
 from gateway.writing.body import CBOR, META_STRUCT, PROTOBUF, parse_cbor, parse_protobuf, version_and_kind
 from gateway.writing.offload import WEIGHTS, offloaded
@@ -66,9 +68,6 @@ def _decoded(data: bytes, media_type: str) -> JsonObject:
 
 
 def _check_envelope(data: bytes) -> None:
-    from gateway.schema.protobuf import read_envelope
-    from gateway.schema.protobuf_wire import ProtobufError
-
     try:
         read_envelope(data)
     except ProtobufError as error:  # told without the start of the body, as other bodies are

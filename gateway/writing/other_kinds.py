@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.kinds.scheme import internal_package, is_registered, unregistered
+from gateway.schema.catalog import type_for
 from gateway.schema.decode import DecodeReport, decode
 from gateway.schema.errors import DecodeError
 from gateway.schema.types import Type
@@ -26,8 +27,6 @@ def unreadable_as(value: Any, version: str, kind: str) -> str | None:
 
 
 def _type(version: str, kind: str) -> Type | None:
-    from gateway.schema.catalog import type_for
-
     group, _, number = version.rpartition("/")
     try:
         return type_for(group, number, kind)

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.later import BEGINNINGS, LATER, within
+
 ROOT = Path(__file__).parents[2]
 
 # From the lowest on; a module belongs to the longest prefix. What stands on one line may import from each other.
@@ -178,6 +180,35 @@ def test_circles_are_found() -> None:
 def test_no_module_leads_back_to_itself() -> None:
     graph = {module: set(found) for module, found in imports().items()}
     assert circles(graph) == []
+
+
+@cache
+def imports_in_functions() -> dict[str, set[str]]:
+    """What the functions of each module import: modules of the project, and of others."""
+    functions = ast.FunctionDef | ast.AsyncFunctionDef
+    return {
+        name: {found for node in _nodes(tree) if isinstance(node, functions) for found in _imported(node)}
+        for name, tree in trees().items()
+    }
+
+
+def test_what_functions_import_is_in_the_table_of_lazily_imported_parts() -> None:
+    """What is in tests/unit/later.py saves time at a start. Any other import belongs at the top of its module."""
+    found = {
+        f"{module} -> {imported}"
+        for module, names in imports_in_functions().items()
+        if not within(module, BEGINNINGS) and "generated" not in modules()[module].parts
+        for imported in names
+        if not within(imported, LATER)
+    }
+    assert found == set()
+
+
+def test_each_lazily_imported_part_is_imported_by_a_function() -> None:
+    names = set().union(*imports_in_functions().values())
+    assert {part for part in LATER if not any(within(name, (part,)) for name in names)} == set()
+    unused = {each for each in BEGINNINGS if not any(within(name, (each,)) for name in imports_in_functions())}
+    assert unused == set(), "there are no such modules"
 
 
 # The parts of a server process, of each of which there is one; of some of them one for each etcd.

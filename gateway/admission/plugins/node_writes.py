@@ -18,6 +18,7 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Operation
 from gateway.kinds.identity import core
 from gateway.kinds.objects import Objects
+from gateway.pem import decoded_blocks
 from gateway.validation.field import go_quote
 
 _RESTRICTED = "node-restriction.kubernetes.io"
@@ -294,8 +295,6 @@ def _needs(volume: JsonObject) -> Iterator[str]:
 def _common_name(pem: bytes) -> str:
     from cryptography import x509
     from cryptography.x509.oid import NameOID
-
-    from gateway.pem import decoded_blocks
 
     block = next(decoded_blocks(pem), None)
     if block is None or block[0] != "CERTIFICATE REQUEST":
