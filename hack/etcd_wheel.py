@@ -18,7 +18,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-VERSION = "3.6.16"
+VERSION = "3.7.3"
 MODULE = "go.etcd.io/etcd/server/v3"
 PACKAGE = "apiserver_gateway_etcd"
 

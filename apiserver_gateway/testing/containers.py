@@ -27,7 +27,7 @@ from apiserver_gateway.testing.server import LOCAL, ApiServer
 from apiserver_gateway.testing.state import kubeconfig
 
 IMAGE = "apiserver-gateway:0.1.0"
-ETCD_IMAGE = "gcr.io/etcd-development/etcd:v3.6.16"
+ETCD_IMAGE = "gcr.io/etcd-development/etcd:v3.7.3"
 PORT = 6443
 CERTIFICATES = "/var/lib/apiserver-gateway/certificates"
 # The certificate covers the container's own address too, which is not known before it runs.

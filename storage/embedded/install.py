@@ -22,7 +22,7 @@ from pathlib import Path
 from storage.embedded.binary import binary_version, cache_directory
 from storage.versions import parse_version
 
-VERSION = "3.6.16"
+VERSION = "3.7.3"
 RELEASES = "https://github.com/etcd-io/etcd/releases/download"
 WANTED = ("etcd", "etcdctl", "etcdutl")
 TIMEOUT = 30.0  # seconds without a byte

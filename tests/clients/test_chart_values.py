@@ -181,7 +181,7 @@ def test_images_are_pulled_by_the_digests_that_are_given(helm: Helm) -> None:
         for pod in pods(rendered(helm, values))
         for container in (*pod.get("initContainers", ()), *pod["containers"])
     }
-    ours, etcd = f"apiserver-gateway:0.1.0@{digests[0]}", f"gcr.io/etcd-development/etcd:v3.6.16@{digests[1]}"
+    ours, etcd = f"apiserver-gateway:0.1.0@{digests[0]}", f"gcr.io/etcd-development/etcd:v3.7.3@{digests[1]}"
     assert images == {ours, etcd}
 
 
