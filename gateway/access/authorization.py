@@ -83,7 +83,7 @@ class Masters:
         self.replace(others, modes)
 
     def replace(self, others: Sequence[Authorizer], modes: Sequence[str], names: Sequence[str] = ()) -> None:
-        """Asks others from now on; a refusal names who has which reason, where they have names."""
+        """Asks others from now on. With `names`, each reason of a refusal begins with its authorizer's name."""
         self._others, self.modes = tuple(others), tuple(modes)
         self._prefixes = [f"{name}: " for name in names] or [""] * len(others)
         self._alone = len(self._others) == 1 and not names

@@ -150,9 +150,9 @@ def certificate_authenticators(settings: Settings) -> tuple[list[ClientCertifica
 
 
 def _parsed(der: bytes) -> Certificate:
-    from cryptography.x509 import load_der_x509_certificate
+    from gateway.certificate_reader import certificate_of
 
-    return load_der_x509_certificate(der)
+    return certificate_of(der)
 
 
 def _attributes(der: bytes, dotted: str) -> list[str]:

@@ -33,7 +33,7 @@ def asking(parts: PluginParts, in_force: InForce[H], imported: Callable[[], Ask[
 
 
 def but_of_reviews(parts: PluginParts, review: Review) -> Review:
-    """A review that lets questions about who may do what be, where the release has that gate."""
+    """A review that skips TokenReview, SubjectAccessReview and the like, where the gate is on."""
     if not parts.release.gates.enabled("ExcludeAdmissionWebhookVirtualResources"):
         return review
 

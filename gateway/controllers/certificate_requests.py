@@ -182,13 +182,15 @@ def _usage_problem(usages: Sequence[str], wanted: Sequence[str]) -> str:
 
 
 def _parsed(spec: JsonObject) -> x509.CertificateSigningRequest | None:
-    from cryptography import x509
+    from gateway.certificate_reader import extensions_of, request_of_pem
 
     try:
-        return x509.load_pem_x509_csr(base64.b64decode(spec.get("request") or ""))
+        request = request_of_pem(base64.b64decode(spec.get("request") or ""))
+        extensions_of(request)
     except ValueError:
         logger.warning("a certificate signing request cannot be read")
         return None
+    return request
 
 
 def _kinds(asked: x509.CertificateSigningRequest) -> set[str]:

@@ -58,9 +58,9 @@ def ends(request: JsonObject) -> Iterator[float]:
 
 
 def _expiry(certificate: str) -> Iterator[float]:
-    from cryptography import x509
+    from gateway.certificate_reader import certificate_of_pem
 
     try:
-        yield x509.load_pem_x509_certificate(b64decode(certificate)).not_valid_after_utc.timestamp()
+        yield certificate_of_pem(b64decode(certificate)).not_valid_after_utc.timestamp()
     except ValueError:
         return  # what cannot be read expires with the request

@@ -22,6 +22,7 @@ from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
 from gateway.release.gates import Enabled
 from gateway.time_limits import RULES_ON_LOOP, TakesLong, on_loop
+from gateway.validation.effort import TOLD
 from gateway.validation.embedded_objects import compile_embedded
 from gateway.validation.field import FieldError, invalid
 from gateway.validation.objectmeta import validate_object_meta_update
@@ -233,7 +234,7 @@ class VersionRules:
         rules = self._cel
         if rules is None:
             return []
-        if any(error.reason in _BLOCKING for error in (*attributes.metadata_errors, *found)):
+        if any(error.reason in _BLOCKING or error.detail == TOLD for error in (*attributes.metadata_errors, *found)):
             return [FieldError("FieldValueInvalid", "<nil>", f"Invalid value: null: {_NOT_CHECKED}")]
         patience = RULES_ON_LOOP if on_loop() else None
         try:

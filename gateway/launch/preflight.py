@@ -66,8 +66,9 @@ def _check_apis(settings: Settings) -> None:
     if settings.etcd_servers_overrides:
         from gateway.kinds.builtin import builtin_registry
         from gateway.launch.placing import servers_apart
+        from gateway.release.release import release_of
 
-        servers_apart(settings, builtin_registry())
+        servers_apart(settings, builtin_registry(release=release_of((), settings.kubernetes_version)))
     if settings.feature_gates:
         from gateway.release.gates import InvalidGates
         from gateway.release.release import release_of

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 
+from gateway.certificate_reader import certificate_of, request_of
 from gateway.pem import decoded_blocks
 from gateway.validation.field import go_quote
 
@@ -15,7 +15,7 @@ def request_problem(data: bytes) -> str:
     if block is None or block[0] != "CERTIFICATE REQUEST":
         return "PEM block type must be CERTIFICATE REQUEST"
     try:
-        request = x509.load_der_x509_csr(block[2])
+        request = request_of(block[2])
         return "" if request.is_signature_valid else "x509: ECDSA verification failure"
     except UnsupportedAlgorithm:
         return "x509: cannot verify signature: algorithm unimplemented"
@@ -43,7 +43,7 @@ def certificates_problem(data: bytes) -> str:
             return "no PEM block headers are permitted"
         count += 1
         try:
-            x509.load_der_x509_certificate(content)
+            certificate_of(content)
         except ValueError:
             return "x509: malformed certificate"
     return "" if count else "must contain at least one CERTIFICATE PEM block"

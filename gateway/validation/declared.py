@@ -24,8 +24,8 @@ Check = Callable[[Any, Any, str], FieldError | None]
 class Declared(NamedTuple):
     """The rules of a field, of which the first that does not hold is told.
 
-    `path` has the members that lead to it: `[]` stands for each item of a list, `?` for a member without which there is
-    nothing to check. `instead` is the detail of the error that it replaces, where that has other words.
+    `path` has the members that lead to it: `[]` stands for each item of a list, `?` for a member that may be absent:
+    then nothing below it is checked. `instead` is the detail of the error that it replaces, where that has other words.
     """
 
     path: str
@@ -70,7 +70,7 @@ def one_of(*values: str) -> Check:
 
 
 def at_most_one(name: str, *types: str) -> Check:
-    """Of the items of a list that is called `name`, one has one of these types; what an update leaves so may stay."""
+    """At most one of these types is in the list `name`; an update that leaves them as they were is not refused."""
     members = {each: f'{name}[{{"type": "{each}"}}]' for each in types}
     allowed = ", ".join(f"`{member}`" for member in members.values())
 
@@ -123,6 +123,7 @@ def _errors(rule: Declared, path: str, value: Any, old: Any, shown: str) -> Iter
             yield from _errors(rule, rest, item, NEW, f"{where}[{i}]")
     elif rest:
         if inner is not None or not part.endswith("?"):
-            yield from _errors(rule, rest, inner or {}, before, where)
+            absent = part.endswith("?") and before is None  # what an update adds is new, with all that is below it
+            yield from _errors(rule, rest, inner or {}, NEW if absent else before, where)
     elif error := next(filter(None, (check(inner, before, where) for check in rule.checks)), None):
         yield error

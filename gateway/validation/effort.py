@@ -14,15 +14,16 @@ from gateway.validation.field import FieldError, forbidden
 MOST_EFFORT = 4_000_000
 """Units of work for one object: a member or an item that is looked at is one unit."""
 
-TRIED = 2  # units, of an alternative that is tried ...
-FAILED = 20  # ... and that does not fit, or for which the checks are counted that a value passes
+TRIED = 2  # units, of an alternative that is tried
+FAILED = 20  # units more, if it does not fit, or to count how many checks a value passes
 COMPILING = 100  # units, of a pattern that is compiled
 TEXT = 32  # characters for one unit that a pattern goes through
 
-_TOLD = (
+TOLD = (
     f"checking the object by the schema of its kind takes more than {MOST_EFFORT} steps; write fewer items in its "
     "lists, or have the schema list fewer alternatives (anyOf, oneOf, allOf)"
 )
+"""The detail of the error where the work has come to its bound: the rest of the object was not checked."""
 
 
 class TooMuchEffort(Exception):
@@ -38,9 +39,9 @@ class _Effort(threading.local):
 _effort = _Effort()
 
 
-def limited(check: Callable[[], Sequence[FieldError]]) -> Sequence[FieldError]:
-    """What a check finds; where it takes more than MOST_EFFORT, one error that says so. Of nested ones the outermost
-    counts.
+def limited(check: Callable[[], Sequence[FieldError]], path: str = "<nil>", detail: str = TOLD) -> Sequence[FieldError]:
+    """What a check finds; where it takes more than MOST_EFFORT, one error at `path` that says so with `detail`. Of
+    nested ones the outermost counts.
     """
     if _effort.left is not None:
         return check()
@@ -48,7 +49,7 @@ def limited(check: Callable[[], Sequence[FieldError]]) -> Sequence[FieldError]:
     try:
         return check()
     except TooMuchEffort:
-        return [forbidden("<nil>", _TOLD)]
+        return [forbidden(path, detail)]
     finally:
         _effort.left = None
 

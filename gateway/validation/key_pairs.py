@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
+from gateway.certificate_reader import certificate_of_pem, public_key_of
 from gateway.pem import blocks
 
 
@@ -37,7 +37,7 @@ def key_pair_problem(certificate: bytes, key: bytes) -> str:
 
 def _mismatch(certificate: bytes, key: bytes) -> str:
     try:
-        public = x509.load_pem_x509_certificate(certificate).public_key()
+        public = public_key_of(certificate_of_pem(certificate))
     except ValueError:
         return "x509: malformed certificate"
     try:

@@ -15,12 +15,16 @@ from gateway.jsontypes import JsonObject
 from gateway.schema.catalog import META, type_of
 from gateway.schema.decode import DecodeError, DecodeReport, decode
 from gateway.time_limits import look
-from gateway.validation.effort import limited
+from gateway.validation.effort import MOST_EFFORT, limited
 from gateway.validation.embedded_objects import compile_embedded
 from gateway.validation.field import FieldError, invalid, path_to
 from gateway.validation.schema_values import validate_value
 
 META_FIELDS = ("metadata", "apiVersion", "kind")
+_TOO_MUCH = (
+    f"checking the defaults of this schema takes more than {MOST_EFFORT} steps; write fewer items in them, or fewer "
+    "alternatives (anyOf, oneOf, allOf)"
+)
 _SURROUNDING = {"kind": "Validation", "apiVersion": "validation/v1"}
 
 EvaluateRules = Callable[[JsonObject, bool, Any, str], list[FieldError]]
@@ -82,7 +86,7 @@ def validate_defaults(schema: JsonObject, path: str, evaluate: EvaluateRules) ->
             found.extend(error.found)
         return found
 
-    return list(limited(validated))
+    return list(limited(validated, path, _TOO_MUCH))
 
 
 def _validate(schema: JsonObject, place: _Place, evaluate: EvaluateRules, found: list[FieldError]) -> None:

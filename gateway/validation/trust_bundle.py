@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from cryptography import x509
 
+from gateway.certificate_reader import certificate_of, extensions_of
 from gateway.pem import decoded_blocks
 from gateway.validation.field import FieldError, invalid, too_long
 from gateway.validation.names import byte_length, name_is_dns_subdomain
@@ -55,7 +56,7 @@ def _problem(kind: str, headers: bool, content: bytes) -> str:
     if headers:
         return "has PEM block headers"
     try:
-        constraints = x509.load_der_x509_certificate(content).extensions.get_extension_for_class(x509.BasicConstraints)
+        constraints = extensions_of(certificate_of(content)).get_extension_for_class(x509.BasicConstraints)
     except x509.ExtensionNotFound:
         return "does not have the CA bit set"
     except ValueError:

@@ -25,7 +25,7 @@ async def patch(endpoint: Endpoint, request: Request) -> Response:
             raise
         from gateway.writing.patch_refusals import refused
 
-        raise await offloaded(len(body), refused, error, media_type, body) from None
+        raise await offloaded(write.size, refused, error, media_type, body) from None
     return await respond(write, written)
 
 

@@ -62,7 +62,11 @@ PARTS = {
         "gateway.validation.declared",
         "nacl",
     ),
-    "where keys and certificates are made or read": ("cryptography", "gateway.access.certificate_chains"),
+    "where keys and certificates are made or read": (
+        "cryptography",
+        "gateway.access.certificate_chains",
+        "gateway.certificate_reader",
+    ),
     "with the first token that is a JWT": ("jwt",),
     "with the first extension server": (
         "gateway.aggregation.duty",

@@ -30,10 +30,11 @@ async def _validate(admission: Admission, objects: Objects) -> None:
 
 
 def _organizations(pem: bytes) -> list[str]:
-    from cryptography import x509
     from cryptography.x509.oid import NameOID
 
-    request = x509.load_pem_x509_csr(pem)
+    from gateway.certificate_reader import request_of_pem
+
+    request = request_of_pem(pem)
     return [str(each.value) for each in request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
 
 

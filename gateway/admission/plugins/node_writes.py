@@ -293,11 +293,12 @@ def _needs(volume: JsonObject) -> Iterator[str]:
 
 
 def _common_name(pem: bytes) -> str:
-    from cryptography import x509
     from cryptography.x509.oid import NameOID
+
+    from gateway.certificate_reader import request_of
 
     block = next(decoded_blocks(pem), None)
     if block is None or block[0] != "CERTIFICATE REQUEST":
         raise ValueError("PEM block type must be CERTIFICATE REQUEST")
-    names = x509.load_der_x509_csr(block[2]).subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    names = request_of(block[2]).subject.get_attributes_for_oid(NameOID.COMMON_NAME)
     return str(names[-1].value) if names else ""

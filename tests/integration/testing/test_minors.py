@@ -1,4 +1,4 @@
-"""The earlier minors answer as their kube-apiserver was recorded, but for what their lists in .ci/ name.
+"""The other minors answer as their kube-apiserver was recorded, but for what their lists in .ci/ name.
 
 `.ci/run` checks the default minor. CONFORMANCE_DIR says where the recordings are.
 """

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -234,7 +235,7 @@ def _child(process: subprocess.Popen[bytes]) -> int:
     """The first process of a PID namespace, once it says that mounts and network are there. Raises NoNodes."""
     assert process.stdout is not None
     with process.stdout as said:
-        if said.readline() != b"ready\n":
+        if not select.select([said], [], [], PATIENCE)[0] or said.readline() != b"ready\n":
             raise NoNodes("there can be no namespaces here")
     return _children(process.pid)[0]
 

@@ -1,0 +1,83 @@
+"""Certificates and requests of clients: whatever is wrong with one is said, and is no fault of the server."""
+
+from __future__ import annotations
+
+import ast
+import base64
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from gateway.certificate_reader import certificate_of, extensions_of, public_key_of, request_of
+from gateway.credentials.certificates import new_authority
+from gateway.validation.certificate_pem import certificates_problem
+from gateway.validation.key_pairs import key_pair_problem
+from gateway.validation.trust_bundle import validate_anchors
+from tests.unit.test_structure import modules, trees
+
+AUTHORITY = new_authority()
+DER = x509.load_pem_x509_certificate(AUTHORITY.certificate).public_bytes(Encoding.DER)
+VERSION = bytes.fromhex("a003020102")
+CONSTRAINTS, KEY_USAGE = bytes.fromhex("0603551d13"), bytes.fromhex("0603551d0f")
+
+# readers of what the operator gives, or of what this server has made
+OTHERS = {
+    "gateway.access.certificate_chains": "of a TLS handshake: whatever fails is no certificate",
+    "gateway.access.client_certificates": "a file of a flag",
+    "gateway.access.keys": "a file of a flag",
+    "gateway.access.signing": "the CA of this server",
+    "gateway.commands.shared_secrets": "made by this program",
+    "gateway.credentials.certificates": "made by this program",
+    "gateway.credentials.named_certificates": "a file of a flag",
+    "gateway.credentials.validity": "a file of a flag",
+}
+
+
+def pem(der: bytes) -> bytes:
+    return b"-----BEGIN CERTIFICATE-----\n" + base64.encodebytes(der) + b"-----END CERTIFICATE-----\n"
+
+
+def of_version(number: int) -> bytes:
+    assert VERSION in DER
+    return DER.replace(VERSION, VERSION[:-1] + bytes([number]))
+
+
+def twice_an_extension() -> bytes:
+    assert CONSTRAINTS in DER and KEY_USAGE in DER
+    return DER.replace(KEY_USAGE, CONSTRAINTS)
+
+
+@pytest.mark.parametrize("der", [of_version(5), b"", b"\x30\x03\x02\x01\x00", DER[:-1]])
+def test_what_is_no_certificate_is_a_value_error(der: bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        certificate_of(der)
+    with pytest.raises(ValueError, match=r"."):
+        request_of(der)
+    assert certificates_problem(pem(der)) == "x509: malformed certificate"
+
+
+def test_what_is_read_late_is_a_value_error_too() -> None:
+    doubled = certificate_of(twice_an_extension())
+    with pytest.raises(ValueError, match=r"."):
+        extensions_of(doubled)
+    assert public_key_of(doubled) is not None
+
+
+def test_a_pair_and_a_bundle_say_what_is_wrong_with_a_certificate() -> None:
+    assert key_pair_problem(pem(of_version(5)), AUTHORITY.key) == "x509: malformed certificate"
+    for der in (of_version(5), twice_an_extension()):
+        (error,) = validate_anchors(pem(der).decode(), "spec.trustBundle")
+        assert "does not parse as X.509" in str(error)
+
+
+def test_certificates_of_clients_are_read_by_one_module() -> None:
+    reading = {
+        name
+        for name in modules()
+        if name.startswith("gateway.")
+        for node in ast.walk(trees()[name])
+        if isinstance(node, ast.Attribute | ast.alias)
+        and (node.attr if isinstance(node, ast.Attribute) else node.name).startswith(("load_der_x509", "load_pem_x509"))
+    }
+    assert reading == {"gateway.certificate_reader", *OTHERS}
