@@ -152,6 +152,20 @@ def test_rules_are_not_asked_of_an_object_whose_metadata_lacks_something() -> No
         assert len(found) == 1 and told in found[0].body
 
 
+def test_rules_are_not_asked_of_an_object_whose_check_came_to_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its types were not all checked: a rule could meet a text where its schema has a number."""
+    monkeypatch.setattr("gateway.validation.effort.MOST_EFFORT", 10)
+    rules = rules_of(
+        {
+            "type": "object",
+            "properties": {"a": {"type": "array", "items": {"type": "string", "anyOf": [{"minLength": 2}] * 100}}},
+            "x-kubernetes-validations": [{"rule": "false", "message": "never"}],
+        }
+    )
+    found = [error.body for error in rules.strategy().validate(thing({"a": ["x"]}), Attributes())]  # type: ignore[arg-type]
+    assert len(found) == 2 and "steps" in found[0] and "were not checked" in found[1]
+
+
 def test_a_status_that_is_null_where_there_was_none_has_not_changed() -> None:
     schema = {"type": "object", "properties": {"status": {"type": "object"}}}
     rules = VersionRules(GVK, schema, {"status": {}}, terminating=False, enabled=DEFAULT_GATES.enabled).strategy(
