@@ -60,3 +60,18 @@ print(len(kept), max(looked_at), garbage() is None)
     kept, most, collected = said.stdout.split()
     assert int(most) < 20_000 < int(kept), "what a collection has found in use is left out of the next ones"
     assert collected == "True"
+
+
+def test_a_heap_profile_has_what_collections_leave_out() -> None:
+    """In a process of its own: what is left out here would be left out of the tests that follow."""
+    code = (
+        "import gc\nfrom gateway.operations.profiles import heap\n"
+        "class Kept: pass\n"
+        "kept = [Kept() for _ in range(100)]\n"
+        "gc.freeze()\nbefore = gc.get_freeze_count()\n"
+        "text = heap().decode()\n"
+        "assert gc.get_freeze_count() >= before and gc.isenabled()\n"
+        "print(next(line.split()[1] for line in text.splitlines() if line.endswith('Kept')))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "100\n"
