@@ -130,6 +130,9 @@ def _follow(client: Client, revision: int, last: str, begun: threading.Event) ->
     deadline = time.monotonic() + 3 * PATIENCE
     while time.monotonic() < deadline:
         with suppress(OSError, HTTPException), client.watch(f"resourceVersion={revision}&timeoutSeconds=600") as watch:
+            if watch.response.status in (503, 504):  # it has started again, and has not seen that revision yet
+                continue
+            assert watch.response.status == 200, watch.response.read()
             resumed += 1
             begun.set()
             for event in _events(watch):
