@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -177,7 +178,15 @@ def test_a_node_leaves(nodes: Cluster) -> None:
 def _asked(nodes: Cluster) -> str:
     """What the service answers the node; a pod reaches it too."""
     address = nodes.kubectl("get", "service", "web", "-o", "jsonpath={.spec.clusterIP}")
-    nodes.kubectl("exec", "deployment/web", "--", "/agnhost", "connect", "--timeout=20s", f"{address}:80")
+    connecting = "exec", "deployment/web", "--", "/agnhost", "connect", "--timeout=20s", f"{address}:80"
+
+    def reached() -> bool:
+        with contextlib.suppress(AssertionError):
+            nodes.kubectl(*connecting)
+            return True
+        return False
+
+    nodes.until(reached, "kube-proxy knows the pods of the service")
     return nodes.run("bash", "-c", _get(address, 80), node="n1")
 
 
