@@ -98,7 +98,7 @@ class OpenWatch:
             self.deadline = min(self.deadline, now + left * random.uniform(0.5, 1))
 
     def is_over(self) -> bool:
-        """Whether the server stops, or what is watched is served no more."""
+        """Whether the server stops, or no longer serves the watched resource."""
         return self.endpoint.services.stopping.is_set() or self.endpoint.ended
 
     def opening(self, chunk: bytes) -> bytes:
@@ -115,7 +115,7 @@ class OpenWatch:
             self.told(events)
 
     def write_changes(self) -> bool:
-        """Writes at once what has changed; False when there is more to do, or what can't be done so."""
+        """Writes the changes at once. False when changes are left, or when they cannot be written at once."""
         endpoint, sink = self.endpoint, self.sink
         if sink is None or self.steering is not None or endpoint.versions.converts or self.is_over():
             return False

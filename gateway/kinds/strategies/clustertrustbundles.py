@@ -1,4 +1,4 @@
-"""ClusterTrustBundles: the trust anchors of a signer, or of nobody in particular (KEP-3257)."""
+"""ClusterTrustBundles: trust anchors, of one signer or of none (KEP-3257)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CSINodes: the drivers of a node; of a driver only its limits change. The status is of 1.37 and later."""
+"""CSINodes: the drivers of a node. An update may change only the limits of a driver. Later minors have a status."""
 
 from __future__ import annotations
 
