@@ -1,7 +1,7 @@
 """The rules that stand beside fields of built-in types, by resource (zz_generated.validations.go of k8s.io/kubernetes).
 
-Only those that are enforced: rules of the stage alpha change nothing. Rules of fields that no minor here has, and of
-resource.k8s.io, are left to what is written for their kinds.
+The table has only the rules that kube-apiserver enforces: rules of the stage alpha change nothing. The
+table has no rules of resource.k8s.io, nor of fields that no minor here has: handwritten validation checks those.
 """
 
 from __future__ import annotations

@@ -36,7 +36,10 @@ def say_start(settings: Settings) -> None:
         logger.warning("requests without credentials are refused: --authorization-mode has AlwaysAllow")
     if settings.kubernetes_version in UNFINISHED:
         minor = {"minor": settings.kubernetes_version}
-        logger.warning("this minor of Kubernetes is served in part; docs/versions.md says what is missing", extra=minor)
+        logger.warning(
+            "this server has only a part of this minor of Kubernetes; docs/versions.md lists the missing parts",
+            extra=minor,
+        )
     if logger.isEnabledFor(logging.DEBUG):
         given = {flag.name: shown(getattr(settings, flag.setting)) for flag in FLAGS if flag.setting not in SECRET}
         defaults = {flag.name: shown_default(flag) for flag in FLAGS}

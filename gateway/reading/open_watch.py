@@ -1,4 +1,4 @@
-"""One open watch: whose changes it tells, how far it has come, when it ends, and what it writes at once.
+"""One open watch: the resource that it follows, its position, its end, and the changes that it writes at once.
 
 A watcher is only a position in the resource's history, without a buffer. What is done in the turn of a change stands
 here; the chunks that its task makes stand in watch_stream.py.
@@ -23,7 +23,8 @@ BOOKMARK_BEFORE_END = 2.0
 
 
 Steering = Callable[[bytes], AsyncIterator[bytes]]
-"""What tests have a watch do: is given each chunk, b"" when it has something to do of itself; gives what is sent.
+"""A function by which tests steer a watch: it takes each chunk, or b"" when it is woken without one, and returns the
+chunks to send.
 
 Raises Overrun to end the stream, StatusError to end it with an event that says so, Reset to break it off.
 """

@@ -34,7 +34,7 @@ class Waiting:
         cache.follow_changes(self._told, interest)
         try:
             told = await self._changed
-            watch.position = max(watch.position, told)  # read now: what was poured meanwhile has moved it
+            watch.position = max(watch.position, told)  # events written meanwhile have moved it
         finally:
             timer.cancel()
             cache.unfollow_changes(self._told, interest)

@@ -84,7 +84,7 @@ def test_a_minor_that_is_not_served_is_refused() -> None:
 
 
 def test_a_minor_of_which_parts_are_missing_is_warned_of_at_the_start() -> None:
-    said = "this minor of Kubernetes is served in part; docs/versions.md says what is missing"
+    said = "this server has only a part of this minor of Kubernetes; docs/versions.md lists the missing parts"
     found = {}
     for minor in ("1.36", "1.37"):
         with api_server("--controllers=-*", version=minor) as api:
