@@ -81,16 +81,26 @@ def limits_of_a_clock(tree: ast.AST) -> Iterator[int]:
                 yield node.lineno
 
 
+def counted_turns(tree: ast.AST) -> Iterator[int]:
+    """The lines that count turns of an event loop until something is done: a thread takes any number of them."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.While) and any(called(each) == "done" for each in ast.walk(node.test)):
+            counts = (each for each in ast.walk(node) if isinstance(each, ast.AugAssign))
+            yield from (each.lineno for each in counts if isinstance(each.value, ast.Constant))
+
+
 def _is_span(node: ast.AST) -> bool:
     names = {called(each) for each in ast.walk(node)}
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and bool(names & CLOCKS)
 
 
-def test_both_are_found() -> None:
+def test_each_is_found() -> None:
     bad = ast.parse("time.sleep(1)\nassert time.monotonic() - began < 3\nat_most(time.thread_time() - began, 1)")
     good = ast.parse("while not found():\n    assert time.monotonic() < end\n    time.sleep(0.1)\nsleep(0)")
     assert ([*pauses(bad)], [*limits_of_a_clock(bad)]) == ([1], [2, 3])
     assert ([*pauses(good)], [*limits_of_a_clock(good)]) == ([], [])
+    counts = ast.parse("while not task.done():\n    await asyncio.sleep(0)\n    turns += 1")
+    assert ([*counted_turns(counts)], [*counted_turns(good)]) == ([3], [])
 
 
 def test_nothing_waits_for_a_fixed_time() -> None:
@@ -101,3 +111,8 @@ def test_nothing_waits_for_a_fixed_time() -> None:
 def test_no_limit_is_one_of_a_clock_alone() -> None:
     found = [f"{name}:{line}" for name, tree in trees().items() for line in limits_of_a_clock(tree)]
     assert found == [], "tests/limits.py has limits that a busy machine does not break"
+
+
+def test_nothing_counts_turns_while_a_thread_works() -> None:
+    found = [f"{name}:{line}" for name, tree in trees().items() for line in counted_turns(tree)]
+    assert found == [], "let the test look at which thread did the work"

@@ -7,12 +7,13 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 
 import pytest
 import re2
 
 from gateway.time_limits import TakesLong, at_once, in_thread, look
-from gateway.validation.go_regexp import compile_pattern, regexp_problem
+from gateway.validation.go_regexp import _LONGEST_PAUSE, compile_pattern, regexp_problem
 from gateway.writing.offload import offloaded
 from tests.limits import at_most_cpu
 
@@ -77,28 +78,30 @@ def test_an_event_loop_compiles_no_large_pattern_that_a_thread_may_compile() -> 
     assert begun[:2] == [here, here] and begun[2] != here
 
 
-def test_an_event_loop_has_a_turn_between_any_two_large_patterns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_event_loop_has_as_long_after_each_large_pattern_as_it_took(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever threads compile them: each holds the whole interpreter for tens of milliseconds."""
-    turns, seen = 0, []
+    spans: list[tuple[float, float]] = []
     compile_one = re2.compile
 
     def compiled(pattern: str, options: re2.Options) -> object:
-        if options.max_mem > 1 << 20:
-            seen.append(turns)
-        return compile_one(pattern, options)
+        began = time.monotonic()
+        try:
+            return compile_one(pattern, options)
+        finally:
+            if options.max_mem > 1 << 20:
+                spans.append((began, time.monotonic()))
 
     monkeypatch.setattr(re2, "compile", compiled)
 
     async def work() -> None:
-        nonlocal turns
-        patterns = (partial(compile_pattern, LARGE.format(index)) for index in range(8))
-        tasks = [asyncio.create_task(in_thread(each)) for each in patterns]
-        while not all(task.done() for task in tasks):
-            turns += 1
-            await asyncio.sleep(0.001)
+        async with asyncio.TaskGroup() as tasks:
+            for index in range(8):
+                tasks.create_task(in_thread(partial(compile_pattern, LARGE.format(index))))
 
     asyncio.run(work())
-    assert len(seen) == len(set(seen)) == 8
+    assert len(spans) == 8
+    for (began, ended), (next_one, _) in pairwise(spans):
+        assert next_one - ended >= min(ended - began, _LONGEST_PAUSE)
 
 
 def test_a_pattern_that_is_none_is_told_whatever_it_takes() -> None:
