@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gateway.settings.config import Settings
+from hack.metrics import families
 from tests.clients.charts import CHART, EXTERNAL, FILES, GIVEN, INIT, NAME, ROOT, listed, one_of, pods, rendered
 from tests.clients.command import Helm, Kubectl
 
@@ -136,11 +137,8 @@ def test_values_that_cannot_work_are_refused(helm: Helm, values: dict[str, Any],
     assert said in outcome.stderr
 
 
-def test_alerts_are_about_metrics_that_are_served(helm: Helm, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_alerts_are_about_metrics_that_are_served(helm: Helm) -> None:
     """Each by its name, with labels that it has. /metrics shows a family only once there is something to count."""
-    monkeypatch.syspath_prepend(str(ROOT / "hack"))
-    from metrics import families
-
     declared = {each.name: {"job", "namespace", *each.label_names} for each in families()}
     objects = rendered(helm, {"monitoring": {"rules": {"enabled": True}}})
     (made,) = [each for each in objects if each["kind"] == "PrometheusRule"]

@@ -16,11 +16,11 @@ import pytest
 import yaml
 
 from apiserver_gateway.testing import ApiServer, install
-from hack.published_definitions import PROJECTS, documents, fetched
 from tests.clients.binaries import binary
 from tests.clients.command import Helm, Kubectl
 from tests.clients.test_deploying import CHART
 from tests.forked import api_server
+from tests.upstream.published_definitions import PROJECTS, documents, fetched
 
 MONITORING = "example/prometheus-operator-crd/monitoring.coreos.com_{}.yaml"
 FILES = {

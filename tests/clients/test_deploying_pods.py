@@ -1,6 +1,6 @@
 """The chart where kube-controller-manager and kube-scheduler work: its pods are made, bound and ready, and go again.
 
-The programs are those on PATH, in APISERVER_GATEWAY_KUBERNETES, or which hack/control_plane.py has built.
+The programs are those on PATH, in APISERVER_GATEWAY_KUBERNETES, or which tests/upstream/control_plane.py has built.
 """
 
 from __future__ import annotations
@@ -13,16 +13,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.clients.binaries import binary
-from tests.clients.charts import CHART, NAME, ROOT
+from tests.clients.charts import CHART, NAME
 from tests.clients.command import Helm, Kubectl
-
-if TYPE_CHECKING:
-    from controlplane.server import Server
+from tests.upstream.controlplane.kubelet import Kubelet
+from tests.upstream.controlplane.server import Server, gateway
 
 PROGRAMS = ("kube-controller-manager", "kube-scheduler")
 PATIENCE = "120s"
@@ -41,12 +39,8 @@ def programs() -> dict[str, str]:
 
 
 @pytest.fixture
-def kubeconfig(programs: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def kubeconfig(programs: dict[str, str], tmp_path: Path) -> Iterator[Path]:
     """That of a server beside which the programs run, and two nodes that run pods by saying so."""
-    monkeypatch.syspath_prepend(str(ROOT / "hack"))
-    from controlplane.kubelet import Kubelet
-    from controlplane.server import gateway
-
     with ExitStack() as stack:
         server = stack.enter_context(gateway(tmp_path))
         for name, path in programs.items():

@@ -31,7 +31,10 @@ from gateway.schema.catalog import META
 from tests.integration.server.client import ask
 
 ROOT = Path(__file__).parents[2]
-OBJECTS = (ROOT / "tests" / "unit" / "validation" / "minimal.yaml", ROOT / "hack" / "protobuf_objects.yaml")
+OBJECTS = (
+    ROOT / "tests" / "unit" / "validation" / "minimal.yaml",
+    ROOT / "tests" / "upstream" / "protobuf_objects.yaml",
+)
 NAME = "known"
 NAMES = st.sampled_from([NAME] * 8 + ["absent"]) | st.text(max_size=8)
 NAMESPACES = st.sampled_from(["default"] * 9 + ["absent"])

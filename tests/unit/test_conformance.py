@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hack.conformance import in_any_second
+from tests.upstream.conformance import in_any_second
 
 MAIN = {"manager": "m", "operation": "Update", "fieldsV1": {"f:spec": {"f:size": {}}}}
 STATUS = {"manager": "m", "operation": "Update", "fieldsV1": {"f:status": {}}, "subresource": "status"}

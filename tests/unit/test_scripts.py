@@ -1,14 +1,23 @@
-"""The programs of hack/ import from each other what is there: each is run rarely, some only by .ci/run."""
+"""The programs of hack/ and tests/upstream/ import from each other what is there: each is run rarely, some only by
+.ci/run."""
 
 from __future__ import annotations
 
 import ast
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-HACK = Path(__file__).resolve().parents[2] / "hack"
-SCRIPTS = sorted(HACK.glob("*.py"))
+from tests.upstream.__main__ import TOOLS
+
+ROOT = Path(__file__).resolve().parents[2]
+UPSTREAM = ROOT / "tests" / "upstream"
+SCRIPTS = sorted([*(ROOT / "hack").rglob("*.py"), *UPSTREAM.rglob("*.py")])
+SERVED = {
+    "catalog.py": "is made of a kube-apiserver's OpenAPI documents",
+    "rbac_policy.py": "is made of a kube-apiserver's roles",
+}
 
 
 def _defined(file: Path) -> set[str]:
@@ -25,13 +34,43 @@ def _defined(file: Path) -> set[str]:
     return found
 
 
-def _file_of(module: str) -> Path:
-    return HACK.joinpath(*module.removeprefix("hack.").split(".")).with_suffix(".py")
-
-
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_a_script_imports_from_others_what_they_have(script: Path) -> None:
+    package = ".".join(script.relative_to(ROOT).parent.parts)
     for node in ast.walk(ast.parse(script.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module and _file_of(node.module).is_file():
-            wanted = {each.name for each in node.names}
-            assert wanted <= _defined(_file_of(node.module)), f"{node.module} has no {wanted}"
+        if not isinstance(node, ast.ImportFrom) or not node.module:
+            continue
+        base = package.split(".")[: len(package.split(".")) + 1 - node.level] if node.level else []
+        module = ".".join([*base, node.module])
+        if not module.startswith(("hack.", "tests.")):
+            continue
+        spec = find_spec(module)
+        assert spec is not None and spec.origin is not None, f"there is no {module}"
+        wanted = {each.name for each in node.names}
+        found = _defined(Path(spec.origin)) | {path.stem for path in Path(spec.origin).parent.iterdir()}
+        assert wanted <= found, f"{module} has no {wanted - found}"
+
+
+def _is_tool(place: Path) -> bool:
+    """Whether a module or a package of tests/upstream has a function `main` of words."""
+    file = place / "__main__.py" if place.is_dir() else place
+    if file.suffix != ".py" or not file.is_file() or file == UPSTREAM / "__main__.py":
+        return False
+    body = ast.parse(file.read_text(encoding="utf-8")).body
+    mains = [node for node in body if isinstance(node, ast.FunctionDef) and node.name == "main"]
+    return bool(mains) and len(mains[0].args.args) == 1
+
+
+def test_each_tool_is_named_and_is_there() -> None:
+    assert {place.stem for place in UPSTREAM.iterdir() if _is_tool(place)} == set(TOOLS)
+
+
+def test_hack_has_generators_and_the_gates_own_tools_alone() -> None:
+    """What compares servers, measures them or records what one answers is in tests/upstream."""
+    talks = {"http.client", "urllib.request", "apiserver_gateway.testing"}
+    for script in (ROOT / "hack").rglob("*.py"):
+        tree = ast.parse(script.read_text(encoding="utf-8"))
+        modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        names = {each.name for node in ast.walk(tree) if isinstance(node, ast.Import) for each in node.names}
+        found = (modules | names) & talks
+        assert not found or script.name in SERVED, f"{script.name} talks to a server: {found}"

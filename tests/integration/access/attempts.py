@@ -1,7 +1,7 @@
 """What users with some rights do in order to gain more: random steps, by every write that could lead there.
 
-The actors are service accounts, so that any server gives them credentials. `hack/escalation.py` plays the same steps to
-a kube-apiserver.
+The actors are service accounts, so that any server gives them credentials. `tests/upstream/escalation.py` plays the
+same steps to a kube-apiserver.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A server takes over a kube-apiserver's etcd: it answers the same, loses nothing, and hands it back.
 
-The recording is made by hack/storage_recordings.py. Where APISERVER_GATEWAY_TEST_KUBE_APISERVER names a kube-apiserver
-of the recorded version, that reads in the end what was written.
+The recording is made by tests/upstream/storage_recordings.py. Where APISERVER_GATEWAY_TEST_KUBE_APISERVER names a
+kube-apiserver of the recorded version, that reads in the end what was written.
 """
 
 from __future__ import annotations

@@ -24,6 +24,6 @@ RECORDINGS = os.environ.get("CONFORMANCE_DIR", "")
 def test_a_minor_answers_as_recorded(minor: str) -> None:
     if not (Path(RECORDINGS) / f"golden-{minor}").is_dir() or not RECORDINGS:
         pytest.skip("there are no recordings of kube-apiserver (set CONFORMANCE_DIR)")
-    command = [sys.executable, "hack/conformance.py", RECORDINGS, f"--golden=golden-{minor}"]
+    command = [sys.executable, "-m", "tests.upstream", "conformance", RECORDINGS, f"--golden=golden-{minor}"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]

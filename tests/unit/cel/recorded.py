@@ -40,7 +40,7 @@ def answers() -> Json:
 
 @cache
 def server_answers() -> Json:
-    """What a kube-apiserver said of definitions and objects (see hack/cel_server.py)."""
+    """What a kube-apiserver said of definitions and objects (see tests/upstream/cel_server.py)."""
     loaded: Json = json.loads((FOLDER / "server.json").read_text())
     return loaded
 

@@ -10,8 +10,8 @@ import pytest
 from gateway.cel.definition_rules import validate_definition_rules
 from gateway.cel.rules import compile_schema
 from gateway.validation.definition_schema import NO_RULES, validate_schema
-from hack.cel_server import with_rule
 from tests.unit.cel.recorded import answer, answer_rule, answer_validation, answers, document, server_answers
+from tests.upstream.cel_server import with_rule
 
 ROOT_PATH = "spec.validation.openAPIV3Schema"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hack import cel_spec
+from tests.upstream import cel_spec
 
 # how many tests need what is not there; docs/cel.md names them too
 NOT_APPLICABLE = {

@@ -18,7 +18,7 @@ VALUES = {"ip": "127.0.0.1", "duration": "1m0s", "int": "10", "float": "0.01", "
 
 
 def flags_of_kube_apiserver() -> list[tuple[str, str, str]]:
-    """Names, types and defaults; `hack/kube_apiserver_flags.py` writes them."""
+    """Names, types and defaults; `tests/upstream/kube_apiserver_flags.py` writes them."""
     lines = (Path(__file__).parent / "kube-apiserver.flags").read_text().splitlines()[1:]
     found = [(name, kind, default) for name, kind, default in (f"{line}  ".split(" ", 2) for line in lines)]
     return [(name, kind, default.strip()) for name, kind, default in found if name not in ("help", "version")]

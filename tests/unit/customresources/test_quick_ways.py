@@ -13,8 +13,8 @@ from gateway.schema.encode import encode_stored
 from gateway.schema.structural import settled as as_it_came
 from gateway.validation.schema_accepts import compile_acceptance
 from gateway.validation.schema_values import compile_values
-from hack.definition_fuzz.schemas import Maker
-from hack.definition_fuzz.values import value_of
+from tests.upstream.definition_fuzz.schemas import Maker
+from tests.upstream.definition_fuzz.values import value_of
 
 CASES = 150
 META = {"name": "a", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z", "generation": 1}

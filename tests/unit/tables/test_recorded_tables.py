@@ -1,4 +1,4 @@
-"""Tables against what a kube-apiserver answered for the same objects (hack/tables.py records it)."""
+"""Tables against what a kube-apiserver answered for the same objects (python -m tests.upstream tables records it)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Faulty objects of every kind: what a kube-apiserver said of them (hack/validation_faults), validation alone says.
+"""Faulty objects of every kind: what a kube-apiserver said of them (tests/upstream/validation_faults), validation alone
+says.
 
 One recording for each field and wording of a cause; and of what was accepted, what comes close to a fault.
 """
@@ -17,8 +18,8 @@ import pytest
 from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.identity import GroupResource
 from gateway.kinds.strategies import MODULES
-from hack.validation_faults.wrongs import patched
 from tests.unit.validation.replaying import told
+from tests.upstream.validation_faults.wrongs import patched
 
 RECORDED = Path(__file__).with_name("recorded") / "faults.json.gz"
 FEWEST = 600

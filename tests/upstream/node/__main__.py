@@ -40,7 +40,3 @@ def main(words: list[str]) -> int:
             return subprocess.run(pytest, cwd=programs.ROOT).returncode
     print(__doc__, file=sys.stderr)
     return 2
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

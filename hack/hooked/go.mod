@@ -1,3 +1,0 @@
-module apiserver-gateway/hack/hooked
-
-go 1.26

@@ -1,3 +1,0 @@
-module apiserver-gateway/hack/proxied
-
-go 1.26

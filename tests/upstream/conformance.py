@@ -1,0 +1,328 @@
+"""Compares throw-away servers with recordings of a real kube-apiserver; exit 1 if a step differs unexpectedly.
+
+    python -m tests.upstream conformance DIR [--golden NAME] [--topics lists,watches] [--apart /pods,/configmaps]
+        [--expected FILE]
+                        [--report FILE]
+
+DIR holds conformance.py, scenarios/, golden/ and tokens.csv. NAME is another folder of recordings than golden: those of
+Kubernetes 1.35 are in golden-1.35, and the servers serve that minor where it is served. Topics that were recorded with
+the same controllers share a server. Wording is compared too, but for what WORDING names. FILE lists the steps that are
+known to differ, with the reason; without --expected it is the list of the minor in .ci/. What was found is written to
+--report, of which tests/upstream/compatibility.py makes a page.
+
+Scenarios whose hosts need an address that is not loopback run in a network namespace made for them, which takes root
+and the commands unshare and ip; without those they are left out, and that is said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import copy
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from apiserver_gateway.testing import api_server
+from gateway.release.minors import DEFAULT, GIT_VERSIONS
+from storage.embedded import EmbeddedEtcd
+from storage.etcd import EtcdClient, EtcdSettings
+
+ROOT = Path(__file__).resolve().parents[2]
+TOKEN = "tok"
+ADDRESS = "10.77.0.1"  # of a host in the network namespace made for the run
+FLAGS = (  # those of the server that was recorded
+    "--disable-admission-plugins=ServiceAccount",
+    "--service-cluster-ip-range=10.0.0.0/24",
+    "--service-account-issuer=https://k",
+    "--allow-privileged",
+    "--authorization-mode=RBAC",
+)
+# What may differ in wording, by the path of a difference, and why.
+WORDING = (
+    re.compile(r"/columnDefinitions/\d+/description$"),  # the published models have a part of these descriptions alone
+)
+_ALWAYS = ("namespace-controller", "garbage-collector-controller")
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Topics that one server answers, and the controllers that run in it (golden/VERSION of the recordings)."""
+
+    topics: tuple[str, ...]
+    controllers: tuple[str, ...] = ()
+
+
+GROUPS = (
+    Group(
+        (
+            *("access", "lists", "watches", "objects", "discovery", "patches", "apply", "fields"),
+            *("representations", "deletion", "customresources", "webhooks", "proxies"),
+        ),
+        ("clusterrole-aggregation-controller",),
+    ),
+    Group(
+        ("policies", "quotas", "podsecurity", "plugins"),
+        (
+            "clusterrole-aggregation-controller",
+            "resourcequota-controller",
+            "validatingadmissionpolicy-status-controller",
+        ),
+    ),
+    Group(("aggregation",)),  # it makes groups unavailable
+)
+TOPICS = tuple(topic for group in GROUPS for topic in group.topics)
+Report = dict[str, list[dict[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Exemption:
+    """Steps of a scenario that are known to differ, and why."""
+
+    steps: frozenset[str]
+    reason: str
+
+
+def main(words: Sequence[str]) -> int:
+    """The process's exit status comes out."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--golden", default="golden", help="the folder of recordings in DIR")
+    parser.add_argument("--topics", default=",".join(TOPICS))
+    parser.add_argument("--only", default="", help="a regular expression on scenario names")
+    parser.add_argument("--expected", type=Path)
+    parser.add_argument("--jobs", type=int, default=6)
+    parser.add_argument("--apart", default="", help="resources (group/resource) that are kept in a second etcd")
+    parser.add_argument("--report", type=Path)
+    options = parser.parse_args(words)
+    options.directory = options.directory.resolve()
+    topics = set(options.topics.split(","))
+    if strange := topics - set(TOPICS):
+        parser.error(f"there are no topics {', '.join(sorted(strange))}")
+    if can_enter_namespace() and "CONFORMANCE_HOST_IP" not in os.environ:
+        return in_namespace(words)
+    report: Report = {}
+    expected = read_expected(options.expected or expected_of(minor_of(options.golden)))
+    for group in GROUPS:
+        if wanted := [topic for topic in group.topics if topic in topics]:
+            given = options.directory, options.golden, group, wanted, options.apart
+            report |= compared(*given, options.only, options.jobs)
+    if options.report:
+        options.report.write_text(json.dumps(report))
+    return verdict(report, expected, topics if not options.only else set())
+
+
+def can_enter_namespace() -> bool:
+    """Whether a network namespace can be made for the run."""
+    return os.geteuid() == 0 and shutil.which("unshare") is not None and shutil.which("ip") is not None
+
+
+def in_namespace(words: Sequence[str]) -> int:
+    """This program once more, in a network namespace that has loopback and one address beside it; its exit status."""
+    # on loopback's interface, which is no loopback address: not every kernel has dummy ones
+    steps = ("ip link set lo up", f"ip addr add {ADDRESS}/32 dev lo", 'exec "$@"')
+    command = ["unshare", "--net", "sh", "-ec", "; ".join(steps), "sh"]
+    command += [sys.executable, "-m", "tests.upstream", "conformance", *words]
+    probed = subprocess.run(["unshare", "--net", "sh", "-ec", "; ".join(steps), "sh", "true"], capture_output=True)
+    where = os.environ | {"CONFORMANCE_HOST_IP": ADDRESS if probed.returncode == 0 else ""}
+    return subprocess.run(command if probed.returncode == 0 else command[6:], env=where).returncode
+
+
+def compared(directory: Path, golden: str, group: Group, topics: list[str], apart: str, only: str, jobs: int) -> Report:
+    """The differences by scenario, of topics on a server of their own."""
+    controllers = ",".join((*_ALWAYS, *group.controllers))
+    tokens = f"--token-auth-file={directory / 'tokens.csv'}"
+    minor = minor_of(golden)
+    flags = [*FLAGS, f"--controllers={controllers}", tokens]
+    flags += [f"--kubernetes-version={minor}"] if minor in GIT_VERSIONS else []
+    with ExitStack() as begun:
+        etcd = begun.enter_context(EmbeddedEtcd())
+        asyncio.run(age(etcd.endpoint))
+        if apart:
+            other = begun.enter_context(EmbeddedEtcd())
+            asyncio.run(age(other.endpoint))
+            overrides = ",".join(f"{each}#{other.endpoint}" for each in apart.split(","))
+            flags += [f"--etcd-servers-overrides={overrides}", "--testing-api=false"]
+        with api_server(*flags, etcd_servers=etcd.endpoint) as server:
+            paths = [directory / "scenarios" / topic for topic in topics]
+            return check(directory, directory / golden, server.url, paths, only, jobs)
+
+
+def minor_of(golden: str) -> str:
+    """The minor that a folder of recordings is of."""
+    return golden.removeprefix("golden").removeprefix("-") or DEFAULT
+
+
+def expected_of(minor: str) -> Path:
+    """The list of what is known to differ from a minor, that of the default one where a minor has none of its own."""
+    own = ROOT / ".ci" / f"conformance-expected-{minor}.txt"
+    return own if own.exists() else ROOT / ".ci" / "conformance-expected.txt"
+
+
+def read_expected(file: Path) -> dict[str, Exemption]:
+    """Scenario -> what differs in it. A line is `topic/scenario [step; another step]  # reason`."""
+    found = {}
+    for line in file.read_text().splitlines():
+        text, _, reason = line.partition("#")
+        if text.strip():
+            name, _, steps = text.strip().removesuffix("]").partition("[")
+            labels = frozenset(step.strip() for step in steps.split(";"))
+            found[name.strip()] = Exemption(labels, reason.strip())
+    return found
+
+
+async def age(endpoint: str) -> None:
+    """Gives etcd a past and has it forget that: scenarios expect revision 1 to be gone."""
+    async with EtcdClient(EtcdSettings((endpoint,))) as client:
+        for _ in range(8):
+            await client.put(b"/past", b"")
+        await client.compact(await client.revision())
+
+
+def check(directory: Path, golden: Path, url: str, paths: list[Path], only: str, jobs: int) -> Report:
+    """Runs the comparison, which prints what differs; gives the differences by scenario. Raises SystemExit."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as report:
+        command: list[str | Path] = [
+            sys.executable,
+            directory / "conformance.py",
+            "check",
+            f"--server={url}",
+            f"--token={TOKEN}",
+            "--strict-messages",
+            "--diffs=0",
+        ]
+        command += [f"--golden={golden}", f"--json={report.name}", f"--jobs={jobs}", f"--only={only}"]
+        done = subprocess.run([*command, *paths], capture_output=True, text=True)
+        for line in done.stdout.splitlines():
+            if not line.startswith(("DIFFERS", "    ")):
+                print(line, flush=True)
+        content = Path(report.name).read_text()
+    if not content:
+        sys.exit(f"the comparison ended with {done.returncode} and no report:\n{done.stdout}{done.stderr}")
+    found: Report = json.loads(content)
+    return {name: _that_count(rows, golden / f"{name}.json") for name, rows in found.items()}
+
+
+def _that_count(rows: list[dict[str, Any]], recording: Path) -> list[dict[str, Any]]:
+    rows = [each for each in rows if not _may_differ(each["path"])]
+    return in_any_second(rows, json.loads(recording.read_text())) if rows else []
+
+
+def _may_differ(path: str) -> bool:
+    return any(pattern.search(path) for pattern in WORDING)
+
+
+MANAGED = "/managedFields/"
+
+
+def in_any_second(rows: list[dict[str, Any]], recorded: Any) -> list[dict[str, Any]]:
+    """The differences from what is `recorded`, without those that come of when, within a second, a step was made.
+
+    managedFields are in the order of their times, which have no fractions, and then in that of their names: two writes
+    of one second stand in another order than two that are made around its end. So the entries may be in another order
+    than the recorded ones, where each of these is there; and so may those of an object that a message shows.
+    """
+    by_list: dict[str, list[dict[str, Any]]] = {}
+    rows = [each for each in rows if not _shows_another_order(each["want"], each["got"])]
+    for each in rows:
+        before, found, _ = each["path"].partition(MANAGED)
+        if found:
+            by_list.setdefault(before, []).append(each)
+    moved = [each for path, those in by_list.items() if _is_another_order(recorded, path, those) for each in those]
+    return [each for each in rows if each not in moved]
+
+
+def _is_another_order(recorded: Any, path: str, rows: list[dict[str, Any]]) -> bool:
+    """Whether these differences are all that the order makes; `path` is that of the metadata which they are in."""
+    label, _, rest = path.removeprefix("[").partition("]")
+    try:
+        want = _at(recorded[label], [*rest.split("/")[1:], "managedFields"])
+        got = copy.deepcopy(want)
+        for each in rows:
+            *way, last = each["path"].partition(MANAGED)[2].split("/")
+            place = _at(got, way)
+            if each["got"] == "<absent>":
+                del place[last]
+            else:
+                place[last] = each["got"]
+    except (LookupError, TypeError, ValueError):  # there is one more, or a name with a slash in it
+        return False
+    return sorted(map(_sorted, got)) == sorted(map(_sorted, want))
+
+
+def _shows_another_order(want: Any, got: Any) -> bool:
+    """Whether two messages are the same but for the order of the entries in an object that they show, quoted."""
+    if not (isinstance(want, str) and isinstance(got, str) and "managedFields" in want):
+        return False
+    try:
+        return _in_one_order(want) == _in_one_order(got)
+    except (LookupError, TypeError, ValueError):  # it is not shown whole, or has none
+        return False
+
+
+def _in_one_order(message: str) -> tuple[str, str, str]:
+    """What a message shows, with sorted entries, and what is before and behind it."""
+    start = message.index('"{')
+    shown, end = json.JSONDecoder().raw_decode(message, start)
+    obj = json.loads(shown)
+    obj["metadata"]["managedFields"].sort(key=_sorted)
+    return message[:start], json.dumps(obj), message[end:]
+
+
+def _at(value: Any, way: list[str]) -> Any:
+    for name in way:
+        value = value[int(name)] if isinstance(value, list) else value[name]
+    return value
+
+
+def _sorted(entry: Any) -> str:
+    return json.dumps(entry, sort_keys=True)
+
+
+def step_of(difference: dict[str, Any]) -> str:
+    """The label of the step that a difference is in."""
+    label: str = difference["path"].partition("]")[0]
+    return label.removeprefix("[")
+
+
+def unexpected_of(report: Report, expected: dict[str, Exemption]) -> Report:
+    """The differences that nobody knows of, by scenario."""
+    found = {}
+    for name, rows in sorted(report.items()):
+        known = expected[name].steps if name in expected else frozenset()
+        if strange := [each for each in rows if step_of(each) not in known]:
+            found[name] = strange
+    return found
+
+
+def shown(name: str, differences: list[dict[str, Any]]) -> None:
+    """Prints differences of a scenario."""
+    for each in differences[:6]:
+        want, got = (json.dumps(each[side])[:600] for side in ("want", "got"))
+        print(f"{name} {each['path']}\n    want {want}\n    got  {got}")
+    if len(differences) > 6:
+        print(f"    ({len(differences) - 6} more differences in {name})")
+
+
+def verdict(report: Report, expected: dict[str, Exemption], topics: set[str]) -> int:
+    """Prints what is not as expected, and gives the exit status."""
+    unexpected = unexpected_of(report, expected)
+    for name, strange in unexpected.items():
+        print(f"UNEXPECTED: {name}")
+        shown(name, strange)
+    for name, exemption in sorted(expected.items()):
+        differing = {step_of(each) for each in report.get(name, [])}
+        if name.partition("/")[0] in topics and (mended := exemption.steps - differing):
+            print(f"{name} [{'; '.join(sorted(mended))}] is as recorded now: take it off the list")
+    same = sum(not rows for rows in report.values())
+    print(f"conformance: {same} of {len(report)} scenarios as recorded, {len(unexpected)} differ unexpectedly")
+    return 1 if unexpected else 0

@@ -1,0 +1,130 @@
+"""Plays the same random attempts of users to gain rights to two servers, and says where they decide otherwise:
+`python -m tests.upstream escalation URL TOKEN URL TOKEN [--sequences N] [--seed N]`, the tokens being administrators'.
+
+The attempts are those of tests/integration/access/attempts.py. One of the servers is meant to be a kube-apiserver with
+--authorization-mode=RBAC, and a kube-controller-manager that aggregates roles, fills token secrets and signs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import random
+import ssl
+import time
+from collections import Counter
+from collections.abc import Sequence
+from itertools import product
+from urllib.parse import urlsplit
+
+from tests.integration.access.attempts import ACTORS, JSON, LABEL, RBAC, VICTIM, Step, cleared, prepared, step, username
+
+RUN = int(time.time())  # no namespace comes twice
+
+
+class Server:
+    """One of the two."""
+
+    def __init__(self, url: str, token: str) -> None:
+        parts = urlsplit(url)
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        self._connection = http.client.HTTPSConnection(parts.hostname or "", parts.port or 443, context=context)
+        self._tokens = {"": token}
+
+    def prepare(self, seed: int, namespace: str) -> None:
+        """Makes what a sequence begins with, and takes the actors' tokens."""
+        for each in prepared(random.Random(seed), namespace):
+            self.send(each)
+        for name in ACTORS:
+            path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
+            self._tokens[name] = json.loads(self._ask(Step("", "POST", path, {}))[1])["status"]["token"]
+
+    def send(self, sent: Step) -> tuple[int, str]:
+        """The status, and the message of a refusal, or the answer to a question."""
+        status, body = self._ask(sent)
+        answer = json.loads(body or b"{}")
+        if status >= 400:
+            return status, _sorted(str(answer.get("message", "")))
+        if answer.get("kind") == "SelfSubjectReview":
+            user = answer["status"]["userInfo"]
+            return status, f"{user['username']} {user.get('groups')}"
+        # the reason names any one of the bindings that allow it
+        return status, str(answer["status"]["allowed"]) if answer.get("kind") == "SubjectAccessReview" else ""
+
+    def _ask(self, sent: Step) -> tuple[int, bytes]:
+        headers = {"Authorization": f"Bearer {self._tokens[sent.actor]}", "Content-Type": sent.media, "Accept": JSON}
+        body = None if sent.body is None else json.dumps(sent.body)
+        self._connection.request(sent.method, sent.path, body, headers | dict(sent.headers))
+        response = self._connection.getresponse()
+        return response.status, response.read()
+
+
+def _sorted(message: str) -> str:
+    """A refusal with the roles that are not there in order: kube-apiserver finds them in any."""
+    before, bracket, names = message.partition(": RBAC: [")
+    return before + bracket + ", ".join(sorted(names.removesuffix("]").split(", ")))
+
+
+def probes(namespace: str) -> list[Step]:
+    """What each user may do then."""
+    found = []
+    names = [*(username(namespace, each) for each in (*ACTORS, VICTIM)), "eve"]
+    resources = (("", "secrets"), ("", "pods"), (RBAC, "clusterroles"), (RBAC, "rolebindings"), ("", "users"))
+    for user, (group, resource), verb in product(names, resources, ("get", "create", "bind", "impersonate")):
+        asked = {"group": group, "resource": resource, "verb": verb, "namespace": namespace}
+        spec = {"user": user, "groups": ["system:authenticated"], "resourceAttributes": asked}
+        review = {"kind": "SubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "spec": spec}
+        found.append(Step("", "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review))
+    return found
+
+
+def play(servers: list[Server], seed: int, length: int, pause: float) -> tuple[Counter[int], list[str]]:
+    """The statuses that came, and where the servers differ."""
+    pick, namespace, seen, differences = random.Random(seed), f"{LABEL}-{seed}-{RUN}", Counter[int](), list[str]()
+    for server, each in product(servers, list(cleared())):
+        server.send(each)
+    time.sleep(pause)
+    for server in servers:
+        server.prepare(seed, namespace)
+    time.sleep(4 * pause)  # kube-apiserver decides by informers, which come behind
+
+    def compare(asked: Step) -> int:
+        one, other = (server.send(asked) for server in servers)
+        if one != other:
+            differences.append(f"{asked}\n    {one}\n    {other}")
+        return one[0]
+
+    for _ in range(length):
+        asked = step(pick, namespace)
+        status = compare(asked)
+        seen[status] += 1
+        if asked.method != "GET" and status < 300:
+            time.sleep(pause)
+    for asked in probes(namespace):
+        compare(asked)
+    for server in servers:
+        server.send(Step("", "DELETE", f"/api/v1/namespaces/{namespace}"))
+    return seen, differences
+
+
+def main(words: Sequence[str]) -> int:
+    """Plays; 1 where anything differs."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("servers", nargs=4, metavar="URL TOKEN")
+    parser.add_argument("--sequences", type=int, default=20)
+    parser.add_argument("--length", type=int, default=40)
+    parser.add_argument("--pause", type=float, default=0.4, help="seconds after a write: kube-apiserver's informers")
+    parser.add_argument("--seed", type=int, default=0)
+    parsed = parser.parse_args(words)
+    servers = [Server(*parsed.servers[:2]), Server(*parsed.servers[2:])]
+    total, found = Counter[int](), 0
+    for seed in range(parsed.seed, parsed.seed + parsed.sequences):
+        seen, differences = play(servers, seed, parsed.length, parsed.pause)
+        total += seen
+        found += len(differences)
+        print(f"sequence {seed}: {dict(seen)}, {len(differences)} differences")
+        print("\n".join(differences), flush=True)
+    print(f"{sum(total.values())} steps: {dict(total)}; {found} decided otherwise")
+    return 1 if found else 0

@@ -1,0 +1,3 @@
+module apiserver-gateway/tests/upstream/hooked
+
+go 1.26

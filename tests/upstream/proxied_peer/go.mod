@@ -1,0 +1,3 @@
+module apiserver-gateway/tests/upstream/proxied
+
+go 1.26
