@@ -58,7 +58,7 @@ def cache_directory() -> Path:
 def binary_version(binary: Path) -> tuple[int, int, int]:
     """What `etcd --version` says; (0, 0, 0) if it says nothing of the kind."""
     try:
-        said = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
+        said = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=60, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return 0, 0, 0
     match = re.search(r"etcd Version: (\S+)", said)

@@ -13,7 +13,8 @@ from typing import Final
 
 from storage.embedded.errors import EmbeddedEtcdError
 
-LOCK_PATIENCE: Final = 2.0  # seconds: the etcd of a server that was killed dies a moment after it
+LOCK_PATIENCE: Final = 2.0  # seconds for a process that has the directory: it may be about to end
+ORPHAN_PATIENCE: Final = 30.0  # for the etcd of one that was killed: a moment after it, or later on a busy machine
 _LONGEST: Final = 90  # bytes of a directory with sockets in it; a socket's whole path may have 107 (unix(7))
 _PLAIN: Final = re.compile(r"[\w./+=@-]+", re.ASCII)  # what needs no escaping in a URL nor in a list of them
 
@@ -41,19 +42,20 @@ def can_hold_sockets(path: Path) -> bool:
     return len(os.fsencode(path)) <= _LONGEST and _PLAIN.fullmatch(str(path)) is not None
 
 
-def lock(directory: Path, patience: float = LOCK_PATIENCE) -> int:
+def lock(directory: Path, patience: float = LOCK_PATIENCE, orphan: float = ORPHAN_PATIENCE) -> int:
     """Keeps others from running an etcd on that directory, until the descriptor that comes out is closed.
 
-    An etcd that somebody else has started there counts too. Raises EmbeddedEtcdError, naming who has it.
+    An etcd that somebody else has started there counts too. A process that has it is waited for for `patience` seconds,
+    an etcd alone for `orphan` ones. Raises EmbeddedEtcdError, naming who has it.
     """
-    deadline = time.monotonic() + patience
+    began = time.monotonic()
     try:
         descriptor = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise EmbeddedEtcdError(f"cannot use the data directory {directory}: {error.strerror}") from None
-    while not (_take(descriptor) and _is_free(directory / "member" / "snap" / "db")):
-        if time.monotonic() > deadline:
-            holder = "another etcd" if _take(descriptor) else f"process {os.pread(descriptor, 20, 0).decode()}"
+    while not ((taken := _take(descriptor)) and _is_free(directory / "member" / "snap" / "db")):
+        if time.monotonic() - began > (orphan if taken else patience):
+            holder = "another etcd" if taken else f"process {os.pread(descriptor, 20, 0).decode()}"
             os.close(descriptor)
             raise EmbeddedEtcdError(f"the data directory {directory} is in use by {holder}")
         time.sleep(0.02)

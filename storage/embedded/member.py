@@ -86,8 +86,8 @@ class EmbeddedEtcd:
         scheme = "https" if any(argument.startswith("--cert-file") for argument in self._arguments) else "http"
         return f"{scheme}://127.0.0.1:{self._ports[0]}"
 
-    def start(self, timeout: float = 15.0) -> None:
-        """Start it and wait until it serves. Raises EmbeddedEtcdError."""
+    def start(self, timeout: float = 60.0) -> None:
+        """Start it and wait until it serves; one that ends is noticed at once. Raises EmbeddedEtcdError."""
         chosen = self._ports is not None
         for last in (chosen, chosen, True):
             if not chosen:

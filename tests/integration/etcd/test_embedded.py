@@ -166,7 +166,7 @@ def test_an_etcd_that_somebody_else_started_counts(tmp_path: Path) -> None:
     with database.open("wb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         with pytest.raises(EmbeddedEtcdError, match="in use by another etcd"):
-            lock(tmp_path, patience=0)
+            lock(tmp_path, orphan=0)
     os.close(lock(tmp_path, patience=0))
 
 
