@@ -9,7 +9,7 @@ import socket
 import subprocess
 import time
 
-PATIENCE = 20.0  # seconds
+PATIENCE = 60.0  # seconds
 
 
 class Forked:
