@@ -45,14 +45,18 @@ def least(measure: Callable[[], float], rounds: int = _ROUNDS) -> float:
 
 
 class Withheld:
-    """For how long the kernel has let this process, and all that it has started, wait for a core since it was made."""
+    """For how long this process, and all that it has started, has waited for a core since it was made.
+
+    The kernel gave the core to others, or the machine under this one kept it.
+    """
 
     def __init__(self) -> None:
-        self._before = _waited()
+        self._before, self._stolen = _waited(), stolen()
 
     def until_now(self) -> float:
         """In seconds, of all their threads together."""
-        return sum(max(0.0, late - self._before.get(task, 0.0)) for task, late in _waited().items())
+        waited = sum(max(0.0, late - self._before.get(task, 0.0)) for task, late in _waited().items())
+        return waited + max(0.0, stolen() - self._stolen)
 
 
 @contextlib.contextmanager
@@ -92,6 +96,13 @@ def _waited() -> dict[str, float]:
                 with contextlib.suppress(OSError):  # it has just ended
                     found[str(task)] = int((task / "schedstat").read_text(encoding="ascii").split()[1]) / 1e9
     return found
+
+
+def stolen() -> float:
+    """For how long a machine under this one has kept cores from it, in seconds of all cores; 0 where none tells."""
+    with contextlib.suppress(OSError, LookupError), Path("/proc/stat").open(encoding="ascii") as file:
+        return int(file.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
+    return 0.0
 
 
 def family(pid: int) -> list[int]:

@@ -1,7 +1,7 @@
 """What others notice of a request: a GET every 20 ms from another process, and the server's memory.
 
 A wait counts for as long as the server computed meanwhile, and not while its event loop, or a thread that may hold the
-interpreter, waited for a core: what else runs on the machine does not count.
+interpreter, waited for a core: what else runs on the machine, or on the one under it, does not count.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from apiserver_gateway.testing import ApiServer
-from tests.limits import at_most, at_most_cpu
+from tests.limits import at_most, at_most_cpu, stolen
 
 INTERVAL = 0.02  # seconds between two GETs
 PATH = "/api/v1/namespaces/default?resourceVersion=0"
-PATIENCE = 30.0  # seconds that one GET may take before the probe gives up
+PATIENCE = 60.0  # seconds that one GET may take before the probe gives up
 MEGABYTE = 1 << 20
 
 
@@ -94,7 +94,7 @@ def _command(pid: int) -> bytes:
 
 
 @contextlib.contextmanager
-def memory_returns(server: ApiServer, *, share: float = 0.2, patience: float = 30.0) -> Iterator[None]:
+def memory_returns(server: ApiServer, *, share: float = 0.2, patience: float = 60.0) -> Iterator[None]:
     """Asserts that the server's memory comes back to within `share` of what it was, in at most `patience` seconds."""
     before = memory(server.pid)
     yield
@@ -125,8 +125,11 @@ def cpu_seconds(pid: int) -> float:
 
 
 def withheld_seconds(pid: int) -> dict[str, float]:
-    """For how long each thread of a server, and this process, has waited for a core until now."""
-    found = {"": _schedstat("/proc/self")[1]}
+    """For how long each thread of a server, and this process, has waited for a core until now.
+
+    What a machine under this one has kept counts as the wait of this process.
+    """
+    found = {"": _schedstat("/proc/self")[1] + stolen()}
     for each in processes(pid):
         with contextlib.suppress(OSError):
             for task in os.scandir(f"/proc/{each}/task"):
