@@ -70,7 +70,8 @@ def settle(server: ApiServer) -> dict[str, tuple[int, list[str]]]:
         places = [f"{core}/{each}" for each in names_of(server, core)]
         made = (f"{each}/{what}" for each in places for what in LATE)
         return (
-            all(ask(server, "GET", each).status == 200 for each in made)
+            ask(server, "GET", "/readyz").status == 200
+            and all(ask(server, "GET", each).status == 200 for each in made)
             and {each.startswith(OF_CONTROLLERS) for each in names_of(server, leases)} == {True, False}
             and bool(names_of(server, BINDINGS))
         )

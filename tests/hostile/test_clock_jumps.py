@@ -32,6 +32,7 @@ JUMPS = (MINUTE, -MINUTE, HOUR, -HOUR, YEAR, -YEAR)
 MAPS, EVENTS = "/api/v1/namespaces/default/configmaps", "/api/v1/namespaces/default/events"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/apiserver-gateway-controllers"
 INTERVAL = 2  # seconds between compactions
+NEAR = 30  # seconds: far from the least jump, and from what a busy machine needs
 POLICY = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Metadata"}]}
 
 
@@ -82,7 +83,7 @@ def rounds(server: ApiServer) -> int:
     """How many compactions there were, as kube-apiservers count them."""
 
     async def version() -> int:
-        async with EtcdClient(EtcdSettings((server.etcd_endpoint,))) as client:
+        async with EtcdClient(EtcdSettings((server.etcd_endpoint,), timeout=60)) as client:
             found = (await client.range(b"compact_rev_key")).kvs
             return found[0].version if found else 0
 
@@ -111,8 +112,9 @@ class Watcher:
 
 
 def test_the_clock_is_the_one_that_jumps(jumped: JumpingServer, request: pytest.FixtureRequest) -> None:
-    wanted = datetime.now(UTC) + timedelta(seconds=request.node.callspec.params["jumped"])
-    assert abs(present(jumped) - wanted) < timedelta(seconds=10)
+    jump, second = timedelta(seconds=request.node.callspec.params["jumped"]), timedelta(seconds=1)
+    earliest, found, latest = datetime.now(UTC), present(jumped), datetime.now(UTC)
+    assert earliest + jump - second <= found <= latest + jump
 
 
 def test_watches_go_on_and_miss_nothing(servers: tuple[JumpingServer, ApiServer]) -> None:
@@ -122,7 +124,7 @@ def test_watches_go_on_and_miss_nothing(servers: tuple[JumpingServer, ApiServer]
         jumping.jump(seconds)
         assert ask(jumping, "POST", MAPS, {"metadata": {"name": f"jump-{number}"}}).status == 201
         wanted.append(f"ADDED jump-{number}")
-        until(lambda: [each for each in watcher.seen if each.startswith("ADDED")] == wanted)
+        until(lambda: [each for each in watcher.seen if each.startswith("ADDED jump-")] == wanted)
     assert not watcher.ended
 
 
@@ -184,7 +186,7 @@ def test_requests_wait_no_longer_and_no_shorter(jumped: JumpingServer, request: 
     assert ask(jumped, "GET", path).status == 200
     took = time.monotonic() - began
     assert took > 1.9
-    at_most(took, 5.0 + withheld.until_now())
+    at_most(took, NEAR + withheld.until_now())
     timer.join()
 
 
@@ -196,8 +198,8 @@ def test_each_request_is_recorded_with_the_time_of_the_clock(jumped: JumpingServ
         each for line in lines if identity in line and (each := json.loads(line))["stage"] == "ResponseComplete"
     )
     took = datetime.fromisoformat(event["stageTimestamp"]) - datetime.fromisoformat(event["requestReceivedTimestamp"])
-    assert timedelta() <= took < timedelta(seconds=10)
-    assert abs(datetime.fromisoformat(event["stageTimestamp"]) - present(jumped)) < timedelta(seconds=10)
+    assert timedelta() <= took < timedelta(seconds=NEAR)
+    assert abs(datetime.fromisoformat(event["stageTimestamp"]) - present(jumped)) < timedelta(seconds=NEAR)
 
 
 def test_a_jump_costs_nothing(jumped: JumpingServer) -> None:

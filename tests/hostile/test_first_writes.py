@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from apiserver_gateway.testing import ApiServer, api_server
+from tests.hostile.conftest import ACCOUNT, is_ready
 from tests.hostile.probe import held_at_most
 from tests.integration.customresources.definitions import DEFINITIONS, definition, until, version
 from tests.integration.server.client import ask
@@ -22,7 +23,9 @@ RULES = {"type": "object", "x-kubernetes-validations": [{"rule": "true"}]}
 
 @pytest.fixture
 def fresh() -> Iterator[ApiServer]:
+    """Its start is over, of which a busy machine does some later: that is no part of what a first write takes."""
     with api_server() as running:
+        until(lambda: is_ready(running) and ask(running, "GET", ACCOUNT).status == 200)
         yield running
 
 

@@ -18,6 +18,12 @@ CROWD = 1_000
 NO_TLS = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 
 
+@pytest.fixture(scope="module")
+def server_flags() -> tuple[str, ...]:
+    """None of a crowd is let go because the others take their time."""
+    return ("--header-timeout=10m",)
+
+
 def hello() -> bytes:
     """The first message of a handshake."""
     outgoing = ssl.MemoryBIO()

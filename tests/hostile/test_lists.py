@@ -120,7 +120,7 @@ def test_clients_that_stop_reading_take_places_and_little_memory(server: ApiServ
         for wire in wires:
             with contextlib.suppress(OSError):  # the server may have ended it
                 wire.socket.shutdown(socket.SHUT_RDWR)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + LARGE
     while ask(server, "GET", f"{LIST}&pretty=1").status != 200:  # places come back as soon as the clients are gone
         assert time.monotonic() < deadline
 

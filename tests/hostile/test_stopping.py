@@ -19,7 +19,7 @@ from tests.limits import Withheld, at_most
 
 PATIENCE = 2.0  # seconds until a server that does not stop is killed
 LONG = 120.0  # the same, of one that stops by itself
-SOON = 10.0  # seconds in which one does that has nothing to do
+SOON = 30.0  # seconds in which one does that has nothing to do
 COMPUTING = "sum(range(10**12))"  # one call of C, which no other thread and no signal handler gets into
 SLOW = f"""
 import sys

@@ -112,7 +112,7 @@ def _world() -> Iterator[World]:
 
 async def _overwrite(endpoint: str, value: bytes) -> dict[bytes, bytes]:
     """Puts a value in place of all that servers read; what was there."""
-    async with EtcdClient(EtcdSettings((endpoint,))) as client:
+    async with EtcdClient(EtcdSettings((endpoint,), timeout=60)) as client:
         there = {kv.key: kv.value for kv in (await client.range(ROOT.encode(), b"/registry0")).kvs}
         keys = {*there, *(f"{ROOT}{key}".encode() for key in MORE), *map(str.encode, OWN)}
         for key in sorted(keys):
@@ -121,7 +121,7 @@ async def _overwrite(endpoint: str, value: bytes) -> dict[bytes, bytes]:
 
 
 async def _put_back(endpoint: str, values: dict[bytes, bytes]) -> None:
-    async with EtcdClient(EtcdSettings((endpoint,))) as client:
+    async with EtcdClient(EtcdSettings((endpoint,), timeout=60)) as client:
         for kv in (await client.range(b"\0", b"\0")).kvs:
             if kv.key not in values:
                 await client.delete(kv.key)

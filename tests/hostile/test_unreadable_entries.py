@@ -106,7 +106,7 @@ def _kinds(server: ApiServer) -> dict[str, tuple[str, str]]:
 
 
 async def _write(endpoint: str, values: dict[str, bytes]) -> None:
-    async with EtcdClient(EtcdSettings((endpoint,))) as client:
+    async with EtcdClient(EtcdSettings((endpoint,), timeout=60)) as client:
         for key, value in values.items():
             await client.put(f"/registry/{key}".encode(), value)
 
@@ -176,7 +176,7 @@ def test_what_cannot_be_read_any_more_stays_as_it_was(world: tuple[str, ApiServe
 
 
 async def _read(endpoint: str, keys: dict[str, bytes]) -> dict[str, bytes]:
-    async with EtcdClient(EtcdSettings((endpoint,))) as client:
+    async with EtcdClient(EtcdSettings((endpoint,), timeout=60)) as client:
         return {key: (await client.range(f"/registry/{key}".encode())).kvs[0].value for key in keys}
 
 
