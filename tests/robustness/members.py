@@ -16,7 +16,7 @@ from pathlib import Path
 from storage.embedded import find_binary
 from tests.ports import free_ports
 
-START = 40.0  # seconds
+START = 120.0  # seconds
 ATTEMPTS = 3
 UTIL_VARIABLE = "APISERVER_GATEWAY_ETCDUTL"
 
@@ -77,7 +77,7 @@ class Member:
         deadline = time.monotonic() + START
         while True:
             try:
-                with urllib.request.urlopen(f"{self.endpoint}/health", timeout=1) as answer:
+                with urllib.request.urlopen(f"{self.endpoint}/health", timeout=5) as answer:
                     if b'"true"' in answer.read():
                         return
             except (OSError, urllib.error.HTTPError):

@@ -24,7 +24,7 @@ import time
 import urllib.request
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 from apiserver_gateway.testing.server import ApiServer
@@ -33,6 +33,7 @@ from tests.robustness.members import Member, cluster
 from tests.robustness.proxy import Proxy
 
 TOKEN = "tok"
+PATIENCE = 60.0  # seconds for what comes by itself when faults are over
 ASK = 'exec 3<>/dev/tcp/127.0.0.1/{port}; echo {fault} >&3; read -r -u3 word; [ "$word" = healed ]'
 
 
@@ -90,9 +91,24 @@ class Faults:
     async def _compact(self) -> None:
         member = random.choice(self.members)
         status = json.loads(await self._etcdctl(member, "endpoint", "status", "--write-out=json"))
-        await self._etcdctl(member, "compact", str(status[0]["Status"]["header"]["revision"]))
+        try:
+            await self._etcdctl(member, "compact", str(status[0]["Status"]["header"]["revision"]))
+        except RuntimeError as error:
+            if "has been compacted" not in str(error):  # by the time before: a member may be behind
+                raise
 
     async def _move_leader(self) -> None:
+        """After a fault there may be no leader for a moment, or one that is none any more."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return await self._move_leader_once()
+            except RuntimeError:
+                if time.monotonic() > end:
+                    raise
+                await asyncio.sleep(0.2)
+
+    async def _move_leader_once(self) -> None:
         for member in self.members:
             status = json.loads(await self._etcdctl(member, "endpoint", "status", "--write-out=json"))[0]["Status"]
             if status["leader"] != status["header"]["member_id"]:
@@ -117,11 +133,11 @@ class Faults:
         patience = "--dial-timeout=60s", "--command-timeout=60s"
         at = () if any(word.startswith("--endpoints") for word in words) else (f"--endpoints={member.endpoint}",)
         process = await asyncio.create_subprocess_exec(
-            program, *patience, *at, *words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
+            program, *patience, *at, *words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
         )
-        said, _ = await process.communicate()
+        said, errors = await process.communicate()
         if process.returncode:
-            raise RuntimeError(f"etcdctl {' '.join(words)} ended with {process.returncode}")
+            raise RuntimeError(f"etcdctl {' '.join(words)} ended with {process.returncode}: {errors.decode()[-500:]}")
         return said
 
     async def make_up_for(self, names: list[str]) -> None:
@@ -152,18 +168,19 @@ class Faults:
 
 
 def _differing(server: ApiServer) -> list[str]:
-    """The resources whose cache differs from etcd."""
+    """The resources whose cache differs from etcd, once etcd and the server have the time to tell."""
     request = urllib.request.Request(
         f"{server.url}/debug/consistency", headers={"Authorization": f"Bearer {server.token}"}
     )
     context = ssl.create_default_context(cafile=str(server.ca_file))
-    for last in (False, False, True):  # etcd may have been too busy to tell
-        with urllib.request.urlopen(request, context=context, timeout=120) as answer:
+    end = time.monotonic() + PATIENCE
+    while True:
+        found = [{"prefix": server.url, "status": "error"}]
+        with suppress(OSError), urllib.request.urlopen(request, context=context, timeout=120) as answer:
             found = json.load(answer)
-        if last or not any(each["status"] == "error" for each in found):
-            break
+        if time.monotonic() > end or not any(each["status"] == "error" for each in found):
+            return [each["prefix"] for each in found if each["status"] != "success"]
         time.sleep(1.0)
-    return [each["prefix"] for each in found if each["status"] != "success"]
 
 
 async def _judged(faults: Faults, options: argparse.Namespace, rest: list[str]) -> int:

@@ -29,7 +29,7 @@ def fill(etcd: EmbeddedEtcd) -> None:
     """Writes elsewhere until etcd has the alarm NOSPACE."""
 
     async def filled() -> None:
-        async with EtcdClient(EtcdSettings((etcd.endpoint,))) as client:
+        async with EtcdClient(EtcdSettings((etcd.endpoint,), timeout=60)) as client:
             with pytest.raises(NoSpace):
                 for number in range(100):
                     await client.put(f"/fill/{number % 2}".encode(), b"x" * 1_000_000)
@@ -41,7 +41,7 @@ def make_room(etcd: EmbeddedEtcd) -> None:
     """What NoSpace.REMEDY says."""
 
     async def compacted() -> None:
-        async with EtcdClient(EtcdSettings((etcd.endpoint,))) as client:
+        async with EtcdClient(EtcdSettings((etcd.endpoint,), timeout=60)) as client:
             await client.delete(b"/fill/", b"/fill0")
             await client.compact(await client.revision(), physical=True)
 
@@ -62,7 +62,7 @@ def test_a_replica_starts(small: EmbeddedEtcd, tmp_path: Path) -> None:
     with api_server(flag, etcd_servers=small.endpoint) as server:
         assert ask(server, "GET", "/livez").status == 200
         assert ask(server, "GET", "/readyz").status == 500
-        assert b"database space exceeded: compact" in ask(server, "GET", "/readyz/etcd-readiness").body
+        until(lambda: b"database space exceeded: compact" in ask(server, "GET", "/readyz/etcd-readiness").body)
         assert ask(server, "GET", "/api/v1/namespaces/default/configmaps/a").status == 200
         assert ask(server, "DELETE", "/api/v1/namespaces/default/configmaps/a").status == 200
         assert ask(server, "POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "b"}}).status == 500

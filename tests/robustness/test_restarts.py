@@ -74,7 +74,7 @@ class Load:
                 self.most, self.failed = max(self.most, tries), self.failed + (tries > MOST_TRIES)
 
     def _connect(self) -> http.client.HTTPSConnection:
-        return http.client.HTTPSConnection("127.0.0.1", self._port, context=self._context, timeout=15)
+        return http.client.HTTPSConnection("127.0.0.1", self._port, context=self._context, timeout=60)
 
     def _ask(self, connection: http.client.HTTPSConnection, *, writes: bool) -> None:
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
@@ -95,7 +95,8 @@ def balanced(directory: Path, port: int, replicas: list[ApiServer]) -> Iterator[
         RULES.read_text(encoding="utf-8").replace("bind :6443", f"bind 127.0.0.1:{port}").partition("  server ")
     )
     servers = "".join(f"  server {each.directory.name} 127.0.0.1:{each.port}\n" for each in replicas)
-    (path := directory / "haproxy.cfg").write_text(f"{rules}  option log-health-checks\n{servers}")
+    patience = "  timeout check 30s\n"  # none of the replicas hangs, and all of them may be slow
+    (path := directory / "haproxy.cfg").write_text(f"{rules}{patience}  option log-health-checks\n{servers}")
     program = shutil.which("haproxy", path=os.environ["PATH"] + os.pathsep + "/usr/sbin")
     if program is None:
         pytest.skip("there is no haproxy here")

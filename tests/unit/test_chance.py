@@ -26,7 +26,7 @@ PAUSES = {
     "integration/reads/test_catching_up.py": (2, "readers come one after the other"),
     "integration/reads/test_shared_cache.py": (2, "a process is killed at any moment, and is away for any time"),
     "integration/reads/witness.py": (1, "a watcher that reads slowly"),
-    "robustness/mixed.py": (6, "faults last for a while"),
+    "robustness/mixed.py": (5, "faults last for a while"),
     "robustness/test_etcd_in_trouble.py": (1, "longer than a token lives"),
     "robustness/test_members.py": (3, "load that goes on before a fault and after it"),
     "unit/encodings/test_renderings.py": (1, "a task is cancelled at any moment"),

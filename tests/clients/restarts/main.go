@@ -55,7 +55,7 @@ func main() {
 	}
 	group.Wait()
 	close(names)
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(60 * time.Second)
 	for name := range names {
 		for {
 			if _, there, _ := informer.GetStore().GetByKey(namespace + "/" + name); there {
