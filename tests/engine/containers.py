@@ -7,7 +7,7 @@ import subprocess
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,9 +50,10 @@ class Container:
         total = 0
         listed = docker("top", self.id, "-o", "pid").split()[1:]
         for process in listed:
-            for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
-                if line.startswith("Pss:"):
-                    total += int(line.split()[1])
+            with suppress(OSError):  # a health check, which has ended meanwhile
+                for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
+                    if line.startswith("Pss:"):
+                        total += int(line.split()[1])
         return total / 1024
 
 

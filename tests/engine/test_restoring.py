@@ -67,7 +67,9 @@ def test_three_members_are_restored_together(project: Project) -> None:
     assert names(server) == {"saved"}
     assert write(server, "new") > last
     for member in members:
-        said = project.compose("exec", member, "etcdctl", "endpoint", "status", "--cluster", "--write-out=json")
+        patience = "--dial-timeout=60s", "--command-timeout=60s"
+        words = "etcdctl", *patience, "endpoint", "status", "--cluster", "--write-out=json"
+        said = project.compose("exec", member, *words)
         assert said.count('"raftAppliedIndex"') == len(members), said
     with pytest.raises(Refused, match="already exists"):
         write(server, "new")
