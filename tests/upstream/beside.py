@@ -20,11 +20,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from apiserver_gateway.testing import api_server
-from tests.upstream.controlplane.server import Server, kube_apiserver
+from tests.upstream.controlplane.server import Refused, Server, kube_apiserver
 
 TOP = Path(__file__).resolve().parents[2]
 MANAGER = "kube-controller-manager"
 ADMIN, NODE = "beside-admin", "beside-node"
+PATIENCE = 120.0  # seconds
 TOKENS = f"{ADMIN},admin,1,system:masters\n{NODE},system:node:a,2,system:nodes\n"
 AUTHORIZATION = ("--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction")
 CONTROLLERS = (
@@ -48,6 +49,20 @@ def peer(programs: Path, directory: Path) -> Iterator[Server]:
         finally:
             process.terminate()
             process.wait()
+
+
+def until_settled(server: Server) -> None:
+    """Waits until a server has made the default roles, and its controllers work. Raises Refused."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            server.ask("GET", "/api/v1/namespaces/default/serviceaccounts/default")
+            server.ask("GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles/cluster-admin")
+            return
+        except (OSError, Refused):
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.1)
 
 
 def comparisons(ours: tuple[str, str], theirs: tuple[str, str], seed: int, cases: int) -> dict[str, list[str]]:
@@ -76,6 +91,8 @@ def main(words: Sequence[str]) -> int:
         (directory / "tokens.csv").write_text(TOKENS)
         server = stack.enter_context(peer(options.programs, directory / "peer"))
         ours = stack.enter_context(api_server(*AUTHORIZATION, f"--token-auth-file={directory / 'tokens.csv'}"))
+        for each in (server, Server(ours.url, ADMIN)):
+            until_settled(each)
         commands = comparisons((ours.url, ADMIN), (server.url, server.token), options.seed, options.cases)
         for name in options.only.split(","):
             began = time.monotonic()

@@ -26,19 +26,22 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from apiserver_gateway.testing import api_server
+from apiserver_gateway.testing import ApiServer, Refused, api_server
+from apiserver_gateway.testing.requests import answer
 from gateway.release.minors import DEFAULT, GIT_VERSIONS
 from storage.embedded import EmbeddedEtcd
 from storage.etcd import EtcdClient, EtcdSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "tok"
+PATIENCE = 120.0  # seconds until a server is ready, on a busy machine too
 ADDRESS = "10.77.0.1"  # of a host in the network namespace made for the run
 FLAGS = (  # those of the server that was recorded
     "--disable-admission-plugins=ServiceAccount",
@@ -153,8 +156,22 @@ def compared(directory: Path, golden: str, group: Group, topics: list[str], apar
             overrides = ",".join(f"{each}#{other.endpoint}" for each in apart.split(","))
             flags += [f"--etcd-servers-overrides={overrides}", "--testing-api=false"]
         with api_server(*flags, etcd_servers=etcd.endpoint) as server:
+            until_ready(server)
             paths = [directory / "scenarios" / topic for topic in topics]
             return check(directory, directory / golden, server.url, paths, only, jobs)
+
+
+def until_ready(server: ApiServer) -> None:
+    """Waits until a server has all that the recorded one had before its first step. Raises Refused."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            with answer(server, "GET", "/readyz"):
+                return
+        except Refused:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
 
 
 def minor_of(golden: str) -> str:
@@ -182,7 +199,7 @@ def read_expected(file: Path) -> dict[str, Exemption]:
 
 async def age(endpoint: str) -> None:
     """Gives etcd a past and has it forget that: scenarios expect revision 1 to be gone."""
-    async with EtcdClient(EtcdSettings((endpoint,))) as client:
+    async with EtcdClient(EtcdSettings((endpoint,), timeout=60)) as client:
         for _ in range(8):
             await client.put(b"/past", b"")
         await client.compact(await client.revision())

@@ -20,6 +20,7 @@ Json = dict[str, Any]
 Sent = tuple[str, str, Any, str]  # method, path, body, media type
 JSON, MERGE, APPLY = "application/json", "application/merge-patch+json", "application/apply-patch+yaml"
 HOME = f"nodes-{int(time.time())}"
+PATIENCE = 20.0  # seconds in which a kube-apiserver knows what it has written, on a busy machine too
 SPACE = f"/api/v1/namespaces/{HOME}"
 STORAGE, DEVICES = "/apis/storage.k8s.io/v1", "/apis/resource.k8s.io/v1"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
@@ -260,6 +261,18 @@ def _shown(server: Server, sent: Sent) -> tuple[int, str]:
     return status, str(answer.get("message", "")) if status >= 400 else ""
 
 
+def _compared(servers: list[Server], asked: list[Sent]) -> list[tuple[int, str]]:
+    """What both say. What changes nothing is asked again while they differ: kube-apiserver's graph may come behind."""
+    said = [_shown(server, sent) for server, sent in zip(servers, asked, strict=True)]
+    end = time.monotonic() + PATIENCE
+    while said[0] != said[1] and time.monotonic() < end:
+        time.sleep(0.2)
+        for place, (server, sent) in enumerate(zip(servers, asked, strict=True)):
+            if sent[0] == "GET" or said[place][0] >= 400:
+                said[place] = _shown(server, sent)
+    return said
+
+
 def main(words: Sequence[str]) -> int:
     """Compares; 1 where anything differs."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -275,7 +288,7 @@ def main(words: Sequence[str]) -> int:
     time.sleep(2)  # kube-apiserver's graph comes behind
     count = found = 0
     for ours, theirs in zip(asked(servers[0]), asked(servers[1]), strict=True):
-        one, other = _shown(servers[0], ours), _shown(servers[1], theirs)
+        one, other = _compared(servers, [ours, theirs])
         count += 1
         if one != other:
             found += 1

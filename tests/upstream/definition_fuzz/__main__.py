@@ -231,7 +231,7 @@ def collection(definition: Json, version: str = "v1") -> str:
 
 def until_served(side: Side, path: str) -> None:
     """Waits until a path is served."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while side.ask(Request("GET", path)).status != 200:
         if time.monotonic() > end:
             raise SystemExit(f"{path} is not served")
