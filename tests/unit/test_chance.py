@@ -116,3 +116,26 @@ def test_no_limit_is_one_of_a_clock_alone() -> None:
 def test_nothing_counts_turns_while_a_thread_works() -> None:
     found = [f"{name}:{line}" for name, tree in trees().items() for line in counted_turns(tree)]
     assert found == [], "let the test look at which thread did the work"
+
+
+def ready_at_once(tree: ast.AST) -> Iterator[int]:
+    """The lines that want a server to be ready at this moment: it asks etcd, which it gives two seconds."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assert):
+            for each in ast.walk(node.test):
+                if isinstance(each, ast.Compare) and re.fullmatch(
+                    r"\w.*['\"]/readyz['\"].*\.status == 200", ast.unparse(each)
+                ):
+                    yield node.lineno
+
+
+def test_no_server_has_to_be_ready_at_once() -> None:
+    bad, good = 'assert ask(a, "GET", "/readyz").status == 200', 'until(lambda: ask(a, "GET", "/readyz").status == 200)'
+    assert ([*ready_at_once(ast.parse(bad))], [*ready_at_once(ast.parse(good))]) == ([1], [])
+    found = [f"{path}:{line}" for path in TESTS.rglob("*.py") for line in _ready_at_once_in(path)]
+    assert found == [], "wait until it is"
+
+
+def _ready_at_once_in(path: Path) -> Iterator[int]:
+    text = path.read_text(encoding="utf-8")
+    return ready_at_once(ast.parse(text)) if "/readyz" in text else iter(())

@@ -105,7 +105,7 @@ def test_what_etcd_and_watches_do_is_told(server: ApiServer) -> None:
 
 
 def test_health_checks_have_a_page_of_their_own(server: ApiServer) -> None:
-    assert ask(server, "GET", "/readyz").status == 200
+    until(lambda: ask(server, "GET", "/readyz").status == 200)
     assert value(server, "kubernetes_healthcheck", "/metrics/slis", name="etcd", type="readyz") == 1
     assert value(server, "process_open_fds", "/metrics/slis") == 0
 

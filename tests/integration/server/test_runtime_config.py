@@ -65,7 +65,7 @@ def test_the_server_goes_on_with_what_it_needs(server: ApiServer) -> None:
     }
     answer = ask(server, "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
     assert answer.status == 201 and answer.json["status"]["allowed"]
-    assert ask(server, "GET", "/readyz").status == 200
+    until(lambda: ask(server, "GET", "/readyz").status == 200)
 
 
 def test_an_api_that_is_not_known_ends_the_start_in_a_line() -> None:

@@ -123,7 +123,8 @@ def test_what_is_loaded_is_served_and_nothing_else_is_said_to_be_missing(pair: P
             undefined = [pool.submit(pair.get, path) for path in ("/apis/example.com/v1/things", "/metrics")]
             assert all(refused(each.result()) for each in (*waiting, node))
             assert all(unknown(each.result()) for each in undefined)
-    assert pair.get("/readyz").status == 200 and len(names(pair.get(MAPS))) == COUNT + 1
+    until(lambda: pair.get("/readyz").status == 200)
+    assert len(names(pair.get(MAPS))) == COUNT + 1
 
 
 def test_objects_and_pages_come_from_etcd_meanwhile(pair: Pair) -> None:
