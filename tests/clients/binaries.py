@@ -38,7 +38,7 @@ def binary(name: str) -> Path:
 
 
 def _version(name: str, path: Path) -> tuple[int, ...]:
-    shown = subprocess.run([path, *_VERSION[name]], capture_output=True, text=True, timeout=30).stdout
+    shown = subprocess.run([path, *_VERSION[name]], capture_output=True, text=True, timeout=120).stdout
     found = re.search(r"v(\d+)\.(\d+)", shown)
     return (int(found[1]), int(found[2])) if found else (0, 0)
 

@@ -42,8 +42,10 @@ def running(server: ApiServer, registry: kopf.OperatorRegistry, namespace: str) 
 
     thread = threading.Thread(target=run, name="operator")
     thread.start()
-    assert ready.wait(PATIENCE)
-    yield
-    stop.set()
-    thread.join(PATIENCE)
+    try:
+        assert ready.wait(PATIENCE)
+        yield
+    finally:
+        stop.set()
+        thread.join(PATIENCE)
     assert not thread.is_alive()

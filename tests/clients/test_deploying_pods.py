@@ -23,7 +23,7 @@ from tests.upstream.controlplane.kubelet import Kubelet
 from tests.upstream.controlplane.server import Server, gateway
 
 PROGRAMS = ("kube-controller-manager", "kube-scheduler")
-PATIENCE = "120s"
+PATIENCE = "300s"  # of helm and kubectl
 
 
 @pytest.fixture
@@ -74,11 +74,12 @@ def volume(number: int) -> dict[str, object]:
     return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": f"disk-{number}"}, "spec": spec}
 
 
+@pytest.mark.timeout(900)  # two controllers work there, and twelve pods come and go
 def test_pods_are_bound_and_ready(kubeconfig: Path, tmp_path: Path) -> None:
     kubectl = Kubectl(binary("kubectl"), kubeconfig, tmp_path, "default")
     helm = Helm(binary("helm"), kubeconfig, tmp_path, "default")
     kubectl("create", "-f", "-", given={"apiVersion": "v1", "kind": "List", "items": [volume(i) for i in range(3)]})
-    helm("install", "api", CHART, "--wait", "--timeout", PATIENCE, patience=200)
+    helm("install", "api", CHART, "--wait", "--timeout", PATIENCE, patience=400)
     pods = kubectl.get("pods", "-l", f"app.kubernetes.io/instance=api,app.kubernetes.io/name={NAME[4:]}")["items"]
     nodes = [(pod["metadata"]["labels"]["app.kubernetes.io/component"], pod["spec"]["nodeName"]) for pod in pods]
     # the Job that makes the Secrets has a pod too, and goes with it an hour after its end
@@ -89,6 +90,6 @@ def test_pods_are_bound_and_ready(kubeconfig: Path, tmp_path: Path) -> None:
     assert [claim["status"]["phase"] for claim in claims] == ["Bound"] * 3
     kubectl("wait", "--for=jsonpath={.status.disruptionsAllowed}=1", f"pdb/{NAME}", f"--timeout={PATIENCE}")
     assert json.loads(helm("list", "-o", "json"))[0]["status"] == "deployed"
-    assert "Phase:          Succeeded" in helm("test", "api", "--timeout", PATIENCE, patience=200)
-    helm("uninstall", "api", "--wait", "--timeout", PATIENCE, patience=200)
+    assert "Phase:          Succeeded" in helm("test", "api", "--timeout", PATIENCE, patience=400)
+    helm("uninstall", "api", "--wait", "--timeout", PATIENCE, patience=400)
     assert kubectl.names("deployments,statefulsets,poddisruptionbudgets") == []

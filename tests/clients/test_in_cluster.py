@@ -16,7 +16,7 @@ from kubernetes.config.incluster_config import InClusterConfigLoader
 from lightkube import Client, KubeConfig
 from lightkube.resources.core_v1 import ConfigMap
 
-from apiserver_gateway.testing import ApiServer, ask
+from apiserver_gateway.testing import ApiServer, ask, wait_for
 from tests.clients.conftest import _program
 
 MOUNTED = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -44,6 +44,7 @@ def mounted(
         "subjects": [{"kind": "ServiceAccount", "name": "robot", "namespace": namespace}],
     }
     ask(server, "POST", f"/apis/{group}/v1/namespaces/{namespace}/rolebindings", binding)
+    wait_for(server, f"/apis/{group}/v1/clusterroles/view", lambda role: bool(role.get("rules")))  # gathered by then
     (tmp_path / "token").write_text(token)
     (tmp_path / "ca.crt").write_bytes(server.ca_file.read_bytes())
     (tmp_path / "namespace").write_text(namespace)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
 import urllib.request
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -19,7 +19,7 @@ from cryptography.x509.oid import NameOID
 from apiserver_gateway.program import command
 from storage.embedded import EmbeddedEtcd
 from tests.clients.binaries import binary
-from tests.limits import Withheld, at_most
+from tests.limits import within
 from tests.ports import free_ports
 from tests.processes import running, wait_until
 
@@ -47,7 +47,7 @@ def test_what_jenvtest_starts_and_asks(tmp_path: Path) -> None:
     masters = x509.NameAttribute(NameOID.ORGANIZATION_NAME, "system:masters")
     self_signed(tmp_path, "client", x509.Name([masters, x509.NameAttribute(NameOID.COMMON_NAME, "jenvtest")]))
     port, log, key = free_ports(1)[0], tmp_path / "log", str(tmp_path / "apiserver.key")
-    with EmbeddedEtcd(loopback=True) as etcd:
+    with EmbeddedEtcd(loopback=True) as etcd, ExitStack() as stack:
         words = [
             *(str(place / "kube-apiserver"), "--cert-dir", str(tmp_path), "--secure-port", str(port)),
             *("--etcd-servers", etcd.endpoint.replace("127.0.0.1", "0.0.0.0"), "--authorization-mode", "RBAC"),
@@ -57,23 +57,23 @@ def test_what_jenvtest_starts_and_asks(tmp_path: Path) -> None:
             *("--disable-admission-plugins", "ServiceAccount", "--client-ca-file", str(tmp_path / "client.crt")),
             *("--service-cluster-ip-range", "10.0.0.0/24", "--allow-privileged"),
         ]
-        with running(words, {}, log) as process:
+        process = stack.enter_context(running(words, {}, log))
 
-            def ready() -> bool:
-                try:
-                    with urllib.request.urlopen(f"https://127.0.0.1:{port}/readyz", context=unverified()) as answer:
-                        return bool(answer.status == 200)
-                except OSError:
-                    return False
+        def ready() -> bool:
+            try:
+                with urllib.request.urlopen(f"https://127.0.0.1:{port}/readyz", context=unverified()) as answer:
+                    return bool(answer.status == 200)
+            except OSError:
+                return False
 
-            wait_until(ready, process, log)
-            kubectl = [
-                *(str(binary("kubectl")), f"--client-certificate={tmp_path}/client.crt"),
-                *(f"--client-key={tmp_path}/client.key", f"--certificate-authority={tmp_path}/apiserver.crt"),
-                *(f"--server=https://127.0.0.1:{port}", "get", "ns", "default", "-o", "json"),
-            ]
-            found = subprocess.run(kubectl, capture_output=True, text=True, timeout=120)
-            assert found.returncode == 0, found.stderr
-            assert json.loads(found.stdout)["metadata"]["name"] == "default"
-            withheld, began = Withheld(), time.monotonic()
-        at_most(time.monotonic() - began, 10 + withheld.until_now())
+        wait_until(ready, process, log)
+        kubectl = [
+            *(str(binary("kubectl")), f"--client-certificate={tmp_path}/client.crt"),
+            *(f"--client-key={tmp_path}/client.key", f"--certificate-authority={tmp_path}/apiserver.crt"),
+            *(f"--server=https://127.0.0.1:{port}", "get", "ns", "default", "-o", "json"),
+        ]
+        found = subprocess.run(kubectl, capture_output=True, text=True, timeout=120)
+        assert found.returncode == 0, found.stderr
+        assert json.loads(found.stdout)["metadata"]["name"] == "default"
+        with within(10.0):
+            stack.close()  # it is told to stop

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from apiserver_gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer, wait_for
 from gateway.access.signing import new_request
 from tests.clients.command import Kubectl
 from tests.clients.conftest import _program
@@ -101,6 +101,8 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, 
     _certificate(directory / "ca", "ca", "", key, key)
     _certificate(directory / "ada", "ada", "readers", ec.generate_private_key(ec.SECP256R1()), key)
     with api_server(f"--client-ca-file={directory / 'ca.crt'}") as server:
+        view = "/apis/rbac.authorization.k8s.io/v1/clusterroles/view"
+        wait_for(server, view, lambda role: bool(role.get("rules")))  # a controller gathers them
         yield directory, server
 
 

@@ -16,6 +16,7 @@ from kubernetes import client, config, watch
 from kubernetes.informer import ADDED, DELETED, MODIFIED, SharedInformer
 
 from apiserver_gateway.testing import ApiServer
+from tests.integration.lifecycle.api import until as until_true
 
 PATIENCE = 60
 
@@ -105,7 +106,7 @@ def test_the_informer_follows(core: Any, namespace: str) -> None:
         until(seen, (MODIFIED, "after"))
         core.patch_namespaced_config_map("before", namespace, {"metadata": {"labels": {"app": "other"}}})
         until(seen, (DELETED, "before"))  # it no longer matches the selector
-        assert informer.cache.list_keys() == [f"{namespace}/after"]
+        until_true(lambda: informer.cache.list_keys() == [f"{namespace}/after"])  # a resync tells before it forgets
     finally:
         informer.stop()
     assert threading.active_count() < before + 20

@@ -6,7 +6,6 @@ import argparse
 
 import pytest
 
-from apiserver_gateway.testing import api_server
 from storage.embedded import EmbeddedEtcd
 from tests.benchmarks import informers, storm
 from tests.benchmarks.crowd import Server, fill
@@ -45,7 +44,10 @@ def test_informers_of_many_clients_sync_and_come_back() -> None:
 
 @pytest.mark.parametrize("how", storm.HOW)
 def test_watchers_that_come_back_at_once_are_all_served(how: str) -> None:
-    with EmbeddedEtcd(loopback=True) as etcd, api_server(*informers.FLAGS, etcd_servers=etcd.endpoint) as server:
+    with (
+        EmbeddedEtcd(loopback=True) as etcd,
+        hasty(PATIENT, *informers.FLAGS, etcd_servers=etcd.endpoint) as server,
+    ):
         fill(Server(server.url, server.token), 100)
         before = informers.watches_of(etcd.endpoint)
         found = storm.storm(

@@ -29,7 +29,7 @@ func main() {
 	namespace := flag.String("namespace", "default", "where to work; it is there")
 	group := flag.String("group", "gardens.example.com", "of the definition")
 	flag.Parse()
-	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 240*time.Second)
 	defer cancel()
 	if err := run(ctx, *kubeconfig, *group, *namespace); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -51,6 +51,7 @@ func run(ctx context.Context, kubeconfig, group, namespace string) error {
 	// what it leaves in the temporary directory is for whoever gave that to delete: its files are watched to the end
 	installing := envtest.CRDInstallOptions{
 		Scheme: scheme.Scheme, CRDs: []*apiextensions.CustomResourceDefinition{definition(group)}, WebhookOptions: hooks,
+		MaxTime: 120 * time.Second,
 	}
 	if _, err := envtest.InstallCRDs(config, installing); err != nil {
 		return fmt.Errorf("installing: %w", err)

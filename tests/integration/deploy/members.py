@@ -14,7 +14,7 @@ from tests.integration.deploy.pods import Pods
 from tests.ports import free_ports
 from tests.processes import run, wait_until
 
-PATIENCE = {"--patience=20": "--patience=1"}  # that a member waits for others at a first start
+FIRST, LATER = 1, 120  # seconds that a member waits for others: at a first start none answers
 
 
 class Members:
@@ -24,6 +24,7 @@ class Members:
         made = cluster.read("apps/v1/statefulsets", name)
         self.cluster, self.name, self.pod = cluster, name, made["spec"]["template"]["spec"]
         self.count: int = made["spec"]["replicas"]
+        self.patience = FIRST
         self.ports = free_ports(3 * self.count)
         self.running: dict[int, subprocess.Popen[bytes]] = {}
         for member in range(self.count):
@@ -91,7 +92,8 @@ class Members:
         )
 
     def _process(self, container: dict[str, Any], member: int) -> tuple[list[str], dict[str, str]]:
-        own = {f"0.0.0.0:{2379 + index}": self.address(member, index) for index in range(3)} | PATIENCE
+        own = {f"0.0.0.0:{2379 + index}": self.address(member, index) for index in range(3)}
+        own["--patience=20"] = f"--patience={self.patience}"
         return self.cluster.process(self.pod, container, f"{self.name}-{member}", own)
 
 

@@ -16,9 +16,10 @@ import yaml
 from apiserver_gateway.testing import ApiServer, api_server
 from storage.embedded import binary_version, find_binary
 from tests.clients.binaries import binary
-from tests.integration.deploy.members import Members, members
+from tests.integration.deploy.members import LATER, Members, members
 from tests.integration.deploy.pods import Pods, running_jobs
 from tests.integration.deploy.test_chart_pods import CHART, NAME, answers, pod_of
+from tests.integration.lifecycle.api import until
 from tests.processes import run
 
 ETCD = f"{NAME}-etcd"
@@ -55,6 +56,14 @@ def started(etcd: Members) -> None:
         etcd.start(member)
     for member in range(etcd.count):
         etcd.await_ready(member, answers)
+    etcd.patience = LATER
+
+
+def all_named(etcd: Members) -> dict[str, int]:
+    """The members by name, once each of them has told its own."""
+    names = {f"{ETCD}-{member}" for member in range(etcd.count)}
+    until(lambda: set(listed(etcd)) == names, told=lambda: f"{listed(etcd)}")
+    return listed(etcd)
 
 
 def listed(etcd: Members, member: int = 1) -> dict[str, int]:
@@ -96,8 +105,7 @@ def restore(etcd: Members, snapshot: str) -> list[subprocess.CompletedProcess[st
 
 def test_a_member_that_lost_its_volume_joins_again_by_itself(etcd: Members) -> None:
     started(etcd)
-    first = listed(etcd)
-    assert set(first) == {f"{ETCD}-{member}" for member in range(3)}, "the first start makes one cluster"
+    first = all_named(etcd)  # the first start makes one cluster
     assert [state_of(etcd, member) for member in range(3)] == ["new"] * 3
     for number in range(20):
         etcd.ctl(1, "put", f"/key/{number}", "value")
@@ -108,8 +116,8 @@ def test_a_member_that_lost_its_volume_joins_again_by_itself(etcd: Members) -> N
     etcd.start(0)
     etcd.await_ready(0, answers)
     assert state_of(etcd, 0) == "existing"
-    now = listed(etcd)
-    assert set(now) == set(first) and now[f"{ETCD}-0"] != first[f"{ETCD}-0"], "it is another member of the same name"
+    now = all_named(etcd)
+    assert now[f"{ETCD}-0"] != first[f"{ETCD}-0"], "it is another member of the same name"
     keys = etcd.ctl(0, "get", "", "--prefix", "--keys-only", "--consistency=s").split()
     assert len(keys) == 21 and "/while-it-is-away" in keys
     etcd.stop(0)
@@ -120,7 +128,7 @@ def test_a_member_that_lost_its_volume_joins_again_by_itself(etcd: Members) -> N
 
 def test_a_member_without_data_waits_for_a_quorum_and_changes_nothing(etcd: Members) -> None:
     started(etcd)
-    first = listed(etcd)
+    first = all_named(etcd)
     etcd.stop(0, 2)
     etcd.lose(0)
     (container,) = [each for each in etcd.pod["initContainers"] if each["name"] == "member"]
@@ -136,7 +144,7 @@ def test_a_member_without_data_waits_for_a_quorum_and_changes_nothing(etcd: Memb
     assert {name for name in listed(etcd) if name} == set(first) - {f"{ETCD}-0"}, "it was removed and added"
     etcd.start(0)
     etcd.await_ready(0, answers)
-    assert set(listed(etcd)) == set(first)
+    all_named(etcd)
 
 
 def test_jobs_take_the_members_that_are_there(etcd: Members) -> None:
@@ -170,7 +178,7 @@ def test_a_snapshot_is_restored_into_one_member_and_the_others_join_it(etcd: Mem
     assert sorted(path.name for path in etcd.data(0).iterdir()) == ["data", "data.restore-x"], "the old data stay"
     started(etcd)
     assert [state_of(etcd, member) for member in (1, 2)] == ["existing"] * 2
-    assert set(listed(etcd)) == {f"{ETCD}-{member}" for member in range(3)}
+    all_named(etcd)
     for member in range(3):
         assert etcd.ctl(member, "get", "", "--prefix", "--keys-only", "--consistency=s").split() == ["/before"]
     found = json.loads(etcd.ctl(2, "get", "/before", "--write-out=json"))["header"]["revision"]

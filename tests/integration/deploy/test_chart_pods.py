@@ -205,7 +205,7 @@ def guarded(cluster: Pods, tmp_path: Path) -> Iterator[str]:
             "user grant-role gateway kubernetes",
             "auth enable",
         ):
-            run([*ctl, *words.split()], {}, tmp_path)
+            run([*ctl, "--command-timeout=60s", *words.split()], {}, tmp_path)
         yield endpoint
 
 
@@ -233,7 +233,7 @@ def test_an_etcd_of_others_with_tls_and_a_user(cluster: Pods, guarded: str, tmp_
         path = f"https://127.0.0.1:{port}/api/v1/namespaces?watch=true&fieldSelector=metadata.name%3Ddefault"
         request = urllib.request.Request(path)
         request.add_header("Authorization", f"Bearer {cluster.secret(f'{name}-identity')['admin-token'].decode()}")
-        with urllib.request.urlopen(request, timeout=30, context=ssl._create_unverified_context()) as watch:
+        with urllib.request.urlopen(request, timeout=60, context=ssl._create_unverified_context()) as watch:
             assert b'"ADDED"' in watch.readline()
             process.terminate()
             assert watch.read() == b"", "the stream ends, and whole"

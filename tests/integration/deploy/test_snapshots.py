@@ -45,12 +45,13 @@ class Place:
         words += [f"--{kind}-client-urls={self.client}" for kind in ("listen", "advertise")]
         log = self.directory / "etcd.log"
         with running(words, {}, log) as process:
-            wait_until(lambda: self.ctl("endpoint", "health").returncode == 0, process, log)
+            asked = ["etcdctl", f"--endpoints={self.client}", "endpoint", "health"]
+            wait_until(lambda: self._run(asked).returncode == 0, process, log)
             yield
 
     def ctl(self, *words: str) -> subprocess.CompletedProcess[str]:
         """What etcdctl says."""
-        return self._run(["etcdctl", f"--endpoints={self.client}", *words])
+        return self._run(["etcdctl", f"--endpoints={self.client}", "--command-timeout=60s", *words])
 
     def do(self, *words: str) -> subprocess.CompletedProcess[str]:
         """The program."""

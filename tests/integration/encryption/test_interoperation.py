@@ -29,7 +29,7 @@ from tests.ports import free_ports
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 PROGRAM = CACHE / "apiserver-gateway" / "kubernetes-1.36.3" / "kube-apiserver"
 TOKEN = "interoperation"
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="there is no kube-apiserver")
 
@@ -106,6 +106,7 @@ def secret(name: str) -> dict[str, Any]:
     return {"metadata": {"name": name}, "data": {"password": base64.b64encode(b"plaintext").decode()}}
 
 
+@pytest.mark.timeout(900)  # a kube-apiserver starts eight times
 def test_each_reads_what_the_other_has_encrypted(tmp_path: Path, plugin: Kms) -> None:
     kinds = {
         "aescbc": by_key("aescbc", "a"),

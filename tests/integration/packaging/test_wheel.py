@@ -32,7 +32,7 @@ def test_the_names_are_ours(kubernetes_api):
 def test_so_are_they_for_the_command():
     program = os.path.join(os.path.dirname(sys.executable), "apiserver-gateway")
     command = [program, "up", "--", sys.executable, "-c", "import storage; print(storage.OURS)"]
-    assert subprocess.run(command, capture_output=True, text=True, timeout=60).stdout == "True\\n"
+    assert subprocess.run(command, capture_output=True, text=True, timeout=200).stdout == "True\\n"
 """
 
 

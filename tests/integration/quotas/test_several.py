@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from apiserver_gateway.testing import ApiServer
 from tests.forked import api_server
+from tests.integration.lifecycle.api import until
 from tests.integration.quotas.test_model import MERGE
 from tests.integration.server.client import ask
 
@@ -19,6 +20,7 @@ def test_a_write_is_refused_in_time_where_another_quota_was_counted_first() -> N
             made = {"metadata": {"name": name}, "spec": {"hard": {"configmaps": "1" if name == "a" else "9"}}}
             assert ask(server, "POST", QUOTAS, made).status == 201
             _count(server, name, {"hard": made["spec"]["hard"], "used": {"configmaps": "0"}})
+            until(lambda name=name: _is_told(server, name))
         assert ask(server, "POST", MAPS, {"metadata": {"name": "first"}}).status == 201
         assert ask(server, "DELETE", f"{MAPS}/first").status == 200
         _count(server, "b", {"used": {"configmaps": "0"}})
@@ -26,6 +28,12 @@ def test_a_write_is_refused_in_time_where_another_quota_was_counted_first() -> N
         assert (refused.status, "exceeded quota: a" in refused.json["message"]) == (403, True)
         _count(server, "a", {"used": {"configmaps": "0"}})
         assert ask(server, "POST", MAPS, {"metadata": {"name": "second"}}).status == 201
+
+
+def _is_told(server: ApiServer, name: str) -> bool:
+    """Whether the server admits writes by a quota."""
+    answer = ask(server, "GET", f"{QUOTAS}/{name}?resourceVersion=0")
+    return answer.status == 200 and "used" in answer.json["status"]
 
 
 def _count(server: ApiServer, name: str, status: dict[str, object]) -> None:
