@@ -11,11 +11,11 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from storage.embedded import EmbeddedEtcd, EmbeddedEtcdError, find_binary
 from storage.etcd import EtcdClient, EtcdSettings
-from tests import findings, forked, times
+from tests import findings, forked, limits, times
 from tests.long import ETCD, LONG, has_none
 from tests.order import longest_first
 from tests.stalls import MARK, follow_servers, loop_is_not_held
@@ -24,8 +24,9 @@ __all__ = ["loop_is_not_held"]
 
 follow_servers()
 
-settings.register_profile("gate", derandomize=True, deadline=None)
-settings.register_profile("search", max_examples=2000, deadline=None)
+_PATIENT = [HealthCheck.too_slow]  # it goes by the clock: a machine that is busy for a second would fail a test
+settings.register_profile("gate", derandomize=True, deadline=None, suppress_health_check=_PATIENT)
+settings.register_profile("search", max_examples=2000, deadline=None, suppress_health_check=_PATIENT)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
 
 findings.read_logs()
@@ -57,6 +58,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if hasattr(config, "workerinput"):
         place = longest_first([item.nodeid for item in items])
         items.sort(key=lambda item: place(item.nodeid))
+
+
+def pytest_runtest_setup() -> None:
+    limits.COLLECTIONS.seconds = 0.0
 
 
 @pytest.fixture(scope="session")

@@ -1,14 +1,17 @@
 """Limits on time and memory that a busy machine does not break.
 
 A limit on time says what a quiet machine needs at the most. What is allowed is more where the machine is busy, by what
-is measured in the same run: for how long the kernel let the test's processes wait for a core, and how much CPU time a
-piece of work takes that is always the same.
+is measured in the same run: for how long the kernel let the test's processes wait for a core, for how long the host let
+the machine's cores wait, and the disks all that write, and how much CPU time a piece of work takes that is always the
+same.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,9 +31,12 @@ def at_most(found: float, limit: float, words: str = "it took {found:.3f} s, {li
 def at_most_cpu(
     found: float, limit: float, words: str = "it took {found:.3f} s of CPU, {limit:.3f} s are allowed"
 ) -> None:
-    """The same for CPU time: a core that two processes share does less in a second, as an older machine does."""
+    """The same for CPU time: a core that two processes share does less in a second, as an older machine does.
+
+    The collector of garbage does not count: it looks at all that thousands of tests before have left in this process.
+    """
     if found > limit:  # only then does it matter how slow the machine is, which takes a while to find out
-        limit *= max(1.0, slowness())
+        limit = limit * max(1.0, slowness()) + COLLECTIONS.seconds
     at_most(found, limit, words)
 
 
@@ -44,19 +50,40 @@ def least(measure: Callable[[], float], rounds: int = _ROUNDS) -> float:
     return min(measure() for _ in range(rounds))
 
 
-class Withheld:
-    """For how long this process, and all that it has started, has waited for a core since it was made.
+class _Collections:
+    """How much CPU time this process has used for collecting garbage since the test began."""
 
-    The kernel gave the core to others, or the machine under this one kept it.
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._began: dict[int, float] = {}  # by the threads that collect
+
+    def note(self, phase: str, _: dict[str, int]) -> None:
+        """Is called before and after each."""
+        thread = threading.get_ident()
+        if phase == "start":
+            self._began[thread] = time.thread_time()
+        elif thread in self._began:
+            self.seconds += time.thread_time() - self._began.pop(thread)
+
+
+COLLECTIONS = _Collections()
+gc.callbacks.append(COLLECTIONS.note)
+
+
+class Withheld:
+    """For how long this process, and all that it has started, have waited since it was made for what others use.
+
+    That is the time in which the kernel let them wait for a core, in which the host of this machine let its cores wait,
+    and in which anybody on it waited for a disk.
     """
 
     def __init__(self) -> None:
-        self._before, self._stolen = _waited(), stolen()
+        self._before, self._elsewhere = _waited(), stolen() + _disks()
 
     def until_now(self) -> float:
         """In seconds, of all their threads together."""
         waited = sum(max(0.0, late - self._before.get(task, 0.0)) for task, late in _waited().items())
-        return waited + max(0.0, stolen() - self._stolen)
+        return waited + max(0.0, stolen() + _disks() - self._elsewhere)
 
 
 @contextlib.contextmanager
@@ -99,9 +126,17 @@ def _waited() -> dict[str, float]:
 
 
 def stolen() -> float:
-    """For how long a machine under this one has kept cores from it, in seconds of all cores; 0 where none tells."""
-    with contextlib.suppress(OSError, LookupError), Path("/proc/stat").open(encoding="ascii") as file:
-        return int(file.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
+    """Seconds for which the host has not let this machine's cores run, all of them together; see proc(5)."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        words = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()
+        return int(words[8]) / os.sysconf("SC_CLK_TCK")
+    return 0.0
+
+
+def _disks() -> float:
+    """Seconds in which something on this machine waited for a disk, where the kernel counts them."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return int(Path("/proc/pressure/io").read_text(encoding="ascii").split()[4].removeprefix("total=")) / 1e6
     return 0.0
 
 

@@ -1,4 +1,4 @@
-"""Waits for a line of the log of the test's own process."""
+"""Lines of the log of the test's own process: waits for one, and tells those of one logger."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+
+import pytest
 
 PATIENCE = 60.0  # seconds
 
@@ -28,3 +30,8 @@ async def will_log(words: str) -> AsyncIterator[None]:
             await said.wait()
     finally:
         logging.getLogger().removeHandler(listening)
+
+
+def of(caplog: pytest.LogCaptureFixture, logger: str) -> list[logging.LogRecord]:
+    """The records of a logger and of those below it: others tell of what earlier tests have left in this process."""
+    return [record for record in caplog.records if f"{record.name}.".startswith(f"{logger}.")]

@@ -24,9 +24,18 @@ def end_soon(
         loop.call_later(_AT_STOP if stopping else _LATE if tunnel else FAREWELL, _end, loop, transport, until)
 
 
-def _end(loop: asyncio.AbstractEventLoop, transport: asyncio.Transport, until: float) -> None:
-    if loop.time() < until and _has_unsent(transport):
+def _end(loop: asyncio.AbstractEventLoop, transport: asyncio.Transport, until: float, again: bool = True) -> None:
+    """Ends it, unless something is unsent. Where nothing seems to be it looks `again` in the next turn of the loop.
+
+    The socket's queue is also empty where the client has taken all of it while this process had no core: the loop fills
+    it anew before that turn.
+    """
+    if loop.time() >= until:
+        transport.abort()
+    elif _has_unsent(transport):
         loop.call_later(FAREWELL, _end, loop, transport, until)
+    elif again:
+        loop.call_soon(_end, loop, transport, until, False)
     else:
         transport.abort()
 

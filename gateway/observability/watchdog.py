@@ -103,7 +103,8 @@ class Watchdog:
 
     def _watch(self) -> None:
         while not self._ended.wait(_LOOK):
-            if time.monotonic() - self._at - BEAT > _EARLY and not self._noted:
+            late = time.monotonic() - self._at - BEAT > _EARLY
+            if late and not self._noted and time.process_time() - self._computed > _EARLY:  # it was not merely stopped
                 self._noted = survive(Watchdog._places, self, _not_told, "unknown")
 
     def _places(self) -> str:

@@ -35,7 +35,7 @@ PAUSES = {
     "unit/outbound/test_client.py": (1, "one connection is kept later than the other"),
     "unit/storage/instruments/test_timing.py": (2, "the wait that is measured"),
     "unit/storage/test_waking.py": (1, "a follower that takes long"),
-    "unit/test_watchdog.py": (4, "beats of the watchdog, and waits that hold nothing"),
+    "unit/test_watchdog.py": (5, "beats of the watchdog, and waits that hold nothing"),
 }
 
 WORDS = re.compile(r"\b(sleep|at_most|monotonic|perf_counter|time\.time)\(")
@@ -139,3 +139,47 @@ def test_no_server_has_to_be_ready_at_once() -> None:
 def _ready_at_once_in(path: Path) -> Iterator[int]:
     text = path.read_text(encoding="utf-8")
     return ready_at_once(ast.parse(text)) if "/readyz" in text else iter(())
+
+
+HURRIED = 30.0  # seconds: what has to come is awaited for as long at least
+
+# Limits on what is not to come in time: file -> how many.
+AWAITED_IN_VAIN = {"unit/cel/test_limits.py": 1, "unit/http/test_exchange.py": 1}
+
+
+def hurried(tree: ast.AST) -> Iterator[int]:
+    """The lines that give something which has to come few seconds: a machine may be busy for as long."""
+    for node in ast.walk(tree):
+        if called(node) in {"wait_for", "timeout"}:
+            assert isinstance(node, ast.Call)
+            last = node.args[-1] if node.args else None
+            if isinstance(last, ast.Constant) and isinstance(last.value, int | float) and last.value < HURRIED:
+                yield node.lineno
+
+
+def impatient(tree: ast.AST) -> Iterator[int]:
+    """The lines that name health checks of Hypothesis to be left out, and not the one that goes by the clock."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.keyword) or node.arg != "suppress_health_check":
+            continue
+        if isinstance(node.value, ast.List) and "too_slow" not in ast.unparse(node.value):
+            yield node.value.lineno
+
+
+def every(word: str) -> Iterator[tuple[str, ast.Module]]:
+    """The modules of the tests that have a word, by their paths."""
+    for path in sorted(TESTS.rglob("*.py")):
+        if "benchmarks" not in path.parts and word in (text := path.read_text(encoding="utf-8")):
+            yield path.relative_to(TESTS).as_posix(), ast.parse(text)
+
+
+def test_what_has_to_come_is_awaited_for_long() -> None:
+    found = Counter(name for name, tree in every("import asyncio") for _ in hurried(tree))
+    assert dict(found) == AWAITED_IN_VAIN
+    assert [*hurried(ast.parse("wait_for(it, 5)\nasyncio.timeout(1)\nwait_for(it, 60)"))] == [1, 2]
+
+
+def test_hypothesis_does_not_go_by_the_clock() -> None:
+    found = [f"{name}:{line}" for name, tree in every("suppress_health_check") for line in impatient(tree)]
+    assert found == [], "add HealthCheck.too_slow, which tests/conftest.py leaves out for all others"
+    assert [*impatient(ast.parse("settings(suppress_health_check=[HealthCheck.data_too_large])"))] == [1]

@@ -203,6 +203,7 @@ def test_the_watchdog_goes_on(monkeypatch: pytest.MonkeyPatch, caplog: pytest.Lo
     monkeypatch.setattr(Watchdog, "_places", places)
     watchdog = Watchdog()
     watchdog._at -= 60
+    watchdog._computed -= 60
     watchdog.start()
     assert looked.wait(60)
     while not again.is_set():

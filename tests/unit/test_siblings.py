@@ -11,6 +11,7 @@ import pytest
 
 from gateway.observability import siblings
 from gateway.observability.siblings import Siblings
+from tests.logged import of
 
 
 @pytest.fixture
@@ -30,6 +31,6 @@ async def test_a_worker_that_does_not_answer_is_left_out(
 ) -> None:
     monkeypatch.setattr(siblings, "_PATIENCE", 1.0)
     assert await asyncio.wait_for(Siblings(directory).all(), 30)
-    assert [(record.getMessage(), vars(record)["pid"]) for record in caplog.records] == [
+    assert [(record.getMessage(), vars(record)["pid"]) for record in of(caplog, siblings.__name__)] == [
         ("another worker did not send its metrics", "12")
     ]

@@ -206,7 +206,7 @@ def removed(server: ApiServer, policies: list[tuple[str, Policy]]) -> None:
 
 @settings(
     max_examples=examples(30),
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.lists(POLICIES, min_size=1, max_size=3), st.lists(OBJECTS, min_size=1, max_size=5))
 def test_writes_are_answered_as_a_plain_reading_of_the_policies_says(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.access.issuers.key_set import KeySet, KeySetError, _usable
+from tests.logged import of
 from tests.unit.outbound.servers import Peer, serving
 
 
@@ -22,5 +23,5 @@ async def test_an_issuer_that_is_not_there(caplog: pytest.LogCaptureFixture) -> 
 
 def test_a_key_that_is_none(caplog: pytest.LogCaptureFixture) -> None:
     assert _usable([{"kty": "RSA", "kid": "broken", "n": "!", "e": "AQAB"}, "no key", {"kty": "oct"}]) == []
-    assert [vars(record)["kid"] for record in caplog.records] == ["broken"]
+    assert [vars(record)["kid"] for record in of(caplog, "gateway")] == ["broken"]
     assert "a key of an issuer cannot be read" in caplog.text

@@ -17,6 +17,7 @@ from gateway.aggregation.reflection import Reflection
 from gateway.endpoints.foreign import ForeignError, ForeignFollower, ForeignKind
 from gateway.http.user import ITSELF
 from storage.entry import Change
+from tests.logged import of
 
 VERBS = frozenset({"delete", "list", "watch"})
 
@@ -103,7 +104,7 @@ async def test_objects_without_names_are_said_and_the_others_followed(caplog: py
     try:
         assert await server.watched.get() == ("v1", "5")
         assert held.loaded and held.has("n", "a", "u-n-a")
-        (said,) = caplog.records
+        (said,) = of(caplog, reflection.__name__)
         assert said.getMessage() == "objects of another server have no name that a path can have, and are left out"
         assert (said.__dict__["objects"], said.__dict__["resource"]) == (3, "things.e.com/")
     finally:

@@ -36,7 +36,7 @@ def test_it_holds_no_descriptor_that_it_is_not_to_hold_and_ends_with_the_block()
     never, _ = os.pipe()
     with Forked(lambda: os.read(never, 1), without=(held,)) as call:
         os.close(held)
-        assert select.select([watched], [], [], 10)[0], "the child holds the pipe"
+        assert select.select([watched], [], [], 60)[0], "the child holds the pipe"
         assert not call.wait(0)
         child = int(Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()[-1])
     with pytest.raises(ProcessLookupError):

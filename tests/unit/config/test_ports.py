@@ -8,12 +8,12 @@ from contextlib import nullcontext
 import pytest
 
 from gateway.launch.ports import listen, loopback
+from tests.ports import free_ports
 
 
 @pytest.fixture
 def port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
+    return free_ports(1)[0]
 
 
 def test_processes_of_a_server_share_a_port(port: int) -> None:

@@ -186,7 +186,10 @@ def untiring(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("failures", [0, 1])
-async def test_a_write_waits_until_its_definition_has_been_looked_at(failures: int, untiring: None) -> None:
+async def test_a_write_waits_until_its_definition_has_been_looked_at(
+    failures: int, untiring: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.controllers.queue.BASE_DELAY", 60.0)  # what fails is not tried again meanwhile
     made = Settling(1)
     made._changed([], 1)
     made.failures = failures

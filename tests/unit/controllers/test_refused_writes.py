@@ -114,7 +114,7 @@ async def test_the_status_of_a_flow_schema_is_written_when_that_is_taken_again(
 
     monkeypatch.setattr(flows, "_tell", refused_at_first)
     running = asyncio.create_task(flows.run())
-    await asyncio.wait_for(again.wait(), 5)
+    await asyncio.wait_for(again.wait(), 60)
     running.cancel()
     assert told == ["a", "a"]
 

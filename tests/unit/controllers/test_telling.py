@@ -28,7 +28,7 @@ async def test_what_is_there_when_it_is_asked_is_waited_for() -> None:
     await turns()
     assert first.done() and not second.done(), "what came after it asked is nothing to the first"
     telling.told(2)
-    await asyncio.wait_for(second, 5)
+    await asyncio.wait_for(second, 60)
 
 
 async def test_one_that_has_given_up_holds_up_nobody() -> None:
@@ -39,4 +39,4 @@ async def test_one_that_has_given_up_holds_up_nobody() -> None:
     gone.cancel()
     await turns()
     telling.told(1)
-    await asyncio.wait_for(waits, 5)
+    await asyncio.wait_for(waits, 60)

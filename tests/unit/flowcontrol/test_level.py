@@ -47,7 +47,7 @@ async def test_without_queues_who_finds_no_seat_is_refused() -> None:
 async def test_a_full_queue_refuses_and_another_does_not() -> None:
     made = level(1, queues=2, length=1)
     await made.take("s", 1, (0,), 1)
-    waiting = [asyncio.ensure_future(made.take("s", 1, (queue,), 9)) for queue in (0, 1)]
+    waiting = [asyncio.ensure_future(made.take("s", 1, (queue,), 60)) for queue in (0, 1)]
     await asyncio.sleep(0)
     with pytest.raises(Refused) as refused:
         await made.take("s", 1, (0,), 1)
@@ -92,7 +92,7 @@ async def test_a_flow_of_many_requests_does_not_hold_up_one_of_few() -> None:
 async def test_what_is_wider_than_the_level_runs_alone() -> None:
     made = level(3, queues=1)
     seats = await made.take("s", 1, (0,), 1)
-    wide = asyncio.ensure_future(made.take("s", 10, (0,), 5))
+    wide = asyncio.ensure_future(made.take("s", 10, (0,), 60))
     await asyncio.sleep(0)
     assert not wide.done()
     seats.give_back()
@@ -104,7 +104,7 @@ async def test_a_level_without_seats_is_a_jail() -> None:
     made = level(0, queues=1)
     with pytest.raises(Refused):
         await made.take("s", 1, (0,), 0.01)
-    waiting = asyncio.ensure_future(made.take("s", 1, (0,), 5))
+    waiting = asyncio.ensure_future(made.take("s", 1, (0,), 60))
     await asyncio.sleep(0)
     made.limit = 1
     made.dispatch()
@@ -114,7 +114,7 @@ async def test_a_level_without_seats_is_a_jail() -> None:
 async def test_fewer_queues_than_before_lose_nobody() -> None:
     made = level(1, queues=4)
     seats = await made.take("s", 1, (3,), 1)
-    waiting = asyncio.ensure_future(made.take("s", 1, (3,), 5))
+    waiting = asyncio.ensure_future(made.take("s", 1, (3,), 60))
     await asyncio.sleep(0)
     made.queue_up(Queuing(2, 1, 5))
     assert [queue.index for queue in made.queues()] == [0, 1, 3]

@@ -77,7 +77,7 @@ async def test_seats_are_kept_for_a_while() -> None:
     held.give_back()
     held.give_back()
     assert level.in_use == 4
-    whole = await level.take("s", 9, (0,), 5)  # once there are as many
+    whole = await level.take("s", 9, (0,), 60)  # once there are as many
     assert (level.in_use, level.executing) == (9, 1)
     whole.give_back()
     assert (level.in_use, level.executing) == (0, 0)

@@ -17,6 +17,7 @@ from gateway.http import accepting
 from gateway.http.accepting import Acceptor, Quota
 from gateway.http.first_bytes import Turns, has_gone
 from gateway.http.limits import Limits
+from tests.logged import of
 
 
 class Short(socket.socket):
@@ -51,7 +52,8 @@ async def test_without_descriptors_it_pauses_and_says_so_once(
         await asyncio.wait_for(admitted.wait(), 30)
     acceptor.close()
     assert listener.failures == 0
-    assert [record.getMessage() for record in caplog.records] == ["cannot accept connections: Too many open files"]
+    said = [record.getMessage() for record in of(caplog, accepting.__name__)]
+    assert said == ["cannot accept connections: Too many open files"]
 
 
 async def test_handshakes_begin_a_few_a_turn_and_more_where_turns_are_long() -> None:

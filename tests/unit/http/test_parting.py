@@ -72,6 +72,26 @@ def closing(contexts: tuple[ssl.SSLContext, ssl.SSLContext], size: int, **how: b
         thread.join(60)
 
 
+async def test_what_the_loop_is_about_to_send_is_not_lost() -> None:
+    """A client may have emptied the socket's queue while the server had no core."""
+    sizes, over = [0, LITTLE, 0, 0], asyncio.Event()
+
+    class Unsent(asyncio.Transport):
+        def is_closing(self) -> bool:
+            return True
+
+        def get_write_buffer_size(self) -> int:
+            return sizes.pop(0)
+
+        def abort(self) -> None:
+            over.set()
+
+    parting.end_soon(asyncio.get_running_loop(), Unsent(), stopping=False)
+    async with asyncio.timeout(60):
+        await over.wait()
+    assert sizes == []
+
+
 def received(client: ssl.SSLSocket, meanwhile: Callable[[], object] = lambda: None) -> int:
     size = 0
     while data := client.recv(65536):

@@ -249,6 +249,7 @@ async def test_those_who_come_soon_after_one_that_asked_alone_share_a_probe(
 ) -> None:
     """None of them is served by that one, which began before they came."""
     monkeypatch.setattr(consistency, "APART", 60.0)
+    monkeypatch.setattr(consistency, "EVENTS_WAIT", 60.0)
     cache.advance(10)
     alone = ask(reads)
     await etcd.started(1)

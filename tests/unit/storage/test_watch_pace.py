@@ -45,7 +45,7 @@ async def test_what_nobody_takes_is_not_read() -> None:
     async def stream(own: bool, timeout: float) -> EtcdWatchStream:
         return EtcdWatchStream(endpoint, Metadata())
 
-    watches = SimpleNamespace(stream=stream, endpoints=SimpleNamespace(timeout=5, count=1))
+    watches = SimpleNamespace(stream=stream, endpoints=SimpleNamespace(timeout=60, count=1))
     watch = Watch(cast(Watches, watches), rpc_pb2.WatchCreateRequest(), own_stream=True)
     await watch.start()
     assert call.reads == 1 + HELD_BATCHES + 1

@@ -168,7 +168,11 @@ VALUES = st.sampled_from([None, "x", 1, {}, [], {"a": "b"}, [{"name": "c", "imag
 
 
 @given(st.lists(st.tuples(st.sampled_from(WAYS), VALUES), min_size=1, max_size=4), st.sampled_from(["", "status"]))
-@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 async def test_sharing_changes_nothing_of_any_patch(
     api: Api, changes: list[tuple[tuple[str, ...], Any]], subresource: str
 ) -> None:

@@ -59,7 +59,7 @@ class Plainly:
         return await self._client.call(self._target, request, timeout, largest)
 
 
-def refusal(answering: Answering, timeout: float = 5) -> str:
+def refusal(answering: Answering, timeout: float = 30) -> str:
     async def run() -> str:
         client = Client()
         async with serving(answering) as target:
@@ -153,5 +153,5 @@ def test_a_webhook_is_asked_again_ten_times_at_the_most() -> None:
 
 def test_a_webhook_that_is_busy_for_longer_than_it_is_waited_for_is_late() -> None:
     answering, got = busy("3600")
-    assert refusal(answering).endswith('?timeout=5s": context deadline exceeded')
+    assert refusal(answering).endswith('?timeout=30s": context deadline exceeded')
     assert len(got) == 1
