@@ -124,7 +124,7 @@ GREEDY = {
 @pytest.mark.parametrize("text", GREEDY)
 def test_what_an_evaluation_makes_is_measured_before_it_is_made(text: str) -> None:
     program = compile_expression(GREEDY[text], Environment({"x": list_of(INT), "t": STRING}))
-    start = time.process_time()
+    start = time.thread_time()
     tracemalloc.start()
     try:
         outcome = program.evaluate({"x": list(range(20_000)), "t": LONG})
@@ -132,7 +132,7 @@ def test_what_an_evaluation_makes_is_measured_before_it_is_made(text: str) -> No
     finally:
         tracemalloc.stop()
     assert outcome.error == EXCEEDED or text == "what is different"
-    at_most_cpu(time.process_time() - start, 5)
+    at_most_cpu(time.thread_time() - start, 5)
     at_most(peak / (1 << 20), 100, "{found:.0f} MB were in use, {limit:.0f} are allowed")
 
 
@@ -151,6 +151,6 @@ def test_an_evaluation_ends_when_nobody_waits_for_it() -> None:
 
 def test_sets_are_joined_and_compared_in_time_that_grows_with_them() -> None:
     one, other = SetList(range(100_000)), SetList(range(99_999, 199_999))
-    began = time.process_time()
+    began = time.thread_time()
     assert len(add_lists(one, other)) == 199_999 and not equal(one, other)
-    at_most_cpu(time.process_time() - began, 1)
+    at_most_cpu(time.thread_time() - began, 1)

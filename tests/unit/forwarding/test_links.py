@@ -103,6 +103,6 @@ def test_links_of_an_extension_server_lead_to_itself() -> None:
 @pytest.mark.parametrize("piece", ['<a "', "<a '", "<!--", "<script>", "<a <a ", "< "])
 def test_time_grows_with_the_length_alone(piece: str) -> None:
     page = piece.encode() * 200_000
-    began = time.process_time()
+    began = time.thread_time()
     LINKS.page(page, "", 1 << 20)
-    at_most_cpu(time.process_time() - began, 5)
+    at_most_cpu(time.thread_time() - began, 5)

@@ -98,14 +98,14 @@ def test_a_change_costs_little() -> None:
     registry = builtin_registry()
     made = Version2(registry)
     made.document(made.served())
-    before = time.process_time()
+    before = time.thread_time()
     for _ in range(3):
         made.document(made.served())
-    again = (time.process_time() - before) / 3
-    before = time.process_time()
+    again = (time.thread_time() - before) / 3
+    before = time.thread_time()
     registry.add(custom("one.example.com", "one"))
     made.document(made.served())
-    at_most_cpu(time.process_time() - before, again + 0.05)
+    at_most_cpu(time.thread_time() - before, again + 0.05)
 
 
 @pytest.mark.parametrize("kind", ["DeleteOptions", "WatchEvent"])

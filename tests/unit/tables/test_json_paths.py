@@ -111,10 +111,10 @@ def test_any_text_is_a_path_or_refused_and_any_path_ends(parts: list[str], value
 )
 def test_hostile_paths_cost_little(path: str) -> None:
     wide = {"a": [{"a": [{"a": [0] * 30}] * 30}] * 30}
-    start = time.process_time()
+    start = time.thread_time()
     columns = custom_columns([{"name": "a", "type": "string", "jsonPath": path}] * 20)
     columns.cells({"metadata": {"name": "x"}, **wide})
-    at_most_cpu(time.process_time() - start, 1.0)
+    at_most_cpu(time.thread_time() - start, 1.0)
 
 
 def test_all_columns_share_what_an_object_may_cost() -> None:
