@@ -6,6 +6,7 @@ it promises.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
@@ -26,7 +27,8 @@ Match = Callable[[LabelsAndFields], bool]
 PAGE = 500  # keys asked of etcd at once
 MAX_PAGE = 10_000
 _INDEXES = {By.FIELD: "f", By.LABEL: "l"}
-OWN_WAIT = 5.0  # seconds that a write is not answered while the cache does not have it
+OWN_WAIT = 5.0  # seconds that a write is not answered while the cache, which does not have it, stands still
+MOST_OWN_WAIT = 30.0  # the same where the cache moves
 MOST_REVISION = (1 << 63) - 1  # that etcd can be asked for
 FUTURE_WAIT = 3.0  # seconds that a read waits for a resourceVersion that is not there yet
 
@@ -86,8 +88,14 @@ class Reads:
         raise TooLargeRevision(revision, self._cache.reached)
 
     async def seen(self, revision: int) -> bool:
-        """Whether the cache reaches the revision of an own write, for which it is waited a short time."""
-        return self._cache.reached >= revision or await self._consistent.wait_for(revision, OWN_WAIT)
+        """Whether the cache reaches the revision of an own write, for which it is waited as long as the cache moves."""
+        end = time.monotonic() + MOST_OWN_WAIT
+        while (before := self._cache.reached) < revision:
+            if await self._consistent.wait_for(revision, OWN_WAIT):
+                return True
+            if self._cache.reached == before or time.monotonic() > end:
+                return False
+        return True
 
     async def fresh(self) -> bool:
         """Makes the cache at least as new as etcd is now; False when only etcd can answer. Raises Unavailable."""

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from typing import Any
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -166,3 +167,27 @@ async def test_only_the_present_state_counts_as_such() -> None:
     unchanged_since = await model.reads.page_at(model.resource, key("a", ""), key("a", ""), 0, None, FIRST + 2)
     assert (changed_since.present, unchanged_since.present) == (False, True)
     assert unchanged_since.revision == FIRST + 2
+
+
+class Slow:
+    """A cache that reaches the next revision in each wait, so many times."""
+
+    def __init__(self, cache: WatchCache, moves: int) -> None:
+        self.cache, self.moves, self.waits = cache, moves, 0
+
+    async def wait_for(self, revision: int, seconds: float) -> bool:
+        self.waits += 1
+        if self.waits <= self.moves:
+            self.cache.advance(self.cache.reached + 1)
+        return self.cache.reached >= revision
+
+
+@pytest.mark.parametrize(("moves", "seen", "waits"), [(3, True, 3), (1, False, 2), (0, False, 1)])
+async def test_an_own_write_is_waited_for_while_the_cache_moves(moves: int, seen: bool, waits: int) -> None:
+    cache = WatchCache(ROOT)
+    cache.advance(FIRST)
+    slow: Any = Slow(cache, moves)
+    unused: Any = None
+    reads = Reads(unused, cache, slow)
+    assert (await reads.seen(FIRST + 3), slow.waits) == (seen, waits)
+    assert await reads.seen(FIRST) and slow.waits == waits
