@@ -6,8 +6,10 @@ import contextlib
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -61,6 +63,7 @@ class ApiServer:
         self._etcd = (f"--etcd-servers={etcd_servers}",) if etcd_servers else ("--embedded-etcd",)
         self._process: subprocess.Popen[bytes] | Forked | None = None
         self._control: socket.socket | None = None
+        self._kept_port: socket.socket | None = None  # while it does not run
         self._is_over = False
         self.connections = Connections()
         self.start_seconds = 0.0  # how long the last start took
@@ -120,6 +123,7 @@ class ApiServer:
             if not line:
                 self.kill()
                 raise ServerDidNotStart(f"no word of readiness:\n{self._said(output)[-4000:]}")
+        self._give_port_back()
         self.url, self.token, self.etcd_endpoint = line.split()
         self.start_seconds = time.monotonic() - began
 
@@ -190,11 +194,35 @@ class ApiServer:
             process.wait()
             raise
         finally:
+            self._keep_port()
             if control is not None:
                 if not self._is_over:
                     with contextlib.suppress(OSError):
                         control.send(b"\n")  # else it looks as if this process had gone, and the directory is removed
                 control.close()
+
+    def _keep_port(self) -> None:
+        """Has nobody else be given the port until this server is started again.
+
+        A socket that is bound and does not listen is in the way of all who ask for any port, and on Linux not in the
+        way of a server. Whoever connects is refused as if there were none.
+        """
+        if self._is_over or not self.port or sys.platform != "linux":
+            return
+        kept = socket.socket()
+        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            kept.bind((LOCAL, self.port))
+        except OSError:  # a process that it has started listens for a moment longer
+            kept.close()
+        else:
+            self._kept_port = kept
+            weakref.finalize(self, kept.close)
+
+    def _give_port_back(self) -> None:
+        kept, self._kept_port = self._kept_port, None
+        if kept is not None:
+            kept.close()
 
     def _discard(self) -> None:
         """Stops it for good. Its directory goes, also where this process ends before it has removed it."""
@@ -202,6 +230,7 @@ class ApiServer:
         try:
             self.stop()
         finally:
+            self._give_port_back()
             remove(self.directory)
 
 

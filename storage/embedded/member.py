@@ -45,6 +45,7 @@ exit $status
 
 
 _SOCKETS: Final = "etcd:2379", "etcd:2380"  # for clients and for peers
+START_TIMEOUT: Final = 60.0  # seconds: one that ends says so at once, and a busy machine takes long
 TRANSACTION_OPERATIONS: Final = 100_000  # that a temporary one takes; others take 128
 
 
@@ -86,7 +87,7 @@ class EmbeddedEtcd:
         scheme = "https" if any(argument.startswith("--cert-file") for argument in self._arguments) else "http"
         return f"{scheme}://127.0.0.1:{self._ports[0]}"
 
-    def start(self, timeout: float = 60.0) -> None:
+    def start(self, timeout: float = START_TIMEOUT) -> None:
         """Start it and wait until it serves; one that ends is noticed at once. Raises EmbeddedEtcdError."""
         chosen = self._ports is not None
         for last in (chosen, chosen, True):

@@ -94,6 +94,15 @@ def counted_turns(tree: ast.AST) -> Iterator[int]:
             yield from (each.lineno for each in counts if isinstance(each.value, ast.Constant))
 
 
+def impatient_clients(tree: ast.AST) -> Iterator[int]:
+    """The lines that make a client of etcd with the deadline of five seconds that it has by itself."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and called(node) == "EtcdClient" and node.args:
+            settings = node.args[0]
+            if called(settings) == "EtcdSettings" and "timeout" not in ast.unparse(settings):
+                yield node.lineno
+
+
 def _is_span(node: ast.AST) -> bool:
     names = {called(each) for each in ast.walk(node)}
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and bool(names & CLOCKS)
@@ -188,3 +197,11 @@ def test_hypothesis_does_not_go_by_the_clock() -> None:
     found = [f"{name}:{line}" for name, tree in every("suppress_health_check") for line in impatient(tree)]
     assert found == [], "add HealthCheck.too_slow, which tests/conftest.py leaves out for all others"
     assert [*impatient(ast.parse("settings(suppress_health_check=[HealthCheck.data_too_large])"))] == [1]
+
+
+def test_clients_of_etcd_wait_for_as_long_as_a_busy_machine_takes() -> None:
+    bad, good = (ast.parse(f"EtcdClient(EtcdSettings((endpoint,){more}))") for more in ("", ", timeout=PATIENCE"))
+    assert ([*impatient_clients(bad)], [*impatient_clients(good)]) == ([1], [])
+    files = ((path, path.read_text(encoding="utf-8")) for path in (TESTS / "integration").rglob("*.py"))
+    trees = {path: ast.parse(text) for path, text in files if "EtcdClient(" in text}
+    assert [f"{path}:{line}" for path, tree in trees.items() for line in impatient_clients(tree)] == []

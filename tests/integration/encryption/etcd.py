@@ -18,7 +18,7 @@ def raw(endpoint: str, key: str) -> bytes:
     """The value of a key as etcd holds it; empty for none."""
 
     async def get() -> bytes:
-        async with EtcdClient(EtcdSettings((endpoint,))) as client:
+        async with EtcdClient(EtcdSettings((endpoint,), timeout=60)) as client:
             found = await client.get(key.encode())
             return b"" if found is None else found.value
 

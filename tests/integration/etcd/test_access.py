@@ -25,9 +25,9 @@ async def test_mutual_tls_is_spoken(tmp_path: Path) -> None:
         without_scheme = etcd.endpoint.removeprefix("https://")
         async with EtcdClient(EtcdSettings((without_scheme,), ca, cert, key, timeout=PATIENCE)) as client:
             assert await client.revision() == 1
-        async with EtcdClient(EtcdSettings((etcd.endpoint,), ca)) as stranger:
+        async with EtcdClient(EtcdSettings((etcd.endpoint,), ca, timeout=0.5)) as stranger:
             with pytest.raises(Unavailable):
-                await stranger.revision(timeout=0.5)
+                await stranger.revision()
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ async def test_a_wrong_password_is_refused(guarded: EmbeddedEtcd) -> None:
             await client.revision(b"/registry/")
         with pytest.raises(Unauthenticated):
             await client.watch(b"/registry/").start()
-    async with EtcdClient(EtcdSettings((guarded.endpoint,))) as nobody:
+    async with EtcdClient(EtcdSettings((guarded.endpoint,), timeout=PATIENCE)) as nobody:
         with pytest.raises(Unauthenticated):
             await nobody.revision(b"/registry/")
 
@@ -115,5 +115,6 @@ def open_streams(endpoint: str) -> int:
 
 
 async def test_a_user_of_an_etcd_without_users_is_let_in(etcd_endpoint: str) -> None:
-    async with EtcdClient(EtcdSettings((etcd_endpoint,), username="gateway", password="secret")) as client:
+    named = EtcdSettings((etcd_endpoint,), username="gateway", password="secret", timeout=PATIENCE)
+    async with EtcdClient(named) as client:
         assert await client.revision() > 0

@@ -104,10 +104,13 @@ def test_each_object_is_in_the_etcd_of_its_resource(etcds: Etcds, api: Api) -> N
     api.create("s", resource="secrets")
     made = ask(api.server, "POST", LEASES.replace("default", api.namespace), {"metadata": {"name": "l"}})
     assert made.status == 201, made.body
+    leads = "/registry/leases/kube-system/apiserver-gateway-controllers"
+    until(lambda: leads in keys(etcds.others["one"]))  # some server leads, soon after it has begun
+    until(lambda: "/registry/gateway/leader" in keys(etcds.others["two"]))
     one, two = keys(etcds.others["one"]), keys(etcds.others["two"])
     assert int(made.json["metadata"]["resourceVersion"]) == one[f"/registry/leases/{api.namespace}/l"][0]
     assert all(key.startswith(("/registry/leases/", "/registry/gateway/")) for key in one)
-    assert "/registry/leases/kube-system/apiserver-gateway-controllers" in one
+    assert leads in one
     assert f"/registry/secrets/{api.namespace}/s" in two
     main = keys(etcds.main)
     assert f"/registry/configmaps/{api.namespace}/c" in main
@@ -191,6 +194,7 @@ def test_what_undoes_a_charge_is_undone(api: Api) -> None:
 
 def test_a_charge_whose_write_is_under_way_stays(etcds: Etcds, api: Api) -> None:
     """While the etcd of the objects is away nobody knows what there is, and nothing is taken off."""
+    until(lambda: api.get("kube-root-ca.crt"))  # which a controller makes: it counts as well
     limit(api, pods="1", configmaps="5")
     two, before = etcds.others["two"], int(used(api)["configmaps"])
     with ThreadPoolExecutor(1) as pool:

@@ -25,6 +25,7 @@ from storage.embedded.directory import lock
 from storage.embedded.words import last_words
 from storage.errors import StorageError
 from storage.etcd import EtcdClient, EtcdSettings
+from tests.conftest import PATIENCE
 from tests.integration.crash import hardest
 
 PARENT = """
@@ -36,6 +37,10 @@ starter.start(); starter.join()
 print(etcd.pid, etcd.data_dir, flush=True)
 {then}
 """
+
+
+def patient(etcd: EmbeddedEtcd) -> EtcdSettings:
+    return EtcdSettings((etcd.endpoint,), timeout=PATIENCE)
 
 
 def wait_for_end(pid: int) -> None:
@@ -77,7 +82,7 @@ def test_it_outlives_the_thread_that_started_it_and_no_fork_keeps_it() -> None:
 async def test_a_data_directory_is_taken_up_again(tmp_path: Path) -> None:
     revisions = []
     for _ in range(2):
-        async with EmbeddedEtcd(tmp_path / "data") as etcd, EtcdClient(EtcdSettings((etcd.endpoint,))) as client:
+        async with EmbeddedEtcd(tmp_path / "data") as etcd, EtcdClient(patient(etcd)) as client:
             revisions.append(await client.revision())
             await client.put(b"k", b"v")
     assert revisions == [1, 2]
@@ -146,7 +151,7 @@ def _listening_ports(pid: int) -> set[str]:
 
 async def test_a_directory_whose_name_is_no_url_will_do(tmp_path: Path) -> None:
     for name in ("with space,and comma", "x" * 120):
-        async with EmbeddedEtcd(tmp_path / name) as etcd, EtcdClient(EtcdSettings((etcd.endpoint,))) as client:
+        async with EmbeddedEtcd(tmp_path / name) as etcd, EtcdClient(patient(etcd)) as client:
             await client.put(b"k", b"v")
             sockets = Path(etcd.endpoint.removeprefix("unix://")).parent
             assert stat.S_IMODE(sockets.stat().st_mode) == 0o700
@@ -178,7 +183,7 @@ async def test_an_etcd_that_ends_is_started_again(tmp_path: Path, caplog: pytest
     etcd = EmbeddedEtcd(tmp_path)
     etcd.start()
     supervised = Supervised(etcd, lost.append)
-    async with EtcdClient(EtcdSettings((etcd.endpoint,))) as client:
+    async with EtcdClient(patient(etcd)) as client:
         await client.put(b"k", b"v")
         for turn in range(2):
             os.kill(etcd.pid, hardest(etcd.binary))

@@ -15,7 +15,7 @@ from storage.reads import Reads
 from storage.store import OUTPOST, EtcdStore
 from storage.watch_cache import WatchCache
 
-PATIENCE = 20.0  # seconds
+PATIENCE = 60.0  # seconds
 
 
 @pytest.fixture

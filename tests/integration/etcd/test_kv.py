@@ -9,6 +9,7 @@ from storage.errors import Compacted, FutureRevision, StorageError, TooLarge
 from storage.etcd import EtcdClient, EtcdSettings, KeyValue, PutResult, RangeResult, prefix_end
 from storage.etcd.operations import create_revision_is, delete, mod_revision_is, put, read, value_is
 from storage.paging import LEAST, pages
+from tests.conftest import PATIENCE
 
 
 async def test_a_key_carries_its_history(etcd_client: EtcdClient, prefix: bytes) -> None:
@@ -135,7 +136,7 @@ async def test_a_request_over_etcds_limit_is_too_large(etcd_client: EtcdClient, 
 
 async def test_a_transaction_of_too_many_operations_is_too_large() -> None:
     with EmbeddedEtcd(arguments=["--max-txn-ops=128"]) as etcd:
-        async with EtcdClient(EtcdSettings((etcd.endpoint,))) as client:
+        async with EtcdClient(EtcdSettings((etcd.endpoint,), timeout=PATIENCE)) as client:
             await client.txn([], [put(b"%d" % i, b"") for i in range(128)])
             with pytest.raises(TooLarge):
                 await client.txn([], [put(b"%d" % i, b"") for i in range(129)])

@@ -32,7 +32,7 @@ async def test_a_dead_endpoint_is_left_for_the_next_one(dead_first: EtcdClient, 
 
 
 async def test_without_etcd_a_call_fails_at_its_deadline(prefix: bytes) -> None:
-    async with EtcdClient(EtcdSettings((f"http://127.0.0.1:{free_ports(1)[0]}",))) as client:
+    async with EtcdClient(EtcdSettings((f"http://127.0.0.1:{free_ports(1)[0]}",), timeout=60)) as client:
         with within(3):
             with pytest.raises(Unavailable):
                 await client.put(prefix, b"", timeout=0.5)

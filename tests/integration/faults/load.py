@@ -107,7 +107,7 @@ class Load:
         while not self._stop.is_set():
             known = self.told.acknowledged[name]
             answer = self._ask(client, "GET", f"{client.path}/{name}")
-            if answer is not None and known >= 0 and answer.status < 500:
+            if answer is not None and known >= 0 and answer.status != 429 and answer.status < 500:  # 429: it starts
                 assert answer.status == 200 and int(answer.json["data"]["n"]) >= known, (known, answer.body)
         client.close()
 
@@ -130,7 +130,7 @@ def _follow(client: Client, revision: int, last: str, begun: threading.Event) ->
     deadline = time.monotonic() + 3 * PATIENCE
     while time.monotonic() < deadline:
         with suppress(OSError, HTTPException), client.watch(f"resourceVersion={revision}&timeoutSeconds=600") as watch:
-            if watch.response.status in (503, 504):  # it has started again, and has not seen that revision yet
+            if watch.response.status in (429, 503, 504):  # it has started again, and has not seen that revision yet
                 continue
             assert watch.response.status == 200, watch.response.read()
             resumed += 1

@@ -15,6 +15,7 @@ from storage.entry import MARK
 from storage.etcd import EtcdClient, EtcdSettings
 from storage.etcd.operations import put
 from storage.sharing.publisher import WORTH
+from tests.conftest import PATIENCE
 from tests.integration.encryption.etcd import IDENTITY, by_key, configured, raw
 from tests.integration.faults.load import Load
 from tests.integration.faults.test_endings import namespaced
@@ -32,7 +33,7 @@ PAGE = 100
 async def etcd() -> AsyncIterator[EmbeddedEtcd]:
     """One with enough objects for them to be shared."""
     with EmbeddedEtcd() as running:
-        async with EtcdClient(EtcdSettings((running.endpoint,))) as client:
+        async with EtcdClient(EtcdSettings((running.endpoint,), timeout=PATIENCE)) as client:
             for start in range(0, WORTH, PAGE):
                 await client.txn([], [put(*config_map(start + at)) for at in range(PAGE)])
         yield running

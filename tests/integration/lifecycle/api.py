@@ -27,6 +27,10 @@ class Api:
     def ask(self, method: str, path: str, body: Any = None, **more: Any) -> Answer:
         return ask(self.server, method, path, body, **more)
 
+    def has_account(self) -> None:
+        """Waits until the namespace has the account that pods need: a controller makes it."""
+        until(lambda: self.get("default", "serviceaccounts"))
+
     def path(self, name: str = "", resource: str = "configmaps") -> str:
         tail = f"/{name}" if name else ""
         return f"/api/v1/namespaces/{self.namespace}/{resource}{tail}"

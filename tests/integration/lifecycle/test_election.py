@@ -7,22 +7,24 @@ from typing import Any
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer
 from storage.embedded import EmbeddedEtcd
 from tests.hasty import hasty
 from tests.integration.lifecycle.api import Api, until
 from tests.integration.lifecycle.leases import DURATION, SHORT
 from tests.limits import within
 
+LATE = 600  # seconds: who takes the lease much sooner was told that it is free
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/apiserver-gateway-controllers"
 
 
 @pytest.fixture
 def servers(own_etcd: EmbeddedEtcd) -> Iterator[tuple[ApiServer, ApiServer]]:
-    """Two replicas; the first one leads."""
-    with api_server(etcd_servers=own_etcd.endpoint) as one:
+    """Two replicas; the first one leads. Neither looks at the lease unless it is told of a change."""
+    rare = {"gateway.controllers.election.DURATION": LATE, "gateway.controllers.election.RETRY": LATE}
+    with hasty(rare, etcd_servers=own_etcd.endpoint) as one:
         until(lambda: holder(Api(one, "x")))
-        with api_server(etcd_servers=own_etcd.endpoint) as other:
+        with hasty(rare, etcd_servers=own_etcd.endpoint) as other:
             yield one, other
 
 
@@ -44,13 +46,12 @@ def holder(api: Api) -> str:
     return str(lease(api).get("holderIdentity", ""))
 
 
-def test_another_goes_on_within_a_second_of_a_clean_stop(servers: tuple[ApiServer, ApiServer]) -> None:
+def test_another_goes_on_at_once_after_a_clean_stop(servers: tuple[ApiServer, ApiServer]) -> None:
     one, other = servers
     api = Api(other, "t").begin()
     first = holder(api)
     one.stop()
-    with within(1.0):
-        until(lambda: holder(api) not in ("", first))
+    until(lambda: holder(api) not in ("", first))
     assert lease(api)["leaseTransitions"] == 1
     api.create("child", [api.create("owner")])
     api.delete("owner", "Background")
@@ -84,20 +85,21 @@ def advertised(api: Api) -> list[str]:
     ]
     slices = api.ask("GET", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes").json
     found = [each["ip"] for each in subsets[0]["addresses"]]
-    in_slice = [address for each in slices["endpoints"] for address in each["addresses"]]
+    in_slice = [address for each in slices.get("endpoints") or () for address in each["addresses"]]
     return found if found == in_slice else []
 
 
 def test_a_server_that_stops_is_no_longer_led_to(own_etcd: EmbeddedEtcd) -> None:
+    """It takes its address back itself: the others would find that out after ten minutes."""
+    rare = {"gateway.controllers.replicas.TTL": LATE}
     with (
-        api_server("--advertise-address=192.0.2.1", etcd_servers=own_etcd.endpoint) as one,
-        api_server("--advertise-address=192.0.2.2", etcd_servers=own_etcd.endpoint) as other,
+        hasty(rare, "--advertise-address=192.0.2.1", etcd_servers=own_etcd.endpoint) as one,
+        hasty(rare, "--advertise-address=192.0.2.2", etcd_servers=own_etcd.endpoint) as other,
     ):
         api = Api(other, "t")
         until(lambda: advertised(api) == ["192.0.2.1", "192.0.2.2"])
         one.stop()
-        with within(2.0):
-            until(lambda: advertised(api) == ["192.0.2.2"])
+        until(lambda: advertised(api) == ["192.0.2.2"])
 
 
 def test_a_server_that_was_killed_is_soon_no_longer_led_to(short: tuple[ApiServer, ApiServer]) -> None:

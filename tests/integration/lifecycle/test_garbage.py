@@ -128,6 +128,7 @@ def test_a_delete_of_the_dependents_alone_leaves_the_owner(api: Api) -> None:
 
 def test_pods_of_absent_nodes_are_finished(api: Api) -> None:
     spec = {"nodeName": "nowhere", "containers": [{"name": "c", "image": "i"}]}
+    api.has_account()
     made = api.ask("POST", api.path(resource="pods"), {"metadata": {"name": "p"}, "spec": spec})
     assert made.status == 201, made.body
     assert made.json["spec"]["serviceAccountName"] == "default"

@@ -115,6 +115,7 @@ def claim(api: Api) -> None:
 def test_a_claim_stays_while_a_scheduled_pod_uses_it(api: Api) -> None:
     claims = "persistentvolumeclaims"
     claim(api)
+    api.has_account()
     volume = {"name": "v", "persistentVolumeClaim": {"claimName": "c"}}
     spec = {"nodeName": "n", "containers": [{"name": "c", "image": "i"}], "volumes": [volume]}
     body = {"metadata": {"name": "p", "finalizers": ["example.com/f"]}, "spec": spec}

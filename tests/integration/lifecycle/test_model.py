@@ -122,7 +122,7 @@ class Lifecycle(RuleBasedStateMachine):
     def step(self) -> Iterator[None]:
         yield
         self.model.settle()
-        until(lambda: self.seen() == self.expected(), 30)
+        until(lambda: self.seen() == self.expected())
 
     def expected(self) -> dict[str, tuple[frozenset[str], bool, bool, str]]:
         return {

@@ -63,6 +63,7 @@ def test_what_finalizers_hold_is_told_and_waited_for(api: Api) -> None:
 
 def test_pods_go_before_anything_else(api: Api) -> None:
     api.create("waits")
+    api.has_account()
     pod = {
         "metadata": {"name": "p", "finalizers": ["example.com/f"]},
         "spec": {"containers": [{"name": "c", "image": "i"}]},

@@ -23,7 +23,7 @@ def on_etcd(endpoint: str, do: Callable[[EtcdClient], Awaitable[Result]]) -> Res
     """Does something with a client of etcd, as a stranger who writes there would."""
 
     async def run() -> Result:
-        async with EtcdClient(EtcdSettings((endpoint,))) as client:
+        async with EtcdClient(EtcdSettings((endpoint,), timeout=PATIENCE)) as client:
             return await do(client)
 
     return asyncio.run(run())

@@ -182,8 +182,19 @@ async def work_under(
             written = int(ask(server, "GET", "/api/v1/configmaps").json["metadata"]["resourceVersion"])
             while (final := await writers[0].write()) <= written:
                 pass
+            truth = await history(server, final)
+            told = {each: truth.events(each) for each in {one.selection for one in watching + slow}}
+            work.last = {each: events[-1].revision if events else 0 for each, events in told.items()}
             work.final = final
     return work
+
+
+async def history(server: ApiServer, upto: int) -> Truth:
+    """All that happened up to a revision that changes something."""
+    truth = Truth()
+    async with EtcdClient(EtcdSettings((server.etcd_endpoint,), timeout=PATIENCE)) as client:
+        await truth.read(client, upto)
+    return truth
 
 
 def _narrow(address: Any) -> socket.socket:
@@ -195,12 +206,11 @@ def _narrow(address: Any) -> socket.socket:
 
 async def test_every_watch_tells_each_event_once_and_in_order(server: ApiServer) -> None:
     watching, slow = list(watchers()), list(slow_ones())
-    work, truth = await work_under(watching, slow, server), Truth()
+    work = await work_under(watching, slow, server)
     lists = [ask(server, "GET", f"{selection.path}?{selection.query}").json for selection in SELECTIONS]
     # The server itself may write between the last write and the lists: they are held to the history up to their own.
     last = ask(server, "POST", "/api/v1/namespaces/a/secrets", {"metadata": {"generateName": "last-"}})
-    async with EtcdClient(EtcdSettings((server.etcd_endpoint,))) as client:
-        await truth.read(client, int(last.json["metadata"]["resourceVersion"]))
+    truth = await history(server, int(last.json["metadata"]["resourceVersion"]))
     for selection, listed in zip(SELECTIONS, lists, strict=True):
         events, revision = truth.events(selection), int(listed["metadata"]["resourceVersion"])
         metadata = [each["metadata"] for each in listed["items"]]
@@ -224,9 +234,7 @@ async def test_no_event_is_lost_when_a_definition_changes(server: ApiServer) -> 
     work = await work_under(watching, [], server, often)
     stop.set()
     await changing
-    truth = Truth()
-    async with EtcdClient(EtcdSettings((server.etcd_endpoint,))) as client:
-        await truth.read(client, work.final)
+    truth = await history(server, work.final)
     for selection in selections:
         events = truth.events(selection)
         for watcher in (one for one in watching if one.selection is selection):

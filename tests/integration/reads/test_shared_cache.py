@@ -124,10 +124,8 @@ async def test_reads_go_on_without_the_feeder_and_with_the_next_one(
         for _ in range(2):
             await feeder.kill()
             revisions.append(await node.put("a"))
-            with within(STALL):
-                read = await node.reads.get(
-                    node.pods, node.key("a")
-                )  # of the cache, or of etcd until the watch is there
+            with within(STALL):  # of the cache, or of etcd until the watch is there
+                read = await node.reads.get(node.pods, node.key("a"))
             assert read is not None and read.revision == revisions[-1]
             await shares(node, False)
             assert "going on with a watch of its own: " in caplog.text
@@ -370,7 +368,7 @@ async def test_values_are_decrypted_once_and_read_by_whoever_has_the_keys(
     configured(new, by_key("aesgcm", "b", "a"), resources=("pods",))
     keys = Keys(root, {b"pods": ("", "pods")})
     of_feeder, of_node, of_writer = Encryption(old, keys, "f"), Encryption(old, keys, "n"), Encryption(new, keys, "w")
-    settings = EtcdSettings((own_etcd.endpoint,))
+    settings = EtcdSettings((own_etcd.endpoint,), timeout=PATIENCE)
     async with AsyncExitStack() as stack:
         client, own, other = [
             await stack.enter_async_context(EtcdClient(settings, each)) for each in (of_feeder, of_node, of_writer)
@@ -382,7 +380,8 @@ async def test_values_are_decrypted_once_and_read_by_whoever_has_the_keys(
         await own.create(node.key("a"), canonical("a"))
         await stack.enter_async_context(node.running())
         await shares(node)
-        assert kinds(node) == {SharedEntry} and node.pods.get(node.key("a")).stored().value == canonical("a")  # type: ignore[union-attr]
+        await becomes(lambda: kinds(node) == {SharedEntry})
+        assert node.pods.get(node.key("a")).stored().value == canonical("a")  # type: ignore[union-attr]
         first = (await other.create(node.key("b"), canonical("b"))).revision
         await node.reaches(first)
         entry = node.pods.get(node.key("b"))

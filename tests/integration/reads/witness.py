@@ -7,7 +7,7 @@ import json
 import ssl
 from bisect import bisect_right
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from io import BytesIO
 from itertools import count
@@ -160,15 +160,12 @@ class Watcher:
         """Watches from the start of the work until it knows all of it."""
         self.at = work.start
         for _ in count():
-            begun_late, ended, before = work.final > 0, False, self.at
-            try:
+            with suppress(TimeoutError):
                 async with asyncio.timeout(self.cut or None):
-                    ended = await self._stream(http, server, work)
-            except TimeoutError:
-                pass
+                    await self._stream(http, server, work)
             self.streams += 1
-            if work.final and (self.at >= work.final or (begun_late and ended and self.at == before)):
-                break  # a stream that told something may have ended before it told all: its time was over
+            if work.final and self.at >= work.last[self.selection]:
+                break  # one that is not told the last revision: what it selects did not change then
         return self
 
     def _query(self) -> str:
@@ -178,8 +175,8 @@ class Watcher:
         words.append("" if self.initial else f"resourceVersion={self.at}")
         return "&".join(word for word in words if word)
 
-    async def _stream(self, http: aiohttp.ClientSession, server: ApiServer, work: Work) -> bool:
-        """One stream; whether it has ended by itself."""
+    async def _stream(self, http: aiohttp.ClientSession, server: ApiServer, work: Work) -> None:
+        """One stream, until it ends by itself or has told everything."""
         url = f"{server.url}{self.selection.path}?{self._query()}"
         self.log.append(Note("STATE", "", 0) if self.initial else Note("FROM", "", self.at))
         syncing = self.initial
@@ -190,8 +187,7 @@ class Watcher:
                 syncing = syncing and bool(note.object)
                 self.at = max(self.at, 0 if syncing else note.revision)
                 if work.final and self.at >= work.final:
-                    return False
-        return True
+                    return
 
     async def _messages(self, http: aiohttp.ClientSession, url: str) -> AsyncGenerator[Note]:
         async with http.ws_connect(url, origin="https://example.org") as socket:
@@ -218,6 +214,7 @@ class Work:
 
     start: int
     final: int = 0
+    last: Mapping[Selection, int] = field(default_factory=dict)  # the last revision that a watch of it has to tell
 
 
 def session(server: ApiServer, **options: Any) -> aiohttp.ClientSession:

@@ -14,6 +14,7 @@ from gateway.launch.shared_identity import SharedIdentity
 from gateway.settings.config import Settings
 from storage.embedded import EmbeddedEtcd
 from storage.etcd import EtcdClient, EtcdSettings
+from tests.conftest import PATIENCE
 from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask
 from tests.logged import will_log
@@ -52,7 +53,7 @@ def identity_in(etcd: EmbeddedEtcd) -> bytes:
     """The identity that all replicas share, as etcd holds it; empty for none."""
 
     async def get() -> bytes:
-        async with EtcdClient(EtcdSettings((etcd.endpoint,))) as client:
+        async with EtcdClient(EtcdSettings((etcd.endpoint,), timeout=PATIENCE)) as client:
             found = await client.get(b"/registry/apiserver-gateway/identity")
             return b"" if found is None else found.value
 

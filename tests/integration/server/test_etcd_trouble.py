@@ -19,6 +19,7 @@ from apiserver_gateway.throwaway import remove
 from storage.embedded import EmbeddedEtcd
 from storage.errors import NoSpace
 from storage.etcd import EtcdClient, EtcdSettings
+from tests.conftest import PATIENCE
 from tests.integration.crash import hardest
 from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask
@@ -51,8 +52,8 @@ def test_a_dead_etcd_is_replaced_and_told_of() -> None:
         os.kill(etcd, hardest(Path(f"/proc/{etcd}/exe").readlink()))
         deadline = time.monotonic() + 60
         while (
-            ask(server, "GET", "/readyz").status != 200
-            or "the embedded etcd runs again" not in server.log_file.read_text()
+            "the embedded etcd runs again" not in server.log_file.read_text()
+            or ask(server, "GET", "/readyz").status != 200
         ):
             assert time.monotonic() < deadline
         assert ask(server, "POST", "/api/v1/namespaces", {"metadata": {"name": "new"}}).status == 201
@@ -110,7 +111,7 @@ def small() -> Iterator[EmbeddedEtcd]:
 async def test_a_full_etcd_is_named_and_what_helps(small: EmbeddedEtcd) -> None:
     with api_server(etcd_servers=small.endpoint) as server:
         until(lambda: ask(server, "GET", "/readyz").status == 200)  # what a start makes is there
-        async with EtcdClient(EtcdSettings((small.endpoint,))) as client:
+        async with EtcdClient(EtcdSettings((small.endpoint,), timeout=PATIENCE)) as client:
             with pytest.raises(NoSpace):
                 for number in range(100):
                     await client.put(f"/fill/{number}".encode(), b"x" * 1_000_000)

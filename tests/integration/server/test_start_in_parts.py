@@ -52,7 +52,9 @@ class Pair:
         """While all is loaded but ConfigMaps, and others' kinds and roles are known."""
         with held(self.server, "storage.filling", b"/configmaps/", IN_PARTS):
             until(lambda: b"[+]poststarthook/crd-informer-synced ok" in ask(self.server, "GET", "/readyz").body)
-            until(lambda: self.get("/api/v1/pods?resourceVersion=0").status == 200)
+            for path in ("/api/v1/pods", "/api/v1/namespaces", THINGS):  # each comes in its turn
+                until(lambda path=path: self.get(f"{path}?resourceVersion=0").status == 200)
+            until(lambda: ask(self.server, "GET", f"{MAPS}/m-07", headers=ADA).status == 200)
             yield
 
     def get(self, path: str, **headers: str) -> Answer:
@@ -81,6 +83,8 @@ def _fill(other: ApiServer) -> None:
     until(lambda: ask(other, "GET", THINGS).status == 200)
     made(other, THINGS, {"apiVersion": "example.org/v1", "kind": "Thing", "metadata": {"name": "thing"}})
     made(other, BINDINGS, READER)
+    until(lambda: ask(other, "GET", f"{MAPS}/kube-root-ca.crt").status == 200)  # which a controller makes
+    until(lambda: ask(other, "GET", MAPS, headers=ADA).status == 200)  # and one gathers the rules of `view`
     for number in range(COUNT):
         made(other, MAPS, {"metadata": {"name": f"m-{number:02d}"}})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -92,6 +93,8 @@ def test_a_server_that_is_started_anew_is_talked_to_over_new_connections() -> No
     with api_server() as api:
         ask(api, "GET", "/api/v1/namespaces/default")
         api.kill()
+        with socket.socket() as another, pytest.raises(OSError, match="in use"):
+            another.bind(("127.0.0.1", api.port))
         with pytest.raises(ConnectionError, match="does not answer"):
             ask(api, "GET", "/api/v1/namespaces/default")
         api.start()

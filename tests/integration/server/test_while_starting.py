@@ -19,6 +19,7 @@ from tests.integration.server.client import Answer, ask
 
 LOAD = "storage.loading"
 SETTINGS = "/api/v1/namespaces/default/configmaps"
+PATIENT = {"gateway.requests.starting.PATIENCE": 60.0}  # who waits is not refused while the machine is busy
 
 
 @pytest.fixture
@@ -102,14 +103,14 @@ def test_health_says_what_is_not_ready_and_nothing_else_is_answered(server: Held
 
 def test_who_waits_is_answered_once_all_is_there(server: Held) -> None:
     with ThreadPoolExecutor(2) as pool:
-        with held(server, LOAD):
+        with held(server, LOAD, constants=PATIENT):
             found = pool.submit(ask, server, "GET", f"{SETTINGS}/there")
             made = pool.submit(ask, server, "POST", SETTINGS, {"metadata": {"name": "new"}})
         assert (found.result().status, made.result().status) == (200, 201)
 
 
 def test_a_start_may_be_stopped_while_somebody_waits(server: Held) -> None:
-    server.begin(LOAD)
+    server.begin(LOAD, constants=PATIENT)
     until(lambda: _listens(server))
     with ThreadPoolExecutor(2) as pool:
         waiting = pool.submit(ask, server, "GET", f"{SETTINGS}/there")

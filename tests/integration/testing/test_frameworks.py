@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import subprocess
 import sys
+import threading
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from apiserver_gateway.testing import Refused, aio, ask
+from apiserver_gateway.testing import ApiServer, Refused, aio, ask
 from apiserver_gateway.testing.cases import ApiServerTestCase
+from apiserver_gateway.testing.connections import Asked, Connections, Server
 from tests import plugins
 
 ROOT = Path(__file__).parents[3]
@@ -127,17 +130,20 @@ class TestACase(ApiServerTestCase):
         assert service["spec"]["clusterIP"] == "10.8.0.1"
 
 
-async def test_with_asyncio() -> None:
-    """While it waits the event loop turns."""
-    turns = 0
+async def test_with_asyncio(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While it waits the event loop turns: threads do what waits for the server."""
+    talking, answer, start = set[threading.Thread](), Connections.answer, ApiServer.start
 
-    async def turn() -> None:
-        nonlocal turns
-        while True:
-            await asyncio.sleep(0.01)
-            turns += 1
+    def started(server: ApiServer) -> None:
+        talking.add(threading.current_thread())
+        start(server)
 
-    turning = asyncio.create_task(turn())
+    def noted(connections: Connections, server: Server, asked: Asked, timeout: float) -> AbstractContextManager[Any]:
+        talking.add(threading.current_thread())
+        return answer(connections, server, asked, timeout)
+
+    monkeypatch.setattr(ApiServer, "start", started)
+    monkeypatch.setattr(Connections, "answer", noted)
     async with aio.api_server() as api, aio.namespace(api) as name:
         path = f"/api/v1/namespaces/{name}/configmaps"
         async with aio.restored(api):
@@ -149,5 +155,4 @@ async def test_with_asyncio() -> None:
                     await aio.ask(api, "GET", f"{path}/a")
         with pytest.raises(Refused, match="404"):
             await aio.ask(api, "GET", f"{path}/a")
-    turning.cancel()
-    assert turns > 10
+    assert talking and threading.current_thread() not in talking

@@ -22,4 +22,6 @@ def servers() -> Iterator[tuple[ApiServer, ApiServer]]:
         api_server(*NARROW, etcd_servers=etcd.endpoint) as other,
     ):
         wait_for(one, "/api/v1/namespaces/default/serviceaccounts/default", bool)  # which pods need
+        view = "/apis/rbac.authorization.k8s.io/v1/clusterroles/view"
+        wait_for(one, view, lambda role: bool(role.get("rules")))  # which a controller gathers
         yield one, other
