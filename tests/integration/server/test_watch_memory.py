@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server, ask
+from apiserver_gateway.testing import ApiServer, api_server, ask, snapshot, wait_for
 from tests.integration.testing.test_pool import private_megabytes
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -20,9 +20,13 @@ MOST = 0.045  # MB of a watch: some 25 kB of it are TLS and its transport
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ApiServer]:
+    """One that has made what it makes at its start: only watches take memory then."""
     with api_server() as api:
         for number in range(COUNT):
             ask(api, "POST", MAPS, {"metadata": {"name": f"m-{number}"}, "data": {"k": "x" * SIZE}})
+        wait_for(api, f"{MAPS}/kube-root-ca.crt", bool)
+        wait_for(api, "/apis/rbac.authorization.k8s.io/v1/clusterroles/view", lambda role: bool(role.get("rules")))
+        snapshot(api)  # it waits until controllers are at rest
         yield api
 
 
