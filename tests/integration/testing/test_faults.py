@@ -247,6 +247,7 @@ def test_reads_of_the_cache_lag_and_others_do_not(api: ApiServer, maps: str) -> 
     ask(api, "POST", secrets, secret(0))
     for n in (1, 2, 3):
         last = ask(api, "PUT", f"{secrets}/s", secret(n))
+    assert seen() == "3"  # as new as etcd is, and so is the cache from then on
     with api.faults.add(resource="secrets", answer=of.stale_reads(changes=2)) as fault:
         listed = ask(api, "GET", f"{secrets}?resourceVersion=0")
         assert [each["metadata"]["labels"]["n"] for each in listed["items"]] == [seen("?resourceVersion=0")] == ["1"]
