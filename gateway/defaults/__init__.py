@@ -29,6 +29,5 @@ def apply_defaults(api_version: str, kind: str, obj: JsonObject) -> None:
 
 
 def apply_gated_defaults(api_version: str, kind: str, obj: JsonObject) -> None:
-    """As `apply_defaults`, and then the defaults that a kind has where its gate is on."""
-    apply_defaults(api_version, kind, obj)
+    """As `apply_defaults`, with the defaults that a kind has where its gate is on."""
     gated_defaulter_for(api_version, kind)(obj)

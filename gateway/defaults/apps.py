@@ -39,8 +39,9 @@ def _stateful_update(strategy: JsonObject) -> None:
         strategy["rollingUpdate"].setdefault("partition", 0)
 
 
-def _unavailable(stateful_set: JsonObject) -> None:
+def _with_unavailable(stateful_set: JsonObject) -> None:
     """MaxUnavailableStatefulSet: how many pods may be missing while they are rolled."""
+    DEFAULTERS["apps/v1", "StatefulSet"](stateful_set)
     strategy = stateful_set["spec"]["updateStrategy"]
     if strategy["type"] == "RollingUpdate" and strategy.get("rollingUpdate") is not None:
         strategy["rollingUpdate"].setdefault("maxUnavailable", 1)
@@ -104,4 +105,4 @@ DEFAULTERS: Defaulters = {
     ),
 }
 
-GATED: Defaulters = {("apps/v1", "StatefulSet"): _unavailable}
+GATED: Defaulters = {("apps/v1", "StatefulSet"): _with_unavailable}

@@ -61,6 +61,9 @@ _SPEC = compile_table(
     _grace_period,
     POD_SPEC,
 )
+_SPEC_BEFORE_ADMISSION = compile_table(
+    {"enableServiceLinks?": True}, _requests_from_limits, _host_ports, _grace_period, POD_SPEC
+)
 
 _OTHERS = {
     "metadata": drop_retired_annotations,
@@ -77,3 +80,5 @@ POD = compile_table({**_OTHERS, "spec+": _SPEC})
 default_all_but_spec = compile_table(_OTHERS)
 
 DEFAULTERS: Defaulters = {("v1", "Pod"): POD}
+GATED: Defaulters = {("v1", "Pod"): compile_table({**_OTHERS, "spec+": _SPEC_BEFORE_ADMISSION})}
+"""PodLevelResourcesFixDefaulting: a pod's own resources follow from those of its containers after admission."""

@@ -9,11 +9,14 @@ from gateway.jsontypes import JsonObject
 from gateway.schema.pod_total import HUGE_PAGES, is_pod_level, pod_total
 from gateway.schema.quantity import Quantity, parse_quantity
 
+_CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 
-def default_pod_resources(spec: JsonObject) -> None:
+
+def default_pod_resources(spec: JsonObject, *, without_limits: bool = False) -> None:
     """Completes `resources` of a pod spec that sets some, after the containers' requests have their defaults.
 
     Limits of huge pages come from the containers; requests come from the containers, or else from the pod's limits.
+    `without_limits` completes the requests of a pod that sets no limits, too.
     """
     resources = spec.get("resources")
     if not resources:
@@ -24,9 +27,10 @@ def default_pod_resources(spec: JsonObject) -> None:
     for name, quantity in containers_total(spec, "limits").items():
         if name.startswith(HUGE_PAGES) and name not in requests and name not in limits:
             limits[name] = str(quantity)
-    if not limits:
+    if limits:
+        resources["limits"] = limits
+    elif not without_limits:
         return
-    resources["limits"] = limits
     for name, quantity in containers_total(spec, "requests").items():
         if name in ("cpu", "memory") and name not in requests:
             requests[name] = str(quantity)
@@ -35,6 +39,33 @@ def default_pod_resources(spec: JsonObject) -> None:
             requests[name] = text
     if requests:
         resources["requests"] = requests
+
+
+def complete_pod_resources(spec: JsonObject) -> None:
+    """As `default_pod_resources`, for a pod that admission has seen, and its limits (PodLevelResourcesFixDefaulting).
+
+    A limit that the pod lacks is that of its containers together, where each of them has one; it is not below the
+    pod's request.
+    """
+    default_pod_resources(spec, without_limits=True)
+    resources = spec.get("resources") or {}
+    requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
+    missing = [name for name in requests if is_pod_level(name) and name not in limits]
+    containers = [each for key in _CONTAINERS for each in spec.get(key) or ()]
+    missing = [name for name in missing if all(name in _limits(each) for each in containers)]
+    if not missing:
+        return
+    total = containers_total(spec, "limits")
+    for name in missing:
+        if name in total:
+            request = parse_quantity(requests[name])
+            limits = {**limits, name: requests[name] if request > total[name] else str(total[name])}
+    if limits:
+        resources["limits"] = limits
+
+
+def _limits(container: JsonObject) -> JsonObject:
+    return (container.get("resources") or {}).get("limits") or {}
 
 
 def containers_total(spec: JsonObject, field: str) -> dict[str, Quantity]:

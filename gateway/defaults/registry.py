@@ -11,10 +11,11 @@ Defaulter = Callable[[JsonObject], None]
 Defaulters = dict[tuple[str, str], Defaulter]
 
 GATED: dict[tuple[str, str], tuple[str, str]] = {
+    ("v1", "Pod"): ("PodLevelResourcesFixDefaulting", "pod"),
     ("apps/v1", "StatefulSet"): ("MaxUnavailableStatefulSet", "apps"),
     ("storage.k8s.io/v1", "CSIDriver"): ("VolumeLimitScaling", "storage"),
 }
-"""Kinds that have more defaults where a gate is on: the gate, and the module whose `GATED` has them."""
+"""Kinds that have other defaults where a gate is on: the gate, and the module whose `GATED` has all of them."""
 
 MODULES: dict[str, dict[str, str]] = {
     "v1": {

@@ -7,14 +7,15 @@ from dataclasses import replace
 from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.routing import no_namespace
 from gateway.http.exchange import Request, Response
-from gateway.http.status import StatusError
+from gateway.http.status import StatusError, invalid
 from gateway.reading.list_options import EXACT, list_options
 from gateway.reading.lists import answer_page
 from gateway.reading.pages import read_page
+from gateway.validation import field
 from gateway.verbs.delete import warn_of_dependents
 from gateway.writing.deleting import delete_object
 from gateway.writing.deleting_each import delete_each
-from gateway.writing.options import DeleteOptions, WriteOptions
+from gateway.writing.options import META_GROUP, UNSAFE_DELETE, DeleteOptions, WriteOptions
 from gateway.writing.options_body import read_delete_options
 from gateway.writing.write import Write, begin
 from storage.entry import Entry
@@ -30,7 +31,11 @@ async def deletecollection(endpoint: Endpoint, request: Request) -> Response:
     selection = list_options(request, endpoint.selectable, watch=False)
     if selection.resource_version not in ("", "0") and not selection.resource_version_match:
         selection.resource_version_match = EXACT  # kube-apiserver reads in chunks, which are of that very version
-    options = await read_delete_options(request, endpoint.services.admission.release.gates.enabled)
+    enabled = endpoint.services.admission.release.gates.enabled
+    options = await read_delete_options(request, enabled)
+    if options.unsafe and enabled("AllowUnsafeMalformedObjectDeletion"):
+        why = "is not allowed with DELETECOLLECTION, try again after removing the option"
+        raise invalid(META_GROUP, "DeleteOptions", "", [field.invalid(UNSAFE_DELETE, True, why)])
     prefix = endpoint.collection(request.info.namespace)
     page = await read_page(endpoint.store.reads, endpoint, prefix, selection)
     write = begin(endpoint, request, WriteOptions(dry_run=options.dry_run))

@@ -21,10 +21,13 @@ def check_uid(write: Write, key: bytes, wanted: str, actual: str) -> None:
 
 def unlike_stored(key: bytes, what: str, wanted: str, actual: str, left_out: str = "") -> str:
     """What kube-apiserver's storage says of a failed precondition; a dry run's keys have no prefix (`left_out`)."""
-    return (
-        f"StorageError: invalid object, Code: 4, Key: {key.decode().removeprefix(left_out)}, ResourceVersion: 0, "
-        f"AdditionalErrorMsg: Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {actual}"
-    )
+    cause = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {actual}"
+    return wrong_object(key.decode().removeprefix(left_out), cause)
+
+
+def wrong_object(key: str, cause: str) -> str:
+    """What kube-apiserver's storage says of an object that is not as a request needs it."""
+    return f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {cause}"
 
 
 def check_version(write: Write, meta: JsonObject, revision: int) -> None:

@@ -1,27 +1,33 @@
 """Deletes unreadable objects (KEP-3926), for requests with the option for that and the right to use it.
 
-kube-apiserver has this behind the feature gate AllowUnsafeMalformedObjectDeletion. For an object that can be read the
-option has no effect. Preconditions and finalizers are not checked and admission plug-ins not asked: there is no object.
+kube-apiserver has this behind the feature gate AllowUnsafeMalformedObjectDeletion. Where the gate is on, the option is
+for objects that cannot be read alone; where it is off, the option has no effect for an object that can be read.
+Preconditions and finalizers are not checked and admission plug-ins not asked: there is no object.
 """
 
 from __future__ import annotations
 
 from gateway.access.authorization import require, with_verb
-from gateway.http.status import invalid
+from gateway.http.status import conflict, forbidden, invalid, not_found
 from gateway.validation import field
-from gateway.writing.options import META_GROUP, UNSAFE_DELETE, DeleteOptions
+from gateway.writing.conflicts import wrong_object
+from gateway.writing.options import META_GROUP, UNSAFE_DELETE, DeleteOptions, beside_unsafe
 from gateway.writing.write import Write
 from storage.change import KEEP, Decision, Delete, Outcome, change
 from storage.errors import StoredObject
 
 VERB = "unsafe-delete-ignore-read-errors"
+_READABLE = "unsafe deletion is not allowed because the object is decodable from storage"
 
 
 async def delete_corrupt(write: Write, options: DeleteOptions) -> bool:
-    """Deletes the object that `write` names if it can't be read; False when it can, or is not there.
+    """Deletes the object that `write` names if it can't be read; False when that is to be done in the usual way.
 
-    Raises StatusError 403 and 422.
+    Raises StatusError 403 and 422; 404 and 409 where the gate is on.
     """
+    if write.endpoint.services.admission.release.gates.enabled("AllowUnsafeMalformedObjectDeletion"):
+        await _delete_unreadable_alone(write, options)
+        return True
     attributes, store = write.attributes, write.endpoint.store
     key = write.endpoint.key(attributes.namespace, attributes.name)
     current = await store.latest(key)
@@ -29,25 +35,43 @@ async def delete_corrupt(write: Write, options: DeleteOptions) -> bool:
         return False
     _validate(options)
     await require(write.endpoint.services.authorizer, with_verb(attributes.request, VERB))
+    return (await change(store, key, _remove, start=current)).outcome is Outcome.DELETED
+
+
+async def _remove(current: StoredObject | None) -> Decision:
+    return Delete() if current is not None and current.corrupt else KEEP
+
+
+async def _delete_unreadable_alone(write: Write, options: DeleteOptions) -> None:
+    """Deletes the object, which must be unreadable; a dry run says whether it would. Raises StatusError."""
+    attributes, resource = write.attributes, write.resource
+    write.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", "", False)
+    await _require(write)
+    key = write.endpoint.key(attributes.namespace, attributes.name)
 
     async def remove(current: StoredObject | None) -> Decision:
-        return Delete() if current is not None and current.corrupt else KEEP
+        if current is None:
+            raise not_found(resource.group, resource.resource, attributes.name)
+        if not current.corrupt:
+            raise conflict(resource.group, resource.resource, attributes.name, wrong_object(key.decode(), _READABLE))
+        return KEEP if options.dry_run else Delete()
 
-    return (await change(store, key, remove, start=current)).outcome is Outcome.DELETED
+    await change(write.store, key, remove)
+
+
+async def _require(write: Write) -> None:
+    authorizer, asked = write.endpoint.services.authorizer, with_verb(write.attributes.request, VERB)
+    verdict = authorizer.known(asked) or await authorizer.authorize(asked)
+    if verdict.allowed:
+        return
+    why = f'not permitted to do "{VERB}", reason: {verdict.reason}'
+    if verdict.error:
+        why = f'error while checking permission for "{VERB}", {verdict.error}'
+    raise forbidden(write.resource.group, write.resource.resource, write.attributes.name, why)
 
 
 def _validate(options: DeleteOptions) -> None:
-    given = {
-        "dryRun": options.dry_run,
-        "propagationPolicy": options.propagation is not None,
-        "orphanDependents": options.orphan_dependents is not None,
-        "gracePeriodSeconds": options.grace_period is not None,
-        "preconditions": options.uid is not None or options.resource_version is not None,
-    }
-    errors = [
-        field.invalid(UNSAFE_DELETE, True, f"cannot be set together with .{name}")
-        for name, is_given in given.items()
-        if is_given
-    ]
+    errors = [field.invalid(UNSAFE_DELETE, True, "cannot be set together with .dryRun")] if options.dry_run else []
+    errors += beside_unsafe(options.given)
     if errors:
         raise invalid(META_GROUP, "DeleteOptions", "", errors)

@@ -23,6 +23,7 @@ _LONGEST_AGENT = 64 * 1024  # bytes of a User-Agent that are looked at
 META_GROUP = "meta.k8s.io"
 _FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
 UNSAFE_DELETE = "ignoreStoreReadErrorWithClusterBreakingPotential"
+_NOT_WITH_UNSAFE = ("propagationPolicy", "orphanDependents", "gracePeriodSeconds", "preconditions")
 _TYPE_META = ("kind", "apiVersion")
 _PROPAGATION = ("Foreground", "Background", "Orphan")
 
@@ -109,8 +110,11 @@ def delete_options_document(options: DeleteOptions) -> JsonObject:
     return {**head, **{key: value for key, value in own.items() if value is not None}, **options.given}
 
 
-def delete_options_of_query(query: Query) -> DeleteOptions:
-    """Reads DeleteOptions from a query; raises StatusError 400 for a number that is none, 422 for other values."""
+def delete_options_of_query(query: Query, *, unsafe: bool = False) -> DeleteOptions:
+    """Reads DeleteOptions from a query; raises StatusError 400 for a number that is none, 422 for other values.
+
+    `unsafe` is as for `validated_delete_options`.
+    """
     if not query:
         return DeleteOptions()
     values: JsonObject = {"dryRun": list(query.get("dryRun", ())) or None}
@@ -122,11 +126,14 @@ def delete_options_of_query(query: Query) -> DeleteOptions:
     values[UNSAFE_DELETE] = _bool(query, UNSAFE_DELETE)
     preconditions = {name: _first(query, name) for name in ("uid", "resourceVersion") if _first(query, name)}
     values["preconditions"] = preconditions or None
-    return validated_delete_options(values)
+    return validated_delete_options(values, unsafe=unsafe)
 
 
-def validated_delete_options(values: JsonObject) -> DeleteOptions:
-    """DeleteOptions of their JSON form (decoded); raises StatusError 422."""
+def validated_delete_options(values: JsonObject, *, unsafe: bool = False) -> DeleteOptions:
+    """DeleteOptions of their JSON form (decoded); raises StatusError 422.
+
+    `unsafe` says that the option to delete what cannot be read goes with few others, whatever the object is.
+    """
     propagation: str | None = values.get("propagationPolicy")
     orphan: bool | None = values.get("orphanDependents")
     dry_run: list[str] = values.get("dryRun") or []
@@ -137,6 +144,8 @@ def validated_delete_options(values: JsonObject) -> DeleteOptions:
     if propagation is not None and propagation not in _PROPAGATION:
         errors.append(fields.not_supported("propagationPolicy", propagation, (*_PROPAGATION, "nil")))
     errors += _dry_run_errors(dry_run)
+    if unsafe and values.get(UNSAFE_DELETE):
+        errors += beside_unsafe(values)
     if errors:
         raise invalid(META_GROUP, "DeleteOptions", "", errors)
     preconditions = values.get("preconditions") or {}
@@ -150,6 +159,15 @@ def validated_delete_options(values: JsonObject) -> DeleteOptions:
         bool(values.get(UNSAFE_DELETE)),
         {key: value for key, value in values.items() if value is not None and key not in _TYPE_META},
     )
+
+
+def beside_unsafe(given: JsonObject) -> list[FieldError]:
+    """Errors for what a client gave that says nothing where an object cannot be read."""
+    return [
+        fields.invalid(UNSAFE_DELETE, True, f"cannot be set together with .{name}")
+        for name in _NOT_WITH_UNSAFE
+        if given.get(name) is not None
+    ]
 
 
 def manager_of(option: str, user_agent: bytes) -> str:

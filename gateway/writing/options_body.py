@@ -27,7 +27,9 @@ async def read_delete_options(request: Request, enabled: Enabled) -> DeleteOptio
     """Raises StatusError 400, 413, 415, 422; 500 in the place of 400 where `enabled` says that the release has that."""
     data = await request.body()
     if not data:
-        return delete_options_of_query(request.query) if request.query_string else DeleteOptions()
+        if not request.query_string:
+            return DeleteOptions()
+        return delete_options_of_query(request.query, unsafe=enabled("AllowUnsafeMalformedObjectDeletion"))
     media_type = request.media.body_type(request.headers.get(b"content-type", b""))
     size = len(data) * WEIGHTS.get(media_type, 1)
     try:
@@ -38,7 +40,7 @@ async def read_delete_options(request: Request, enabled: Enabled) -> DeleteOptio
         raise
     if (audit := request.audit) is not None:
         audit.requested({**given, "kind": _KIND, "apiVersion": _INTERNAL})
-    return validated_delete_options(given)
+    return validated_delete_options(given, unsafe=enabled("AllowUnsafeMalformedObjectDeletion"))
 
 
 def _decoded(data: bytes, media_type: str) -> JsonObject:

@@ -53,6 +53,7 @@ PARTS = {
         "gateway.launch.preflight",
         "gateway.launch.shared_identity",
         "gateway.kinds.declared_rules",
+        "gateway.kinds.strategies.pod_level_resources",
         "gateway.release.lifecycle",
         "gateway.requests.tracing",
         "gateway.settings.flag_values",

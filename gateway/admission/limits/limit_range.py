@@ -22,8 +22,11 @@ def comparisons(limit_range: JsonObject, spec: JsonObject) -> int:
     return constraints * (1 + sum(len(spec.get(key) or ()) for key, _ in _CONTAINERS))
 
 
-def set_defaults(limit_range: JsonObject, pod: JsonObject) -> None:
-    """Gives the pod's containers, in place, what they lack, and says so in an annotation."""
+def set_defaults(limit_range: JsonObject, pod: JsonObject, *, completes: bool = True) -> None:
+    """Gives the pod's containers, in place, what they lack, and says so in an annotation.
+
+    With `completes`, the pod's own resources follow at once.
+    """
     given: dict[str, dict[str, str]] = {"requests": {}, "limits": {}}
     for limit in limit_range["spec"].get("limits") or ():
         if limit.get("type") == "Container":
@@ -39,7 +42,8 @@ def set_defaults(limit_range: JsonObject, pod: JsonObject) -> None:
         if (added := _completed(container, member, defaults))
     ]
     if notes:
-        default_pod_resources(pod["spec"])  # which follow from those of the containers
+        if completes:
+            default_pod_resources(pod["spec"])  # which follow from those of the containers
         annotations = pod["metadata"].setdefault("annotations", {})
         annotations[ANNOTATION] = f"LimitRanger plugin set: {'; '.join(notes)}"
 

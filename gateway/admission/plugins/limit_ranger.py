@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from functools import partial
 
-from gateway.admission.chain import Plugin, looking_up
+from gateway.admission.chain import Plugin, PluginParts, Reviews
 from gateway.admission.record import Admission
 from gateway.admission.refusal import joined, refused
 from gateway.jsontypes import JsonObject, dumps, loads
@@ -38,42 +39,44 @@ def _limit_ranges(admission: Admission, objects: Objects) -> list[JsonObject]:
     return objects.stored(_LIMIT_RANGES, admission.namespace)
 
 
-def _admit(admission: Admission, objects: Objects) -> Awaitable[None] | None:
+def _admit(admission: Admission, objects: Objects, completes: bool) -> Awaitable[None] | None:
     if admission.resource.resource != "pods":
         return None
     limit_ranges = _limit_ranges(admission, objects)
-    return _complete(admission, limit_ranges) if limit_ranges else None
+    return _complete(admission, limit_ranges, completes) if limit_ranges else None
 
 
-async def _complete(admission: Admission, limit_ranges: list[JsonObject]) -> None:
+async def _complete(admission: Admission, limit_ranges: list[JsonObject], completes: bool) -> None:
     """Sets the requests and limits that a pod leaves out."""
     pod = admission.obj
     assert pod is not None
     specification = admission.specification
     if specification.template is None or admission.reinvoked:  # by when others may have changed what was sent
-        _set_defaults(admission, limit_ranges, pod)
+        _set_defaults(admission, limit_ranges, pod, completes)
         return
     rules = (_COMPLETED, *map(_rule, limit_ranges))
-    spec, notes = specification.once(rules, lambda: _completed(admission, limit_ranges, pod))
+    spec, notes = specification.once(rules, lambda: _completed(admission, limit_ranges, pod, completes))
     pod["spec"] = loads(spec)
     if notes:
         pod["metadata"].setdefault("annotations", {}).update(notes)
 
 
-def _completed(admission: Admission, limit_ranges: list[JsonObject], pod: JsonObject) -> tuple[bytes, JsonObject]:
+def _completed(
+    admission: Admission, limit_ranges: list[JsonObject], pod: JsonObject, completes: bool
+) -> tuple[bytes, JsonObject]:
     """A pod's specification with what it leaves out, and the annotations that tell of it."""
     notes: JsonObject = {}
     completed: JsonObject = {**pod, "metadata": {**pod["metadata"], "annotations": notes}}
-    _set_defaults(admission, limit_ranges, completed)
+    _set_defaults(admission, limit_ranges, completed, completes)
     return dumps(completed["spec"]), notes
 
 
-def _set_defaults(admission: Admission, limit_ranges: list[JsonObject], pod: JsonObject) -> None:
+def _set_defaults(admission: Admission, limit_ranges: list[JsonObject], pod: JsonObject, completes: bool) -> None:
     from gateway.admission.limits.limit_range import set_defaults  # what a start does not need
 
     for limit_range in limit_ranges:
         _refuse_too_much(admission, limit_range, pod)
-        set_defaults(limit_range, pod)
+        set_defaults(limit_range, pod, completes=completes)
 
 
 def _rule(limit_range: JsonObject) -> tuple[str | None, str | None]:
@@ -117,4 +120,10 @@ def _refuse_too_much(admission: Admission, limit_range: JsonObject, obj: JsonObj
         raise refused(admission, obj, f"limit range {name} says too much of too many containers to be enforced")
 
 
-PLUGIN = Plugin("LimitRanger", _handles, looking_up(admit=_admit, validate=_validate))
+def _make(parts: PluginParts) -> Reviews:
+    completes = not parts.release.gates.enabled("PodLevelResourcesFixDefaulting")
+    admit = partial(_admit, objects=parts.objects, completes=completes)
+    return Reviews(admit, partial(_validate, objects=parts.objects))
+
+
+PLUGIN = Plugin("LimitRanger", _handles, _make)

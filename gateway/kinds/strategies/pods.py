@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from gateway.defaults.pod import default_all_but_spec
 from gateway.http.warnings import bounded
@@ -13,6 +13,7 @@ from gateway.kinds.recurring import ANY_SPECIFICATION, Specification, Templates
 from gateway.kinds.strategies.status import CLIENTS_METADATA, bump_generation, keep
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
+from gateway.release.gates import Enabled
 from gateway.validation.addresses import ip_warnings
 from gateway.validation.containers import validate_image_spacing
 from gateway.validation.field import FieldError, forbidden
@@ -40,6 +41,7 @@ from gateway.validation.security_context import validate_app_armor_profile
 
 _WITH_IMAGES = ("containers", "initContainers")
 _VALID = "valid as that of a pod"
+OnResize = Callable[[JsonObject, JsonObject], None]
 _GATED = "Scheduling is blocked due to non-empty scheduling gates"
 
 
@@ -288,7 +290,10 @@ def _validate_ephemeral(pod: JsonObject, old: JsonObject, attributes: WriteConte
     return errors
 
 
-def _prepare_resize(pod: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
+def _prepare_resize(
+    pod: JsonObject, old: JsonObject, attributes: WriteContext, complete: OnResize | None = None
+) -> None:
+    """`complete` gets the specification with its new resources, and the old one."""
     new, before = pod.get("spec") or {}, old.get("spec") or {}
     lists = [(key, new.get(key) or [], before.get(key) or []) for key in ("containers", "initContainers")]
     if all(len(after) == len(kept) for _, after, kept in lists):
@@ -303,6 +308,8 @@ def _prepare_resize(pod: JsonObject, old: JsonObject, attributes: WriteContext) 
             spec.pop("resources", None)
         else:
             spec["resources"] = resources
+    if complete is not None:
+        complete(pod.setdefault("spec", {}), before)
     drop_disabled_fields(pod.get("spec") or {}, before)
     _count_change(pod, old)
 
@@ -358,3 +365,12 @@ STRATEGIES = {
     "ephemeralcontainers": Strategy(prepare_for_update=_prepare_ephemeral, validate_update=_validate_ephemeral),
     "resize": Strategy(prepare_for_update=_prepare_resize, validate_update=_validate_resize),
 }
+
+
+def strategies(enabled: Enabled) -> dict[str, Strategy]:
+    """The rules where feature gates are set so."""
+    if not enabled("PodLevelResourcesFixDefaulting"):
+        return STRATEGIES
+    from gateway.kinds.strategies.pod_level_resources import completing
+
+    return completing(STRATEGIES, _prepare_resize)

@@ -14,11 +14,18 @@ from gateway.admission.webhooks.sorts import AdmissionWebhooks
 from gateway.kinds.objects import Objects
 from gateway.kinds.registry import Registry
 from gateway.quotas.charging import Charges
+from gateway.release.minors import DEFAULT
+from gateway.release.release import release_of
 from storage.store import Stores
 
 
 def parts_on(
-    store: Any, registry: Registry, *, enabled: Collection[str] = (), disabled: Collection[str] = ()
+    store: Any,
+    registry: Registry,
+    *,
+    enabled: Collection[str] = (),
+    disabled: Collection[str] = (),
+    minor: str = DEFAULT,
 ) -> PluginParts:
     """Those of a server whose objects are in a store."""
     nobody: Any = None
@@ -32,4 +39,5 @@ def parts_on(
         registry.by_kind,
         Policies(registry),
         AdmissionWebhooks(hooks, hooks),
+        release=release_of(minor=minor),
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.defaults import apply_defaults
+from gateway.defaults import apply_defaults, apply_gated_defaults
+from gateway.defaults.pod_resources import complete_pod_resources
 
 
 def resources_of(resources: dict[str, Any], *containers: dict[str, Any], init: tuple[Any, ...] = ()) -> dict[str, Any]:
@@ -50,3 +51,33 @@ def test_limits_of_huge_pages_come_from_the_containers() -> None:
 
 def test_a_pod_without_resources_of_its_own_gets_none() -> None:
     assert resources_of({}, {"requests": {"cpu": "1"}}) == {}
+
+
+def completed(resources: dict[str, Any], *containers: dict[str, Any]) -> dict[str, Any]:
+    """What a pod's own resources are once admission has seen it (PodLevelResourcesFixDefaulting)."""
+    spec = {
+        "resources": resources,
+        "containers": [{"name": "c", "image": "a", "resources": each} for each in containers],
+    }
+    before = dict(resources)
+    apply_gated_defaults("v1", "Pod", {"metadata": {}, "spec": spec})
+    assert resources == before
+    complete_pod_resources(spec)
+    return resources
+
+
+def test_limits_follow_from_those_of_all_containers() -> None:
+    both = {"limits": {"cpu": "1", "memory": "1Gi"}}
+    assert completed({"requests": {"cpu": "1"}}, both, both) == {
+        "requests": {"cpu": "1", "memory": "2Gi"},
+        "limits": {"cpu": "2", "memory": "2Gi"},
+    }
+    assert completed({"requests": {"cpu": "1"}}, both, {"limits": {"memory": "1Gi"}})["limits"] == {"memory": "2Gi"}
+
+
+def test_a_limit_is_not_below_the_request() -> None:
+    assert completed({"requests": {"cpu": "3"}}, {"limits": {"cpu": "1"}})["limits"] == {"cpu": "3"}
+
+
+def test_a_pod_without_resources_of_its_own_gets_none_after_admission_either() -> None:
+    assert completed({}, {"limits": {"cpu": "1"}}) == {}

@@ -19,6 +19,8 @@ from gateway.http.user import User
 from gateway.jsontypes import dumps, loads
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.builtin import builtin_registry
+from gateway.release.minors import DEFAULT
+from gateway.release.release import release_of
 from gateway.settings.config import Settings
 from gateway.verbs import verb_for
 from gateway.writing.hooks import create_own, hooks_for
@@ -43,8 +45,8 @@ ADMIN = User("admin", ("system:masters", "system:authenticated"))
 class Api:
     """Sends requests to the verbs of a gateway in memory."""
 
-    def __init__(self) -> None:
-        registry = builtin_registry()
+    def __init__(self, minor: str = DEFAULT) -> None:
+        registry = builtin_registry(release=release_of(minor=minor))
         self.store = FakeStore()
         settings = Settings(disable_admission_plugins=frozenset({"ServiceAccount"}), cert_dir=CERTIFICATES)
         store: Any = self.store
@@ -63,6 +65,7 @@ class Api:
                 registry,
                 enabled=settings.enable_admission_plugins,
                 disabled=settings.disable_admission_plugins,
+                minor=minor,
             ),
         )
         self.endpoints = Endpoints(registry, Caches(registry, store.cache, client), services, hooks_for, create_own)

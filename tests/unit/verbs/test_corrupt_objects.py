@@ -98,3 +98,50 @@ async def test_the_option_says_nothing_where_the_object_can_be_read(api: Api) ->
     assert (code, answer["status"]) == (200, "Success")
     code, _ = await api.send("DELETE", f"{MAPS}/a", query=f"{UNSAFE}=true&gracePeriodSeconds=0")
     assert code == 200 and KEY not in api.store.objects
+
+
+@pytest.fixture
+def later() -> Api:
+    """A server of 1.37, whose gate AllowUnsafeMalformedObjectDeletion is on, with an object that can't be read."""
+    api = Api("1.37")
+    api.store.spoil(KEY, b"?")
+    return api
+
+
+async def test_where_the_gate_is_on_a_dry_run_says_whether_it_would_go(later: Api) -> None:
+    code, answer = await later.send("DELETE", f"{MAPS}/a", query=f"{UNSAFE}=true&dryRun=All")
+    assert (code, answer["status"]) == (200, "Success") and KEY in later.store.objects
+    code, answer = await later.send("DELETE", f"{MAPS}/a", query=f"{UNSAFE}=true")
+    assert (code, answer["details"]) == (200, {"name": "a", "kind": "ConfigMap"}) and KEY not in later.store.objects
+    with pytest.raises(StatusError) as refused:
+        await later.send("DELETE", f"{MAPS}/a", query=f"{UNSAFE}=true")
+    assert refused.value.code == 404
+
+
+async def test_where_the_gate_is_on_an_object_that_can_be_read_stays(later: Api) -> None:
+    await later.send("POST", MAPS, {**OBJECT, "metadata": {"name": "b"}})
+    with pytest.raises(StatusError) as refused:
+        await later.send("DELETE", f"{MAPS}/b", query=f"{UNSAFE}=true")
+    assert refused.value.code == 409
+    assert refused.value.message.endswith("unsafe deletion is not allowed because the object is decodable from storage")
+    with pytest.raises(StatusError) as refused:
+        await later.send("DELETE", MAPS, {UNSAFE: True})
+    assert "is not allowed with DELETECOLLECTION, try again after removing the option" in refused.value.message
+    with pytest.raises(StatusError) as refused:
+        await later.send("DELETE", f"{MAPS}/b", {UNSAFE: True, "gracePeriodSeconds": 0})
+    assert "Invalid value: true: cannot be set together with .gracePeriodSeconds" in refused.value.message
+
+
+async def test_where_the_gate_is_on_the_right_comes_first(later: Api) -> None:
+    class Nobody:
+        def known(self, attributes: Attributes) -> Verdict | None:
+            return None
+
+        async def authorize(self, attributes: Attributes) -> Verdict:
+            return NO_OPINION if attributes.info.verb == "unsafe-delete-ignore-read-errors" else ALLOWED
+
+    later.endpoints.services.authorizer = Nobody()
+    with pytest.raises(StatusError) as refused:
+        await later.send("DELETE", f"{MAPS}/a", query=f"{UNSAFE}=true")
+    assert refused.value.code == 403
+    assert 'not permitted to do "unsafe-delete-ignore-read-errors", reason: ' in refused.value.message

@@ -1,0 +1,58 @@
+"""Pods whose own resources follow from those of all their containers, also of those that admission adds.
+
+Source: KEP-2837 "Pod Level Resource Specifications", feature gate PodLevelResourcesFixDefaulting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from gateway.defaults.pod import default_all_but_spec
+from gateway.defaults.pod_resources import complete_pod_resources
+from gateway.jsontypes import JsonObject
+from gateway.kinds.recurring import Templates
+from gateway.kinds.strategies.status import keep
+from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
+from gateway.validation.qos import qos_class
+
+
+def completing(own: dict[str, Strategy], prepare_resize: Callable[..., None]) -> dict[str, Strategy]:
+    """The strategies of pods, of which `prepare_resize` takes `complete`, with these rules in addition.
+
+    Specifications that come again are remembered apart: they have other defaults than where the gate is off.
+    """
+    create, update = own[""].prepare_for_create, own[""].prepare_for_update
+
+    def prepare_for_create(pod: JsonObject, attributes: WriteContext) -> None:
+        create(pod, attributes)
+        complete_pod_resources(pod["spec"])
+        pod["status"]["qosClass"] = qos_class(pod["spec"])
+
+    def prepare_for_update(pod: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
+        if pod.get("spec") is not old.get("spec"):
+            _keep_resources(pod.get("spec") or {}, old.get("spec") or {})
+        update(pod, old, attributes)
+
+    whole = replace(
+        own[""],
+        prepare_for_create=prepare_for_create,
+        prepare_for_update=prepare_for_update,
+        templates=Templates(default_all_but_spec),
+    )
+    resize = replace(own["resize"], prepare_for_update=partial(prepare_resize, complete=_complete_resized))
+    return {**own, "": whole, "resize": resize}
+
+
+def _keep_resources(spec: dict[str, Any], before: JsonObject) -> None:
+    """A client that does not know a pod's own resources leaves them out."""
+    if spec.get("resources") is None:
+        keep(spec, before, "resources")
+
+
+def _complete_resized(spec: JsonObject, before: JsonObject) -> None:
+    _keep_resources(spec, before)
+    complete_pod_resources(spec)
