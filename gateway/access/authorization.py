@@ -14,6 +14,7 @@ from gateway.http.user import MASTERS_GROUP, User
 from gateway.kinds.attributes import Attributes
 from gateway.validation.field import go_quote
 
+SIGNERS_GROUP = "certificates.k8s.io"
 NO_SNIFF = (b"x-content-type-options", b"nosniff")
 """A header of refusals."""
 
@@ -162,6 +163,14 @@ def asked_of_resource(
         name=name,
     )
     return Attributes(user, info)
+
+
+async def may_for_signer(authorizer: Authorizer, user: User, signer: str, verb: str) -> bool:
+    """Whether a user may `verb` ("approve", "attest", "sign") for a signer, by its name or by its domain."""
+    for name in (signer, f"{signer.partition('/')[0]}/*"):
+        if (await authorizer.authorize(asked_of_resource(user, verb, SIGNERS_GROUP, "signers", name))).allowed:
+            return True
+    return False
 
 
 def with_verb(attributes: Attributes, verb: str) -> Attributes:

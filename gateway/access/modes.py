@@ -35,8 +35,8 @@ class Authorization:
         self._settings, self._policy, self._node_graph = settings, policy, node_graph
         self._made: dict[str, Authorizer] = {}
         self._webhooks: dict[AuthorizerSettings, WebhookAuthorizer] = {}
-        release = release_of(settings.feature_gates, settings.kubernetes_version)
-        self._names = release.gates.enabled("AuthorizersNamedInReasons")
+        self._enabled = release_of(settings.feature_gates, settings.kubernetes_version).gates.enabled
+        self._names = self._enabled("AuthorizersNamedInReasons")
         self.chain = Masters(())
         self.reload()
 
@@ -86,7 +86,7 @@ class Authorization:
 
         roles = default_policy(self._settings.kubernetes_version)
         rules = next(role["rules"] for role in roles["clusterroles"] if role["metadata"]["name"] == _NODE_ROLE)
-        return NodeAuthorizer(self._node_graph(), compile_rules(rules))
+        return NodeAuthorizer(self._node_graph(), compile_rules(rules), self._enabled)
 
 
 def webhook_settings(settings: Settings) -> WebhookSettings:

@@ -41,7 +41,6 @@ ELSEWHERE = frozenset(
         "persistentvolume-binder-controller",
         "persistentvolume-expander",
         "persistentvolume-expander-controller",
-        "podcertificaterequest-cleaner-controller",
         "podgroup-protection-controller",
         "replicaset",
         "replicaset-controller",

@@ -1,6 +1,7 @@
 """Deletes certificate signing requests a while after their decision, or a day after their creation without one.
 
-(Kubernetes, "Certificates and Certificate Signing Requests", "Request signing process".)
+(Kubernetes, "Certificates and Certificate Signing Requests", "Request signing process".) Requests for pods'
+certificates go a quarter of an hour after their creation (KEP-4317): a kubelet has its certificate by then.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from gateway.writing.options import DeleteOptions
 from storage.entry import Entry
 
 DECIDED = 3600.0  # seconds that a request stays which was denied, has failed or was issued
+OF_PODS = 15 * 60.0  # seconds that a request for a pod's certificate stays
 PENDING = 24 * 3600.0  # seconds that one stays which waits for approval, or for its certificate
 
 
@@ -23,7 +25,7 @@ class OldRequests(Keyed):
     """The controller. Keys are those of certificate signing requests."""
 
     queue_name = "certificatesigningrequest_cleaner"
-    resources = ("certificatesigningrequests",)
+    resources: tuple[str, ...] = ("certificatesigningrequests",)
 
     def seen(self, resource: str, entry: Entry) -> None:
         self.queue.add(entry.key)
@@ -32,14 +34,28 @@ class OldRequests(Keyed):
         request = self.cached(key)
         if request is None:
             return
-        left = min(ends(request), default=None)
+        left = self.end(request)
         if left is None:
             return
         if (seconds := left - clock.now()) > 0:
             self.queue.add_after(key, seconds + 0.01)
             return
-        requests = self.actor.of("certificates.k8s.io", "v1", "certificatesigningrequests")
+        requests = self.actor.of("certificates.k8s.io", "v1", self.resources[0])
         await self.delete(requests, request, DeleteOptions())
+
+    def end(self, request: JsonObject) -> float | None:
+        """When a request may go, in seconds since the epoch; None if it stays as it is."""
+        return min(ends(request), default=None)
+
+
+class OldPodRequests(OldRequests):
+    """The controller of requests for pods' certificates, where they are served."""
+
+    queue_name = "podcertificaterequest_cleaner"
+    resources = ("podcertificaterequests",)
+
+    def end(self, request: JsonObject) -> float | None:
+        return seconds_of(request["metadata"]["creationTimestamp"]) + OF_PODS
 
 
 def ends(request: JsonObject) -> Iterator[float]:

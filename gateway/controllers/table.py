@@ -70,6 +70,9 @@ CONTROLLERS = {
     "certificatesigningrequest-cleaner-controller": Known(
         "old_requests:OldRequests", "certificate-controller", "csrcleaner"
     ),
+    "podcertificaterequest-cleaner-controller": Known(
+        "old_requests:OldPodRequests", "podcertificaterequestcleaner", "podcertificaterequest-cleaner-controller"
+    ),
     "certificatesigningrequest-approving-controller": Known(
         "certificate_requests:Approving", "certificate-controller", "csrapproving"
     ),

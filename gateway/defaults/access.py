@@ -1,6 +1,6 @@
-"""Defaults of role bindings and of requests for service account tokens.
+"""Defaults of role bindings and of requests for service account tokens and for pods' certificates.
 
-Source: Kubernetes API reference, RoleRef and Subject ("Defaults to..."), TokenRequestSpec.
+Source: Kubernetes API reference, RoleRef and Subject ("Defaults to..."), TokenRequestSpec, PodCertificateRequestSpec.
 """
 
 from __future__ import annotations
@@ -23,4 +23,5 @@ DEFAULTERS: Defaulters = {
     (f"{_GROUP}/v1", "RoleBinding"): _BINDING,
     (f"{_GROUP}/v1", "ClusterRoleBinding"): _BINDING,
     ("authentication.k8s.io/v1", "TokenRequest"): compile_table({"spec+.expirationSeconds?": 3600}),
+    ("certificates.k8s.io/v1", "PodCertificateRequest"): compile_table({"spec+.maxExpirationSeconds?": 86400}),
 }

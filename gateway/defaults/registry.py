@@ -41,6 +41,7 @@ MODULES: dict[str, dict[str, str]] = {
     "policy/v1": {"PodDisruptionBudget": "policy"},
     "rbac.authorization.k8s.io/v1": {"RoleBinding": "access", "ClusterRoleBinding": "access"},
     "authentication.k8s.io/v1": {"TokenRequest": "access"},
+    "certificates.k8s.io/v1": {"PodCertificateRequest": "access"},
     "storage.k8s.io/v1": {"StorageClass": "storage", "CSIDriver": "storage", "VolumeAttachment": "storage"},
     "scheduling.k8s.io/v1": {"PriorityClass": "scheduling"},
     "admissionregistration.k8s.io/v1": {

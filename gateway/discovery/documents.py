@@ -18,9 +18,13 @@ from gateway.kinds.resource import Resource
 AGGREGATED_API_VERSION = "apidiscovery.k8s.io/v2"
 
 
-# kube-apiserver 1.36 stores these in an older version, of which discovery tells only the hash; it reads both.
+# kube-apiserver 1.36 stores these in an older version, of which discovery tells only the hash; it reads both. So does
+# 1.37 with those that came with it.
 _HASHED_AS_V1BETA1 = frozenset(
-    {"customresourcedefinitions", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}
+    {
+        *("customresourcedefinitions", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"),
+        *("clustertrustbundles", "podcertificaterequests", "storageversionmigrations"),
+    }
 )
 _HASHED_AS_V1BETA2 = frozenset({"devicetaintrules"})
 

@@ -42,6 +42,7 @@ from storage.entry import METADATA
 
 if TYPE_CHECKING:
     from gateway.access.device_rights import DeviceRights
+    from gateway.access.signer_rights import SignerRights
     from gateway.apply.repeated import Repeated
 
 
@@ -198,13 +199,17 @@ class Endpoint:
         return EscalationGuard(self.services.policy, self.services.authorizer)
 
     @cached_property
-    def device_rights(self) -> DeviceRights | None:
-        """What its writers have to have rights to, where these are devices."""
-        if not self.strategy.hands_out_devices:
-            return None
-        from gateway.access.device_rights import DeviceRights
+    def rights(self) -> DeviceRights | SignerRights | None:
+        """What its writers have to have rights to beyond the request: devices, or a signer."""
+        if self.strategy.hands_out_devices:
+            from gateway.access.device_rights import DeviceRights
 
-        return DeviceRights(self.services.authorizer, self.services.admission.objects)
+            return DeviceRights(self.services.authorizer, self.services.admission.objects)
+        if self.strategy.signs:
+            from gateway.access.signer_rights import SignerRights
+
+            return SignerRights(self.services.authorizer)
+        return None
 
     @cached_property
     def hooks(self) -> WriteHooks | None:

@@ -17,7 +17,7 @@ from gateway.kinds.resource import Resource
 from gateway.kinds.selectable import NAMES, VALUES
 from gateway.kinds.strategies import strategy_for
 from gateway.release.gates import Gates
-from gateway.release.minors import CATALOGS, CATALOGUED, WITHHELD
+from gateway.release.minors import CATALOGS, CATALOGUED
 from gateway.release.release import Release, release_of
 from gateway.schema.catalog import Catalog, catalog_of
 from gateway.selectors.fields import DEFAULT
@@ -71,8 +71,6 @@ def builtin_registry(primary_family: str = "IPv4", release: Release | None = Non
         from gateway.release.lifecycle import absent
 
         registry.switch_off(absent(release.minor, registry.kinds()))
-    if release.minor in WITHHELD:
-        registry.switch_off(WITHHELD[release.minor])
     return registry
 
 

@@ -52,6 +52,8 @@ FIELDS: Mapping[GroupResource, tuple[Gated, ...]] = {
 
 OF_PODS = (
     Gated("HostnameOverride", ("hostnameOverride",)),
+    Gated("ClusterTrustBundleProjection", ("volumes[].projected.sources[].clusterTrustBundle",)),
+    Gated("PodCertificateRequest", ("volumes[].projected.sources[].podCertificate",)),
     Gated(
         "EnvFiles",
         tuple(

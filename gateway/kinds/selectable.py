@@ -74,6 +74,9 @@ VALUES: dict[GroupResource, dict[str, FieldValue]] = {
     },
     GroupResource("certificates.k8s.io", "certificatesigningrequests"): _paths("spec.signerName"),
     GroupResource("certificates.k8s.io", "clustertrustbundles"): _paths("spec.signerName"),
+    GroupResource("certificates.k8s.io", "podcertificaterequests"): _paths(
+        "spec.signerName", "spec.podName", "spec.nodeName"
+    ),
     GroupResource("resource.k8s.io", "resourceslices"): _paths("spec.nodeName", "spec.driver"),
     GroupResource("", "persistentvolumes"): {"name": _at("metadata.name")},
     GroupResource("", "persistentvolumeclaims"): {"name": _at("metadata.name")},
@@ -108,6 +111,9 @@ NAMES: dict[GroupResource, Selectable] = {
     ),
     GroupResource("certificates.k8s.io", "certificatesigningrequests"): _named("metadata.name", "spec.signerName"),
     GroupResource("certificates.k8s.io", "clustertrustbundles"): _named("metadata.name", "spec.signerName"),
+    GroupResource("certificates.k8s.io", "podcertificaterequests"): _named(
+        "metadata.name", "spec.signerName", "spec.podName", "spec.nodeName"
+    ),
     GroupResource("resource.k8s.io", "resourceslices"): _named(
         "metadata.name", "spec.nodeName", "spec.driver",
         refusal="field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {label}",

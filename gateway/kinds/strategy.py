@@ -101,6 +101,7 @@ class Strategy:
     rechecks_metadata: bool = True  # whether the kind checks the metadata of updates once more, and reports it twice
     grants_rights: bool = False  # whether its writers have to have the rights that they grant
     hands_out_devices: bool = False  # whether its writers need rights to the devices that they ask for or hand out
+    signs: bool = False  # whether who changes the status has to be allowed to sign for the object's signer
     governs: bool = False  # whether others' requests are decided by its objects: its writes are answered once they are
     reread: bool = False  # whether reading from storage changes objects: a write answers what is read back
     weight: int = 1  # how much longer its rules take for a byte than those of other kinds

@@ -42,7 +42,7 @@ class WriteContext:
     warnings: Warnings = field(default_factory=Warnings)
     specification: Specification = ANY_SPECIFICATION  # of a new object
     deadline: float | None = None  # by the loop's clock: when the client stops waiting, where it has said so
-    access_errors: Sequence[FieldError] = ()  # rights beyond the request's that the user lacks: shown before all others
+    access_errors: Sequence[FieldError] = ()  # rights beyond the request's that the user lacks
     unstored: Sequence[str] = ()  # members of an update that are not stored as they were sent: empty maps, null bytes
     metadata_errors: Sequence[FieldError] = ()  # which strategies need not find, but may have to know of
 

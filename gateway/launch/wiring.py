@@ -321,7 +321,7 @@ def _node_graph(state: _State) -> NodeGraph:
     from gateway.access.nodes.graph import NodeGraph, VertexType
 
     graph = NodeGraph()
-    state.follow(graph, *(kind.value for kind in VertexType))
+    state.follow(graph, *(kind.value for kind in VertexType if (*kind.value, "") in state.registry.resources))
     return graph
 
 

@@ -10,14 +10,6 @@ GIT_VERSIONS: Mapping[str, str] = {"1.34": "v1.34.4", "1.35": "v1.35.4", "1.36":
 """The releases that are served, by minor."""
 CATALOGUED = "1.36"
 """The minor of which gateway/schema/catalog.json is made; those before it are told by what differs."""
-WITHHELD: Mapping[str, frozenset[tuple[str, str, str]]] = {
-    "1.37": frozenset(
-        {
-            ("certificates.k8s.io", "v1", "podcertificaterequests"),
-        }
-    )
-}
-"""Resources (group, version, plural) of a catalog that are not whole here; they are not served."""
 CATALOGS: Mapping[str, str] = {"1.37": "catalog-1.37.json"}
 """The minors that have a catalog of their own in gateway/schema/."""
 UNFINISHED = ("1.37",)

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from gateway.jsontypes import JsonObject
 from gateway.validation.pod_options import containers_of
-
-_PROJECTIONS = ("clusterTrustBundle", "podCertificate")
 
 
 def drop_disabled_fields(spec: JsonObject, old: JsonObject | None) -> None:
     """`spec` and `old` are pod specifications; changes `spec` in place."""
-    if volumes := spec.get("volumes"):
-        for source in _projected(volumes):
-            for key in _PROJECTIONS:
-                if key in source and not _projects(old, key):
-                    del source[key]
     if "schedulingGroup" in spec and "schedulingGroup" not in (old or {}):
         del spec["schedulingGroup"]
     for container in containers_of(spec):
@@ -25,16 +16,6 @@ def drop_disabled_fields(spec: JsonObject, old: JsonObject | None) -> None:
             del lifecycle["stopSignal"]
             if not lifecycle:
                 del container["lifecycle"]
-
-
-def _projected(volumes: list[JsonObject]) -> Iterator[JsonObject]:
-    for volume in volumes:
-        if "projected" in volume:
-            yield from volume["projected"].get("sources") or ()
-
-
-def _projects(spec: JsonObject | None, key: str) -> bool:
-    return any(key in source for source in _projected((spec or {}).get("volumes") or []))
 
 
 def _has_stop_signal(spec: JsonObject | None) -> bool:

@@ -12,7 +12,6 @@ _SHORTEST_TOKEN, _LONGEST_TOKEN = 600, 1 << 32
 
 
 def validate_projected(volume: JsonObject, path: str, errors: list[FieldError], options: PodOptions) -> None:
-    """clusterTrustBundle and podCertificate never get here: those features are off, and writes drop them."""
     validate_mode(volume, "defaultMode", path, errors)
     taken: set[str] = set()
     for i, source in enumerate(volume.get("sources") or ()):
@@ -25,10 +24,14 @@ def validate_projected(volume: JsonObject, path: str, errors: list[FieldError], 
             count += 1
             for file in source["downwardAPI"].get("items") or ():
                 validate_downward_file(file, f"{at}.downwardAPI", errors)
-                _take(file.get("path", ""), file.get("path", ""), path, errors, taken)
+                take_path(file.get("path", ""), file.get("path", ""), path, errors, taken)
         if "serviceAccountToken" in source:
             count += 1
             _token(source["serviceAccountToken"], f"{at}.serviceAccountToken", path, errors, options)
+        if "clusterTrustBundle" in source or "podCertificate" in source:
+            from gateway.validation.projected_certificates import validate_certificates
+
+            count += validate_certificates(source, at, path, errors, taken)
         if count > 1:
             errors.append(forbidden(at, "may not specify more than 1 volume type per source"))
 
@@ -39,10 +42,10 @@ def _keys(source: JsonObject, path: str, volume_path: str, errors: list[FieldErr
         errors.append(required(f"{path}.name"))
     for i, item in enumerate(source.get("items") or ()):
         validate_key_to_path(item, f"{path}.items[{i}]", errors)
-        _take(item.get("path", ""), name, volume_path, errors, taken)
+        take_path(item.get("path", ""), name, volume_path, errors, taken)
 
 
-def _take(target: str, shown: str, path: str, errors: list[FieldError], taken: set[str]) -> None:
+def take_path(target: str, shown: str, path: str, errors: list[FieldError], taken: set[str]) -> None:
     if not target:
         return
     if target in taken:

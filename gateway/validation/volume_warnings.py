@@ -95,6 +95,13 @@ def _target(path: str, source: str) -> Target:
     return Target(path.rstrip("/"), source)
 
 
+_CERTIFICATE = (
+    ("certificateChainPath", "chain"),
+    ("keyPath", "key"),
+    ("credentialBundlePath", "credential bundle"),
+)
+
+
 def _projected_targets(source: JsonObject) -> list[Target] | None:
     if not source:
         return None
@@ -105,4 +112,8 @@ def _projected_targets(source: JsonObject) -> list[Target] | None:
         return _targets(items, "DownwardAPI")
     if "serviceAccountToken" in source:
         return [_target(source["serviceAccountToken"].get("path", ""), "ServiceAccountToken")]
-    return []
+    if (bundle := source.get("clusterTrustBundle")) is not None:
+        name = bundle["name"] if "name" in bundle else bundle.get("signerName", "")
+        return [_target(bundle.get("path", ""), f"ClusterTrustBundle {go_quote(name)}")]
+    certificate = source.get("podCertificate") or {}
+    return [_target(certificate[key], f"PodCertificate {what}") for key, what in _CERTIFICATE if certificate.get(key)]

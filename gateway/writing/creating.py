@@ -91,7 +91,7 @@ async def _as_if_stored(write: Write, key: bytes, value: bytes, obj: JsonObject)
 
 async def prepare_new(write: Write, obj: JsonObject) -> None:
     """Fills in metadata, then the strategy's turn, validation and the validating half of admission."""
-    if (rights := write.endpoint.device_rights) is not None:
+    if (rights := write.endpoint.rights) is not None:
         write.attributes.access_errors = await rights.errors(write.attributes, obj, None)
     await offloaded(write.effort, _prepare_new, write, obj)
     await validate(write, obj)

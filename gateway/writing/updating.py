@@ -214,7 +214,7 @@ async def prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None
 
     Raises StatusError, and Touched when what a patch has kept was changed in place.
     """
-    if (rights := write.endpoint.device_rights) is not None:
+    if (rights := write.endpoint.rights) is not None:
         write.attributes.access_errors = await rights.errors(write.attributes, obj, old)
     await offloaded(write.effort, _prepare_update, write, obj, old)
     if write.kept is not None:
@@ -240,7 +240,10 @@ def _prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None:
     )
     attributes.metadata_errors = errors
     found = judge(write, lambda: strategy.validate_update(obj, old, attributes))
-    errors = [*attributes.access_errors, *errors, *found]
+    if not strategy.signs:
+        errors = [*attributes.access_errors, *errors, *found]
+    else:
+        errors = [*errors, *found] or [*attributes.access_errors]
     if errors := judged_beside(write, errors, obj, old):
         raise invalid(write, errors, obj)
     if strategy.warnings_on_update is not None:

@@ -27,6 +27,7 @@ PARTS = {
         "gateway.admission.plugins.node_writes",
         "gateway.admission.podsecurity",
         "gateway.validation.key_pairs",
+        "gateway.validation.projected_certificates",
         "gateway.validation.urls",
     ),
     "where a flag, a minor or a configuration file asks for it": (
@@ -38,6 +39,7 @@ PARTS = {
         "gateway.access.nodes.authorizer",
         "gateway.access.nodes.graph",
         "gateway.access.remote",
+        "gateway.access.signer_rights",
         "gateway.access.token_webhook",
         "gateway.audit.auditing",
         "gateway.audit.policy",

@@ -14,6 +14,7 @@ from gateway.access.rbac.rules import Rule
 from gateway.access.selection import selects_node
 from gateway.http.request_info import RequestInfo
 from gateway.kinds.attributes import Attributes
+from gateway.release.gates import Enabled
 from gateway.validation.field import go_quote
 
 LEASES = "kube-node-lease"
@@ -29,9 +30,11 @@ def _no(reason: str) -> Verdict:
 class NodeAuthorizer:
     """Decides about nodes; of everybody else it knows nothing."""
 
-    def __init__(self, graph: NodeGraph, rules: Sequence[Rule]) -> None:
-        """`rules` are those of the role system:node."""
+    def __init__(self, graph: NodeGraph, rules: Sequence[Rule], enabled: Enabled) -> None:
+        """`rules` are those of the role system:node; `enabled` says what the release has."""
         self._graph, self._rules = graph, tuple(rules)
+        self._asks_certificates = enabled("PodCertificateRequest")
+        self._has_volume_health, self._narrowed = enabled("CSIVolumeHealth"), enabled("NodeWritesNarrowed")
 
     def known(self, attributes: Attributes) -> Verdict | None:
         """No opinion of who is no node."""
@@ -63,6 +66,8 @@ class NodeAuthorizer:
             case ("coordination.k8s.io", "leases"):
                 return _lease(node, info)
             case ("storage.k8s.io", "csinodes"):
+                if info.subresource == "status" and self._narrowed:
+                    return self._csi_node_status(node, info)
                 return _csi_node(node, info)
             case ("resource.k8s.io", "resourceslices"):
                 return await self._slice(node, info)
@@ -71,7 +76,7 @@ class NodeAuthorizer:
             case ("", "pods"):
                 return await self._pod(node, info)
             case ("certificates.k8s.io", "podcertificaterequests"):
-                return NO_OPINION
+                return await self._certificate(node, info) if self._asks_certificates else NO_OPINION
         return self._by_rules(info)
 
     def _by_rules(self, info: RequestInfo) -> Verdict:
@@ -123,6 +128,29 @@ class NodeAuthorizer:
         if selects_node(info, "spec.nodeName", node):
             return ALLOWED
         return _no("can only list/watch/deletecollection resourceslices with nodeName field selector")
+
+    def _csi_node_status(self, node: str, info: RequestInfo) -> Verdict:
+        if not self._has_volume_health:
+            return _no("CSINode status access requires CSIVolumeHealth feature")
+        if info.verb not in ("get", "update", "patch"):
+            return _no("can only get, update, or patch CSINode status")
+        if info.name != node:
+            return _no("can only access CSINode with the same name as the requesting node")
+        return ALLOWED
+
+    async def _certificate(self, node: str, info: RequestInfo) -> Verdict:
+        if info.subresource:
+            return _no("nodes may not access the status subresource of PodCertificateRequests")
+        match info.verb:
+            case "create":
+                return ALLOWED
+            case "get":
+                return await self._related(node, info)
+            case "list" | "watch":
+                if selects_node(info, "spec.nodeName", node):
+                    return ALLOWED
+                return _no("can only list/watch podcertificaterequests with nodeName field selector")
+        return _no(f"nodes may not {info.verb} podcertificaterequests")
 
     async def _pod(self, node: str, info: RequestInfo) -> Verdict:
         match info.subresource, info.verb:

@@ -36,6 +36,7 @@ class VertexType(Enum):
     VOLUME = ("", "v1", "persistentvolumes")
     ATTACHMENT = ("storage.k8s.io", "v1", "volumeattachments")
     SLICE = ("resource.k8s.io", "v1", "resourceslices")
+    REQUEST = ("certificates.k8s.io", "v1", "podcertificaterequests")
 
 
 _Key = tuple[str, str]  # namespace, name
@@ -106,7 +107,7 @@ class NodeGraph:
                 self._volumes[key[1]] = (place, secrets)
                 for secret in secrets:
                     self._users.setdefault(secret, set()).add(key[1])
-            case VertexType.ATTACHMENT | VertexType.SLICE if spec.get("nodeName"):
+            case VertexType.ATTACHMENT | VertexType.SLICE | VertexType.REQUEST if spec.get("nodeName"):
                 self._nodes[kind.value[2], *key] = Counter([spec["nodeName"]])
 
     def drop(self, kind: VertexType, key: _Key) -> None:

@@ -10,7 +10,7 @@ _LOOKED_AT = frozenset(
     {
         *("/pods", "/nodes", "/persistentvolumeclaims", "/serviceaccounts"),
         *("coordination.k8s.io/leases", "storage.k8s.io/csinodes", "resource.k8s.io/resourceslices"),
-        "certificates.k8s.io/certificatesigningrequests",
+        *("certificates.k8s.io/certificatesigningrequests", "certificates.k8s.io/podcertificaterequests"),
     }
 )
 

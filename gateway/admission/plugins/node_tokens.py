@@ -12,6 +12,7 @@ from gateway.http.status import StatusError, not_found
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersionResource, core
 from gateway.kinds.objects import Objects
+from gateway.release.gates import Enabled
 from gateway.validation.field import go_quote
 
 _VERB = "request-serviceaccounts-token-audience"
@@ -31,8 +32,8 @@ _DRIVERS = {
 class Audiences:
     """Looks at token requests of nodes."""
 
-    def __init__(self, objects: Objects, authorizer: Authorizer) -> None:
-        self._objects, self._authorizer = objects, authorizer
+    def __init__(self, objects: Objects, authorizer: Authorizer, enabled: Enabled) -> None:
+        self._objects, self._authorizer, self._enabled = objects, authorizer, enabled
 
     async def check(self, node: str, admission: Admission) -> None:
         """Raises StatusError 403 for a token that is none of the node's business, 404 for a pod that is not there."""
@@ -64,10 +65,17 @@ class Audiences:
         except _Absent as error:
             raise _no(admission, f"error validating audience {go_quote(audience)}: {error}") from None
         question = asked_of_resource(user, _VERB, "", audience, admission.name, namespace=admission.namespace)
-        if not (await self._authorizer.authorize(question)).allowed:
-            shown = go_quote(audience)
+        verdict = await self._authorizer.authorize(question)
+        if verdict.allowed:
+            return
+        shown = go_quote(audience)
+        if not self._enabled("NodeWritesNarrowed"):
             why = f"{user.name} is not authorized to request tokens for this audience"
             raise _no(admission, f"audience {shown} not found in pod spec volume, {why}")
+        if verdict.error:
+            why = f"error authorizing {user.name} to request tokens for audience {shown}"
+            raise _no(admission, f"{why}: {verdict.error}")
+        raise _no(admission, f"{user.name} is not authorized to request tokens for audience {shown}")
 
     async def _is_referenced(self, pod: JsonObject, audience: str) -> bool:
         """Whether the pod asks for the audience. Raises _Absent where what its volumes name is not there."""

@@ -10,7 +10,7 @@ from gateway.access.nodes.authorizer import LEASES
 from gateway.access.nodes.identity import NODE_PREFIX, node_of
 from gateway.access.nodes.references import MIRROR, config_map_names, secret_names
 from gateway.admission.chain import PluginParts
-from gateway.admission.plugins import node_tokens
+from gateway.admission.plugins import node_certificates, node_tokens
 from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.http.status import StatusError, not_found
@@ -70,7 +70,9 @@ class Restriction:
 
     def __init__(self, parts: PluginParts) -> None:
         self._objects: Objects = parts.objects
-        self._tokens = node_tokens.Audiences(parts.objects, parts.authorizer)
+        self._enabled = parts.release.gates.enabled
+        self._tokens = node_tokens.Audiences(parts.objects, parts.authorizer, self._enabled)
+        self._certificates = node_certificates.Certificates(parts.objects, parts.authorizer)
 
     async def admit(self, admission: Admission) -> None:
         """Raises StatusError 403 for what a node must not write, 404 for what it names and is not there."""
@@ -95,6 +97,8 @@ class Restriction:
                 raise _no(admission, f"unexpected operation {go_quote(operation.value)}, {only}")
             case ("status", Operation.UPDATE):
                 _pod_status(node, admission)
+                if self._enabled("NodeWritesNarrowed"):
+                    _allocatable_status(node, admission)
             case ("eviction", Operation.CREATE):
                 if await self._node_of_pod(admission) != node:
                     raise _no(admission, f"node {node} can only evict pods with spec.nodeName set to itself")
@@ -152,6 +156,8 @@ class Restriction:
     async def _csi_node(self, node: str, admission: Admission) -> None:
         if _name(admission) != node:
             raise _no(admission, "can only access CSINode with the same name as the requesting node")
+        if admission.subresource == "status" and not self._enabled("CSIVolumeHealth"):
+            raise _no(admission, "CSIVolumeHealth feature gate is disabled")
 
     async def _slice(self, node: str, admission: Admission) -> None:
         looked_at = {Operation.CREATE: admission.obj, Operation.DELETE: admission.old}.get(admission.operation)
@@ -169,6 +175,9 @@ class Restriction:
             raise _no(admission, f"unable to parse csr: {error}") from None
         if name != f"{NODE_PREFIX}{node}":
             raise _no(admission, f"can only create a node CSR with CN={NODE_PREFIX}{node}")
+
+    async def _certificate(self, node: str, admission: Admission) -> None:
+        await self._certificates.check(node, admission)
 
     async def _mirror(self, node: str, admission: Admission) -> None:
         pod, shown = admission.obj or {}, go_quote(node)
@@ -219,6 +228,7 @@ _REVIEWS: Mapping[str, Callable[[Restriction, str, Admission], Awaitable[None]]]
     "storage.k8s.io/csinodes": Restriction._csi_node,
     "resource.k8s.io/resourceslices": Restriction._slice,
     "certificates.k8s.io/certificatesigningrequests": Restriction._signing_request,
+    "certificates.k8s.io/podcertificaterequests": Restriction._certificate,
 }
 
 
@@ -241,6 +251,15 @@ def _pod_status(node: str, admission: Admission) -> None:
         raise _no(admission, f"node {shown} cannot update resource claim statues")
     if status.get("extendedResourceClaimStatus") != before.get("extendedResourceClaimStatus"):
         raise _no(admission, f"node {shown} cannot update extended resource claim status")
+
+
+def _allocatable_status(node: str, admission: Admission) -> None:
+    before, after = (
+        ((each or {}).get("status") or {}).get("nodeAllocatableResourceClaimStatuses") or []
+        for each in (admission.old, admission.obj)
+    )
+    if before != after:
+        raise _no(admission, f"node {go_quote(node)} cannot update node allocatable resource claim statuses")
 
 
 def _changed(labels: Mapping[str, str], before: Mapping[str, str]) -> set[str]:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from gateway.access.authorization import Authorizer, asked_of_resource
+from gateway.access.authorization import Authorizer, may_for_signer
 from gateway.admission.chain import PluginParts, Reviews
 from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
 from gateway.validation.field import go_quote
-
-GROUP = "certificates.k8s.io"
 
 
 def validating(validate: Callable[[Authorizer, Admission], Awaitable[None]]) -> Callable[[PluginParts], Reviews]:
@@ -23,14 +21,5 @@ def validating(validate: Callable[[Authorizer, Admission], Awaitable[None]]) -> 
 async def require_for_signer(authorizer: Authorizer, admission: Admission, request: JsonObject, verb: str) -> None:
     """Raises StatusError 403 unless the user may `verb` ("approve", "sign") for the signer of a CSR."""
     signer = (request.get("spec") or {}).get("signerName", "")
-    if not await may_for_signer(authorizer, admission, signer, verb):
+    if not await may_for_signer(authorizer, admission.user, signer, verb):
         raise refused(admission, request, f"user not permitted to {verb} requests with signerName {go_quote(signer)}")
-
-
-async def may_for_signer(authorizer: Authorizer, admission: Admission, signer: str, verb: str) -> bool:
-    """Whether the user may `verb` for a signer, by its name or by its domain."""
-    for name in (signer, f"{signer.partition('/')[0]}/*"):
-        asked = asked_of_resource(admission.user, verb, GROUP, "signers", name)
-        if (await authorizer.authorize(asked)).allowed:
-            return True
-    return False

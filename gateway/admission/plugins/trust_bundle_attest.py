@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from gateway.access.authorization import Authorizer
+from gateway.access.authorization import Authorizer, may_for_signer
 from gateway.admission.chain import Plugin, PluginParts, Reviews, on
-from gateway.admission.plugins.signers import may_for_signer
 from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
@@ -22,7 +21,7 @@ async def _validate(authorizer: Authorizer, admission: Admission) -> None:
     signer = (obj.get("spec") or {}).get("signerName", "")
     if not signer or (old is not None and _essence(obj) == _essence(old)):
         return
-    if not await may_for_signer(authorizer, admission, signer, "attest"):
+    if not await may_for_signer(authorizer, admission.user, signer, "attest"):
         raise refused(admission, obj, f"user not permitted to attest for signerName {go_quote(signer)}")
 
 

@@ -80,6 +80,7 @@ MODULES: dict[GroupResource, str] = {
     GroupResource("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): "prioritylevelconfigurations",
     GroupResource("certificates.k8s.io", "certificatesigningrequests"): "certificatesigningrequests",
     GroupResource("certificates.k8s.io", "clustertrustbundles"): "clustertrustbundles",
+    GroupResource("certificates.k8s.io", "podcertificaterequests"): "podcertificaterequests",
     GroupResource(_ADMISSION, "validatingwebhookconfigurations"): "validatingwebhookconfigurations",
     GroupResource(_ADMISSION, "mutatingwebhookconfigurations"): "mutatingwebhookconfigurations",
     GroupResource(_ADMISSION, "validatingadmissionpolicies"): "validatingadmissionpolicies",

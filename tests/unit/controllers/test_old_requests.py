@@ -11,7 +11,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from gateway.controllers.old_requests import ends
+from gateway.controllers.old_requests import OF_PODS, OldPodRequests, ends
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 HOUR = 3600
@@ -62,3 +62,8 @@ def test_it_goes_an_hour_after_it_was_decided_or_a_day_after_it_was_left_alone(
 ) -> None:
     found = min(ends(given), default=None)
     assert found == (None if hours is None else NOW.timestamp() + hours * HOUR)
+
+
+def test_one_for_a_pod_goes_a_quarter_of_an_hour_after_its_creation() -> None:
+    left = OldPodRequests.end(OldPodRequests.__new__(OldPodRequests), request("Issued"))
+    assert left == NOW.timestamp() + OF_PODS == NOW.timestamp() + 900

@@ -1,0 +1,27 @@
+"""Who may act for a signer (page "Certificates and Certificate Signing Requests", "Authorization")."""
+
+from __future__ import annotations
+
+from gateway.access.authorization import Authorizer, may_for_signer
+from gateway.jsontypes import JsonObject
+from gateway.kinds.write_context import WriteContext
+from gateway.validation.checks import same
+from gateway.validation.field import FieldError, forbidden, go_quote
+
+
+class SignerRights:
+    """Looks at writes of the status of PodCertificateRequests: who changes it must be allowed to sign."""
+
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+
+    async def errors(self, context: WriteContext, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
+        """What a writer may not do who puts `obj` in the place of `old`."""
+        before = old or {}
+        if same(obj.get("status") or {}, before.get("status") or {}):
+            return []
+        signer = (before.get("spec") or {}).get("signerName", "")
+        if await may_for_signer(self._authorizer, context.user, signer, "sign"):
+            return []
+        who = go_quote(context.user.name)
+        return [forbidden("spec.signerName", f'User {who} is not permitted to "sign" for signer {go_quote(signer)}')]
