@@ -23,6 +23,7 @@ _SINCE = {  # minor version -> what is allowed from there on
         "net.ipv4.tcp_keepalive_probes",
     },
     32: {"net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"},
+    37: {"net.ipv4.tcp_notsent_lowat", "net.ipv4.tcp_slow_start_after_idle"},
 }
 
 

@@ -75,6 +75,7 @@ REFUSED = [
         f'seccompProfile (pod and {_C} must not set securityContext.seccompProfile.type to "Unconfined")',
     ),
     (B, 26, pod(of_pod={"sysctls": [{"name": "net.ipv4.ip_local_reserved_ports"}]}), "forbidden sysctls (net.ipv4.ip_"),
+    (B, 36, pod(of_pod={"sysctls": [{"name": "net.ipv4.tcp_notsent_lowat"}]}), "forbidden sysctls (net.ipv4.tcp_n"),
     (B, 34, pod({"procMount": "Unmasked"}, hostUsers=False), f"procMount ({_C} must not set"),
     (
         B,
@@ -108,6 +109,7 @@ TAKEN = [
     (B, 19, pod(annotations={"container.seccomp.security.alpha.kubernetes.io/c": "unconfined"})),
     (B, 18, pod({"seccompProfile": {"type": "Unconfined"}})),
     (B, 27, pod(of_pod={"sysctls": [{"name": "net.ipv4.ip_local_reserved_ports"}]})),
+    (B, 37, pod(of_pod={"sysctls": [{"name": "net.ipv4.tcp_notsent_lowat"}]})),
     (B, 35, pod({"procMount": "Unmasked"}, hostUsers=False)),
     (B, 33, pod(container={"livenessProbe": {"httpGet": {"host": "h"}}})),
     (B, 99, pod({"allowPrivilegeEscalation": True}, volumes=[{"name": "v", "nfs": {}}])),
