@@ -231,7 +231,7 @@ class Definitions:
         Watches may start from the CRD's revision, or only `later` if nobody could list its objects then.
         """
         from gateway.customresources.definition import ESTABLISHED, TERMINATING, ends_unserved, is_true
-        from gateway.customresources.model import as_read_before, model_of, resources_of
+        from gateway.customresources.model import as_read_before, compile_large, model_of, resources_of
         from gateway.customresources.reading_alike import Origin, reads_alike
 
         before = self._served.get(name)
@@ -254,6 +254,7 @@ class Definitions:
         same = same and before is not None and await offloaded(0, reads_alike, before.made_of, made_of)
         if same and before is not None:  # watches go on; they see its objects go
             model = as_read_before(model, before.resources[0].model)
+        await offloaded(0, compile_large, model)
         resources = resources_of(definition, model)
         replaced = [] if before is None else before.resources
         await self._endpoints.replace(replaced, resources, watched_on=bool(same))

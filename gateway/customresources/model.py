@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 
 from gateway.customresources.conversion import Webhook
 from gateway.customresources.definition import TERMINATING, ends_unserved, is_true, stored_version
 from gateway.customresources.fields import field_values, selectable
 from gateway.customresources.objects import VersionRules, strategies_of
 from gateway.customresources.schema_type import object_type
-from gateway.customresources.storage_form import canonicaliser
+from gateway.customresources.storage_form import canonicaliser, settled
 from gateway.defaults.structural import apply_structural_defaults, default_applied, prune_nulls
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersion, GroupVersionKind
@@ -22,14 +23,18 @@ from gateway.kinds.resource import Resource
 from gateway.release.gates import Enabled
 from gateway.release.release import DEFAULT_GATES
 from gateway.schema.decode import DecodeError, DecodeReport
+from gateway.schema.encode import encode_stored
 from gateway.schema.types import Type
-from gateway.time_limits import look
+from gateway.time_limits import TakesLong, look, on_loop
+from gateway.validation.structural_schema import every
 
 # in the order in which discovery tells them
 VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 TERMINATING_VERBS = ("delete", "deletecollection", "get", "list", "watch")
 SUBRESOURCE_VERBS = frozenset({"get", "patch", "update"})
 SCALE = ("autoscaling", "v1", "Scale")
+
+_LARGE = 2_000  # nodes of a schema, compiling which takes some 20 ms
 
 MakeConverter = Callable[[JsonObject], Webhook | None]  # of a CRD: its webhook, if it has one
 
@@ -72,6 +77,20 @@ def model_of(
         field_values=field_values(versions),
     )
     return model
+
+
+def compile_large(model: Model) -> None:
+    """Compiles what takes long of a model: what reads objects by a large schema. Raises TakesLong on an event loop.
+
+    To be called before the model is served. An object may come by the feed, which does not wait for a thread.
+    """
+    for version in model.versions.values():
+        if len(list(islice(every(version.openapi or {}), _LARGE))) == _LARGE:
+            if on_loop():
+                raise TakesLong
+            read = settled(version, {"kind": model.kind, "apiVersion": version.api_version})
+            encode_stored(read, model.kind, version.api_version, version.type)
+            _ = version.order
 
 
 def as_read_before(model: Model, before: Model) -> Model:

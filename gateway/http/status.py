@@ -84,7 +84,7 @@ def forbidden(group: str, resource: str, name: str, cause: str) -> StatusError:
     return StatusError(403, "Forbidden", f"{prefix}: {cause}", _details(name, group, resource))
 
 
-MOST_TEXT = 1 << 20
+MOST_TEXT = 1 << 18
 """Characters of all errors of one answer together: those after them are left out, as are those after MOST_ERRORS."""
 
 

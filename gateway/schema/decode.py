@@ -21,7 +21,7 @@ from gateway.jsontypes import JsonObject
 from gateway.memo import memo
 from gateway.schema import quantity, structural
 from gateway.schema.body import Body, not_a_float, parse_exactly, parse_to_decode, too_large
-from gateway.schema.errors import DecodeError, Mismatch
+from gateway.schema.errors import MOST_ITEMS, DecodeError, Marks, Mismatch
 from gateway.schema.exact import Number, PairsObject
 from gateway.schema.refusals import spelt
 from gateway.schema.times import TimeError, canonical_microtime, canonical_time
@@ -52,7 +52,7 @@ class DecodeReport:
 _CONVERTED_JSON = "v1.JSON"  # of apiextensions: its numbers become Go's on their way through conversion
 
 
-Decoder = Callable[[Any, list[None]], Any]  # value that is not null, marks left where a field was unknown -> Go's value
+Decoder = Callable[[Any, Marks], Any]  # value that is not null, marks left where a field was unknown -> Go's value
 
 
 def decode(type_: Type, value: Any, report: DecodeReport) -> JsonObject:
@@ -61,7 +61,7 @@ def decode(type_: Type, value: Any, report: DecodeReport) -> JsonObject:
     `value` comes from `parse_to_decode`, unchanged, or is made of plain JSON. Unknown and duplicate fields go to
     `report`. Raises DecodeError, worded as kube-apiserver words it.
     """
-    marks: list[None] = []
+    marks = Marks()
     source = value
     number = value.too_large if type(value) is Body else ""
     if number and type_.structural:
@@ -95,7 +95,7 @@ def _second_look(type_: Type, source: Any, report: DecodeReport) -> JsonObject:
         exact = parse_exactly(source.raw) if type(source) is Body else spelt(source)
     examine(type_, exact, report.problems)
     try:
-        result: JsonObject = _decoder(type_)(merged(type_, exact), [])
+        result: JsonObject = _decoder(type_)(merged(type_, exact), Marks())
     except Mismatch:
         if number := too_large(exact):
             raise not_a_float(number) from None
@@ -148,7 +148,7 @@ def _struct(type_: Type) -> Decoder:
                 zeros.append((each.name, zero_field(each)))
     plain_type, decoder_of = plain.get, decoders.get
 
-    def decode_struct(value: Any, marks: list[None]) -> Any:
+    def decode_struct(value: Any, marks: Marks) -> Any:
         if type(value) is not dict and not isinstance(value, dict):
             raise Mismatch
         out: JsonObject = {}
@@ -179,7 +179,7 @@ def _list(type_: Type) -> Decoder:
     decoder = _decoder(elem)
     if elem.kind is TypeKind.STRING:
 
-        def decode_strings(value: Any, marks: list[None]) -> Any:
+        def decode_strings(value: Any, marks: Marks) -> Any:
             if type(value) is not list:
                 raise Mismatch
             for item in value:
@@ -189,9 +189,14 @@ def _list(type_: Type) -> Decoder:
 
         return decode_strings
 
-    def decode_list(value: Any, marks: list[None]) -> Any:
+    each = 1 if elem.kind is TypeKind.STRUCT else 0
+
+    def decode_list(value: Any, marks: Marks) -> Any:
         if type(value) is not list:
             raise Mismatch
+        marks.left -= each * len(value)
+        if marks.left < 0:
+            raise DecodeError(f"the lists of the object have more than {MOST_ITEMS} objects together; send fewer")
         return [_zero_elem(type_) if item is None else decoder(item, marks) for item in value]
 
     return decode_list
@@ -202,7 +207,7 @@ def _map(type_: Type) -> Decoder:
     decoder = _decoder(elem)
     if elem.kind is TypeKind.STRING:
 
-        def decode_string_map(value: Any, marks: list[None]) -> Any:
+        def decode_string_map(value: Any, marks: Marks) -> Any:
             if not isinstance(value, dict):
                 raise Mismatch
             for item in value.values():
@@ -212,7 +217,7 @@ def _map(type_: Type) -> Decoder:
 
         return decode_string_map
 
-    def decode_map(value: Any, marks: list[None]) -> Any:
+    def decode_map(value: Any, marks: Marks) -> Any:
         if not isinstance(value, dict):
             raise Mismatch
         return {key: _zero_elem(type_) if item is None else decoder(item, marks) for key, item in value.items()}
@@ -232,31 +237,31 @@ def _zero_elem(type_: Type) -> Any:
     return None if type_.elem_pointer else zero(elem)
 
 
-def _string(value: Any, marks: list[None]) -> Any:
+def _string(value: Any, marks: Marks) -> Any:
     if type(value) is not str:
         raise Mismatch
     return value
 
 
-def _bool(value: Any, marks: list[None]) -> Any:
+def _bool(value: Any, marks: Marks) -> Any:
     if type(value) is not bool:
         raise Mismatch
     return value
 
 
-def _int32(value: Any, marks: list[None]) -> Any:
+def _int32(value: Any, marks: Marks) -> Any:
     if type(value) is not int or not -0x80000000 <= value <= 0x7FFFFFFF:
         raise Mismatch
     return value
 
 
-def _int64(value: Any, marks: list[None]) -> Any:
+def _int64(value: Any, marks: Marks) -> Any:
     if type(value) is not int or not -0x8000000000000000 <= value <= 0x7FFFFFFFFFFFFFFF:
         raise Mismatch
     return value
 
 
-def _float(value: Any, marks: list[None]) -> Any:
+def _float(value: Any, marks: Marks) -> Any:
     if type(value) is Number:
         value = float(value)
         if value in (float("inf"), float("-inf")):
@@ -268,14 +273,14 @@ def _float(value: Any, marks: list[None]) -> Any:
     return value
 
 
-def _int_or_string(value: Any, marks: list[None]) -> Any:
+def _int_or_string(value: Any, marks: Marks) -> Any:
     return value if type(value) is str else _int32(value, marks)
 
 
 _base64 = re.compile(r"[A-Za-z0-9+/]*={0,2}", re.ASCII).fullmatch
 
 
-def _bytes(value: Any, marks: list[None]) -> Any:
+def _bytes(value: Any, marks: Marks) -> Any:
     if type(value) is not str:
         return _bytes_of_numbers(value)
     text = value.replace("\n", "").replace("\r", "") if "\n" in value or "\r" in value else value
@@ -296,14 +301,14 @@ def _bytes_of_numbers(value: Any) -> str:
         raise Mismatch from None
 
 
-def _time(value: Any, marks: list[None]) -> Any:
+def _time(value: Any, marks: Marks) -> Any:
     try:
         return canonical_time(value) if type(value) is str else _mismatch()
     except TimeError:
         raise Mismatch from None
 
 
-def _microtime(value: Any, marks: list[None]) -> Any:
+def _microtime(value: Any, marks: Marks) -> Any:
     try:
         return canonical_microtime(value) if type(value) is str else _mismatch()
     except TimeError:
@@ -314,7 +319,7 @@ def _mismatch() -> None:
     raise Mismatch
 
 
-def _quantity(value: Any, marks: list[None]) -> Any:
+def _quantity(value: Any, marks: Marks) -> Any:
     if type(value) is not str:
         if type(value) is not int and type(value) is not Number:
             raise Mismatch  # floats too: their text counts
@@ -330,7 +335,7 @@ def _canonical_quantity(text: str) -> str:
     return quantity.canonical(text.strip())
 
 
-def _any(value: Any, marks: list[None]) -> Any:
+def _any(value: Any, marks: Marks) -> Any:
     return value
 
 
@@ -341,15 +346,18 @@ def _schema_or(type_: Type) -> Decoder:
     strings = _list(Type(TypeKind.LIST, "[]string", elem=Type(TypeKind.STRING, "string")))
     schemas = _list(Type(TypeKind.LIST, "[]" + schema.name, elem=schema))
 
-    def decode_schema_or(value: Any, marks: list[None]) -> Any:
-        unseen: list[None] = []  # unknown fields below here are dropped without a word
+    def decode_schema_or(value: Any, marks: Marks) -> Any:
+        unknown = len(marks)
         if isinstance(value, dict):
-            return decode_schema(value, unseen)
-        if type_.name.endswith("OrBool"):
+            made = decode_schema(value, marks)
+        elif type_.name.endswith("OrBool"):
             return _bool(value, marks)
-        if type(value) is not list:
+        elif type(value) is list:
+            made = (strings if type_.name.endswith("OrStringArray") else schemas)(value, marks) or None
+        else:
             return None
-        return (strings if type_.name.endswith("OrStringArray") else schemas)(value, unseen) or None
+        del marks[unknown:]  # unknown fields below here are dropped without a word
+        return made
 
     return decode_schema_or
 

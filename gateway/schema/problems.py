@@ -11,7 +11,7 @@ import json
 from typing import Any
 
 from gateway.schema.body import MAX_PROBLEMS, MAX_TOLD, Path, path_text, plain, quoted
-from gateway.schema.errors import DecodeError, EmbeddedError, Mismatch
+from gateway.schema.errors import DecodeError, EmbeddedError, Marks, Mismatch
 from gateway.schema.exact import Number, PairsObject, pairs
 from gateway.schema.refusals import OWN_JSON, STRING, Refusal, plain_refusal
 from gateway.schema.structural import item_of, settled
@@ -186,7 +186,7 @@ def _written_anew(value: Any) -> Any:
         return [_written_anew(item) for item in value]
     number = float(value) if type(value) is Number else value
     try:
-        return settled(number, [])
+        return settled(number, Marks())
     except Mismatch:  # it is too large for a float64, which is another error
         return value
 

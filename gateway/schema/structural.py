@@ -14,10 +14,10 @@ from math import isfinite
 from typing import Any
 
 from gateway.jsontypes import Whole
-from gateway.schema.errors import Mismatch
+from gateway.schema.errors import Marks, Mismatch
 from gateway.schema.types import Type, TypeKind
 
-Reader = Callable[[Any, list[None]], Any]  # a value, marks left where a member was unknown -> the value without it
+Reader = Callable[[Any, Marks], Any]  # a value, marks left where a member was unknown -> the value without it
 
 
 def reader(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
@@ -42,7 +42,7 @@ def item_of(list_type: Type) -> Type:
     return elem
 
 
-def settled(value: Any, marks: list[None]) -> Any:
+def settled(value: Any, marks: Marks) -> Any:
     """JSON that nothing is said of, with numbers as Go writes them."""
     if type(value) is float:
         if not isfinite(value):  # JSON has no such number: it would be written as null
@@ -60,7 +60,7 @@ def settled(value: Any, marks: list[None]) -> Any:
     return value
 
 
-def as_came(value: Any, marks: list[None]) -> Any:
+def as_came(value: Any, marks: Marks) -> Any:
     """The same, where it is judged as what it came as before it is stored: whole floats can be told from integers."""
     if isinstance(value, dict):
         return {key: as_came(item, marks) for key, item in value.items()}
@@ -69,7 +69,7 @@ def as_came(value: Any, marks: list[None]) -> Any:
     return _number(value, marks)
 
 
-def _number(value: Any, marks: list[None]) -> Any:
+def _number(value: Any, marks: Marks) -> Any:
     made = settled(value, marks)
     return Whole(made) if type(value) is float and type(made) is int else made
 
@@ -82,7 +82,7 @@ def _whole(value: float) -> int:
     return int(Decimal(repr(value)))
 
 
-def _bare(value: Any, marks: list[None]) -> Any:
+def _bare(value: Any, marks: Marks) -> Any:
     """A value for which a schema does not provide: its members are unknown, however deep in lists."""
     if type(value) is str or type(value) is bool:
         return value
@@ -94,7 +94,7 @@ def _bare(value: Any, marks: list[None]) -> Any:
     return _number(value, marks)
 
 
-def _text(value: Any, marks: list[None]) -> Any:
+def _text(value: Any, marks: Marks) -> Any:
     """The kind or version of an object."""
     if type(value) is not str:
         raise Mismatch
@@ -112,7 +112,7 @@ def _members(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
         others = reader_of(type_.elem)
     find, preserves = readers.get, type_.preserves
 
-    def read(value: Any, marks: list[None]) -> Any:
+    def read(value: Any, marks: Marks) -> Any:
         if not isinstance(value, dict):
             return settled(value, marks) if preserves else _bare(value, marks)
         out: dict[str, Any] = {}
@@ -140,7 +140,7 @@ def _members(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
 def _metadata(read: Reader) -> Reader:
     """The reader of an object's metadata: of integers 2.0 and 1e1 are whole numbers as well, as Go writes them."""
 
-    def read_metadata(value: Any, marks: list[None]) -> Any:
+    def read_metadata(value: Any, marks: Marks) -> Any:
         try:
             return read(value, marks)
         except Mismatch:
@@ -150,7 +150,7 @@ def _metadata(read: Reader) -> Reader:
 
 
 def _items(read_item: Reader, *, texts_stay: bool) -> Reader:
-    def read(value: Any, marks: list[None]) -> Any:
+    def read(value: Any, marks: Marks) -> Any:
         if type(value) is not list:
             return _bare(value, marks)
         return [item if type(item) is str and texts_stay else read_item(item, marks) for item in value]

@@ -44,7 +44,7 @@ _SHORT = (str, int, float, bool, type(None))
 _LONGEST_SHORT = 200  # characters of a text
 
 
-MOST_ERRORS = 10_000
+MOST_ERRORS = 2_000
 """More errors than these are not made: nobody reads them, and making them would hold others up."""
 
 

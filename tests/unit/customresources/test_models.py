@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from gateway.customresources.model import model_of
+from gateway.customresources.model import compile_large, model_of
 from gateway.kinds.identity import GroupVersion
+from gateway.kinds.model import Model
+from gateway.time_limits import TakesLong
+from gateway.writing.offload import offloaded
 
 GROUP = "e.com"
 V1, V2, BETA = {"name": "v1", "storage": True}, {"name": "v2"}, {"name": "v1beta1"}
@@ -49,3 +53,30 @@ def test_the_namespace_is_selectable_where_there_is_one(scope: str) -> None:
 def test_a_deprecated_version_may_say_so_in_its_own_words() -> None:
     assert warning("v1beta1", V1, {**BETA, **OLD, "deprecationWarning": "gone soon"}) == "gone soon"
     assert warning("v1", V1, {**BETA, **OLD}) == ""
+
+
+def with_properties(count: int) -> Model:
+    """The model of a definition whose schema has so many properties."""
+    properties = {f"p{number}": {"type": "string"} for number in range(count)}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": properties}}
+    spec = {"group": GROUP, "scope": "Namespaced", "versions": [{"served": True, **V1, "schema": schema}]}
+    names = {"plural": "things", "kind": "Thing"}
+    return model_of({"metadata": {}, "spec": spec, "status": {"acceptedNames": names}}, lambda _: None)
+
+
+@pytest.mark.parametrize(("count", "large"), [(20, False), (3_000, True)])
+def test_a_large_schema_is_compiled_before_it_is_served_and_not_on_the_loop(count: int, large: bool) -> None:
+    model = with_properties(count)
+
+    async def on_the_loop() -> None:
+        compile_large(model)
+
+    async def beside_it() -> None:
+        await offloaded(0, compile_large, model)
+
+    if large:
+        with pytest.raises(TakesLong):
+            asyncio.run(on_the_loop())
+        assert "type" not in vars(model.stored)
+    asyncio.run(beside_it())
+    assert ("type" in vars(model.stored)) is large

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.encodings.cbor import CborError, answer, content, decode, list_head, watch_event
+from gateway.encodings.cbor import MOST_COLLECTIONS, CborError, answer, content, decode, list_head, watch_event
 from gateway.schema.catalog import type_for
 from tests.samples import kinds, samples
 
@@ -123,3 +123,32 @@ def test_an_object_nested_too_deeply_is_refused() -> None:
         value = [value]
     with pytest.raises(CborError):
         content(value, None)
+
+
+def counted(count: int, item: bytes) -> bytes:
+    """A list of so many items."""
+    return b"\x9a" + count.to_bytes(4, "big") + item * count
+
+
+@pytest.mark.parametrize("item", [b"\xa0", b"\x80", b"\x9f\xff", b"\xbf\xff"])
+def test_more_maps_and_lists_than_are_made_are_refused_before_they_are_made(item: bytes) -> None:
+    assert len(decode(counted(MOST_COLLECTIONS - 1, item))) == MOST_COLLECTIONS - 1
+    with pytest.raises(CborError, match=f"more than {MOST_COLLECTIONS} maps and lists; send fewer"):
+        decode(counted(MOST_COLLECTIONS, item))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "\u4e2d" * MOST_COLLECTIONS,
+        ["\u4e2d" * MOST_COLLECTIONS, ["a", {"\u4e2d": "\u00e9" * 200}]],
+        {"a": "\u4e2d" * MOST_COLLECTIONS, "b": [128, 160, 0xA0A0, 0x80808080, 0x8080808080808080 - (1 << 62), 1.5]},
+    ],
+)
+def test_bytes_of_texts_and_numbers_are_no_maps(value: Any) -> None:
+    assert decode(answer(content(value, None))) == value
+
+
+def test_pieces_of_a_text_without_a_length_are_passed_over() -> None:
+    pieces = b"\x5f" + (b"\x59\xff\xf0" + b"\xa0" * 0xFFF0) * 8 + b"\xff"
+    assert set(decode(pieces)) == {"\ufffd"}

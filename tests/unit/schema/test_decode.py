@@ -12,6 +12,7 @@ from gateway.schema.catalog import type_for
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_to_decode
 from gateway.schema.empty_lists import null_empty_lists
 from gateway.schema.encode import encode_stored
+from gateway.schema.errors import MOST_ITEMS
 from gateway.schema.order import in_go_order
 from gateway.schema.types import Type, TypeKind
 from tests.examples import examples
@@ -175,3 +176,32 @@ def test_numbers_in_free_json_are_not_lost(group: str, version: str, kind: str, 
     value, _ = parse_to_decode(body.replace("%s", schema).encode())
     with pytest.raises(DecodeError, match="number 1e999 into Go value of type float64"):
         decode(type_for(group, version, kind), value, DecodeReport())
+
+
+def test_the_lists_of_an_object_have_so_many_objects_together() -> None:
+    half = [{}] * (MOST_ITEMS // 2)
+    spec: JsonObject = {"containers": half, "volumes": half}
+    decode(POD, {"spec": spec}, DecodeReport())
+    for more in ({"tolerations": [{}]}, {"tolerations": [{}], "containers": [1, *half[1:]]}):
+        with pytest.raises(DecodeError):
+            decode(POD, {"spec": spec | more}, DecodeReport())
+    with pytest.raises(DecodeError, match=f"more than {MOST_ITEMS} objects together; send fewer"):
+        decode(POD, {"spec": spec | {"tolerations": [{}]}}, DecodeReport())
+
+
+def test_values_that_are_no_objects_are_not_counted() -> None:
+    numbers = [1] * (MOST_ITEMS + 1)
+    texts = ["a"] * (MOST_ITEMS + 1)
+    sent: JsonObject = {"metadata": {"finalizers": texts}, "spec": {"securityContext": {"supplementalGroups": numbers}}}
+    assert decode(POD, sent, DecodeReport())["spec"]["securityContext"]["supplementalGroups"] == numbers
+
+
+def test_unknown_fields_of_a_schema_are_dropped_without_a_word() -> None:
+    schema: JsonObject = {"type": "object", "additionalProperties": {"unknown": 1, "type": "string"}}
+    version = {"name": "v1", "schema": {"openAPIV3Schema": schema}}
+    report = DecodeReport()
+    definition = type_for("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+    decoded = decode(definition, {"spec": {"versions": [version]}, "other": 1}, report)
+    made = decoded["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    assert made["additionalProperties"] == {"type": "string"}
+    assert report.problems == ['unknown field "other"']
