@@ -11,23 +11,48 @@ from copy import deepcopy
 from typing import Any
 
 from gateway.jsontypes import dumps, loads
+from gateway.schema.errors import TooManyDefaults
 from gateway.schema.types import Type, TypeKind, compiled
+
+MOST_MADE = 4 << 20
+"""Bytes of JSON of all defaults that one object is given: no more fit into etcd. Each item of a list, of three bytes,
+may be given thousands."""
 
 Rule = Callable[[Any], None]
 
 
+class _Left:
+    """How many bytes of defaults an object may be given yet."""
+
+    __slots__ = ("bytes",)
+
+    def __init__(self) -> None:
+        self.bytes = MOST_MADE
+
+    def spend(self, size: int) -> None:
+        """To be called before a default of so many bytes is made. Raises TooManyDefaults."""
+        self.bytes -= size
+        if self.bytes < 0:
+            raise TooManyDefaults(f"the object would get more than {MOST_MADE} bytes of defaults; send fewer items")
+
+
+Defaulter = Callable[[Any, _Left], None]
+
+
 def apply_structural_defaults(type_: Type, obj: Any) -> None:
-    """Settles nulls and sets defaults in an object, in place."""
-    for rule in (_null_pruner(type_), _defaulter(type_)):
-        if rule is not None:
-            rule(obj)
+    """Settles nulls and sets defaults in an object, in place. Raises TooManyDefaults."""
+    prune_nulls(type_, obj)
+    default_applied(type_, obj)
 
 
 def default_applied(type_: Type, obj: Any) -> None:
-    """Sets defaults in an object that server-side apply has merged, in place: nulls stay, to be refused."""
+    """Sets defaults in an object that server-side apply has merged, in place: nulls stay, to be refused.
+
+    Raises TooManyDefaults.
+    """
     rule = _defaulter(type_)
     if rule is not None:
-        rule(obj)
+        rule(obj, _Left())
 
 
 def prune_nulls(type_: Type, obj: Any) -> None:
@@ -77,7 +102,7 @@ def _null_pruner(type_: Type) -> Rule | None:
 
 
 @compiled
-def _defaulter(type_: Type) -> Rule | None:
+def _defaulter(type_: Type) -> Defaulter | None:
     """Sets defaults below a value; None where there are none."""
     if not type_.structural:
         return None
@@ -86,37 +111,42 @@ def _defaulter(type_: Type) -> Rule | None:
     if type_.kind is not TypeKind.STRUCT:
         return None
     types = {name: field.type for name, field in type_.fields.items()}
-    missing = [(name, member.nullable, _maker(member.default)) for name, member in types.items() if _defaults(member)]
+    missing = [(name, member.nullable, *_maker(member.default)) for name, member in types.items() if _defaults(member)]
     rules = {name: rule for name, member in types.items() if (rule := _defaulter(member)) is not None}
     others = None if type_.elem is None else _each_or_default(type_.elem)
     if not missing and not rules and others is None:
         return None
 
-    def default(value: Any) -> None:
+    def default(value: Any, left: _Left) -> None:
         if not isinstance(value, dict):
             return
-        for name, nullable, make in missing:
+        for name, nullable, size, make in missing:
             if name not in value or (value[name] is None and not nullable):
+                left.spend(len(name) + size)
                 value[name] = make()
         for name, rule in rules.items():
             if name in value:
-                rule(value[name])
+                rule(value[name], left)
         if others is not None:
             rest = {name: member for name, member in value.items() if name not in types}
-            others(rest)
+            others(rest, left)
             value.update(rest)
 
     return default
 
 
-def _maker(default: Any) -> Callable[[], Any]:
-    """Makes copies of a default."""
-    if not isinstance(default, dict | list):
-        return lambda: default
+_AROUND = 4  # bytes around the name of a member, and behind its value
+
+
+def _maker(default: Any) -> tuple[int, Callable[[], Any]]:
+    """How many bytes a default has, and what makes copies of it."""
     text = dumps(default)
+    size = len(text) + _AROUND
+    if not isinstance(default, dict | list):
+        return size, lambda: default
     if dumps(loads(text)) != text:  # integers that JSON's reader takes for floats
-        return lambda: deepcopy(default)
-    return lambda: loads(text)
+        return size, lambda: deepcopy(default)
+    return size, lambda: loads(text)
 
 
 def _defaults(type_: Type) -> bool:
@@ -134,22 +164,23 @@ def _each(rule: Rule | None) -> Rule | None:
     return apply
 
 
-def _each_or_default(elem: Type) -> Rule | None:
+def _each_or_default(elem: Type) -> Defaulter | None:
     """For the items of a list, or the values of an object."""
     rule = _defaulter(elem)
-    make = _maker(elem.default) if _defaults(elem) and not elem.nullable else None
+    size, make = _maker(elem.default) if _defaults(elem) and not elem.nullable else (0, None)
     if rule is None and make is None:
         return None
 
-    def apply(value: Any) -> None:
+    def apply(value: Any, left: _Left) -> None:
         if isinstance(value, dict):
             places: Any = list(value)
         else:
             places = range(len(value)) if isinstance(value, list) else ()
         for place in places:
             if value[place] is None and make is not None:
+                left.spend(size)
                 value[place] = make()
             if rule is not None:
-                rule(value[place])
+                rule(value[place], left)
 
     return apply

@@ -12,6 +12,7 @@ from gateway.http.status import (
     too_many_requests,
 )
 from gateway.jsontypes import TooDeep
+from gateway.schema.errors import TooManyDefaults
 from storage.errors import (
     CorruptObject,
     DeadlineExceeded,
@@ -50,6 +51,8 @@ def as_status(error: Exception) -> StatusError:
             return StatusError(500, "", str(error))
         case StorageError():
             return internal_error(str(error) or type(error).__name__)
+        case TooManyDefaults():
+            return bad_request(str(error))
         case TooDeep() | RecursionError():
             return bad_request(f"the object is nested too deeply: {error}")
         case _:

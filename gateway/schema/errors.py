@@ -30,5 +30,9 @@ class EmbeddedError(DecodeError):
         self.path, self.body = path, body
 
 
+class TooManyDefaults(ValueError):
+    """An object would be given more defaults than any object that is stored has."""
+
+
 class YamlError(ValueError):
     """A body that is no YAML, in goyaml's words."""

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from gateway.customresources.model import compile_large, model_of
+from gateway.defaults.structural import MOST_MADE
+from gateway.http.failures import as_status
 from gateway.kinds.identity import GroupVersion
 from gateway.kinds.model import Model
+from gateway.schema.errors import TooManyDefaults
 from gateway.time_limits import TakesLong
 from gateway.writing.offload import offloaded
 
@@ -57,7 +60,10 @@ def test_a_deprecated_version_may_say_so_in_its_own_words() -> None:
 
 def with_properties(count: int) -> Model:
     """The model of a definition whose schema has so many properties."""
-    properties = {f"p{number}": {"type": "string"} for number in range(count)}
+    return with_schema({f"p{number}": {"type": "string"} for number in range(count)})
+
+
+def with_schema(properties: dict[str, Any]) -> Model:
     schema = {"openAPIV3Schema": {"type": "object", "properties": properties}}
     spec = {"group": GROUP, "scope": "Namespaced", "versions": [{"served": True, **V1, "schema": schema}]}
     names = {"plural": "things", "kind": "Thing"}
@@ -80,3 +86,20 @@ def test_a_large_schema_is_compiled_before_it_is_served_and_not_on_the_loop(coun
         assert "type" not in vars(model.stored)
     asyncio.run(beside_it())
     assert ("type" in vars(model.stored)) is large
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [{"items": [{} for _ in range(5)]}, {"items": [None] * 5}, {"named": {str(number): {} for number in range(5)}}],
+)
+def test_an_object_gets_no_more_defaults_than_can_be_stored(sent: dict[str, Any]) -> None:
+    text = "x" * (MOST_MADE // 4)
+    item = {"type": "object", "default": {}, "properties": {"p": {"type": "string", "default": text}}}
+    properties = {"items": {"type": "array", "items": item}, "named": {"type": "object", "additionalProperties": item}}
+    default = with_schema(properties).stored.default
+    few: dict[str, Any] = {"items": [{}, None, {}]}
+    default(few)
+    assert few == {"items": [{"p": text}] * 3}
+    with pytest.raises(TooManyDefaults, match=f"more than {MOST_MADE} bytes of defaults; send fewer items") as raised:
+        default(sent)
+    assert as_status(raised.value).code == 400
