@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gateway.jsontypes import dumps
+from gateway.schema.errors import Marks
 from gateway.schema.structural import settled
 from gateway.schema.types import Type, TypeKind, compiled
 
@@ -47,7 +48,7 @@ def _unless_in_order(value: Any) -> Any:
 def _in_order(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _in_order(value[key]) for key in sorted(value)}
-    return [_in_order(each) for each in value] if isinstance(value, list) else settled(value, [])
+    return [_in_order(each) for each in value] if isinstance(value, list) else settled(value, Marks())
 
 
 def _members(members: dict[str, Rewrite]) -> Rewrite:
