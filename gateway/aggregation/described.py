@@ -10,6 +10,7 @@ import hashlib
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from gateway.aggregation.documents import Documents
 from gateway.aggregation.services import ApiService, ApiServices
@@ -27,6 +28,7 @@ AGGREGATOR = User("system:aggregator")
 TIMEOUT = 10.0  # seconds for one document
 EVERY = 60.0  # seconds between looks
 LARGEST = 8 << 20  # bytes of a document
+MOST_PLACES = 1_000  # documents of one server: each answer of the index goes through all of them
 _ROOT, _VERSION_2 = "/openapi/v3", "/openapi/v2"
 _JSON: Header = (b"accept", b"application/json")
 _ABSENT = 404
@@ -180,9 +182,9 @@ def part_below(prefix: str, document: JsonObject) -> Part:
 
 
 def _urls(index: JsonObject) -> dict[str, str]:
-    """Where the documents of a server are, as its index of version 3 says."""
-    found = {place: _object(said).get("serverRelativeURL", "") for place, said in _object(index.get("paths")).items()}
-    return {place: url for place, url in found.items() if isinstance(url, str)}
+    """Where the documents of a server are, as its index of version 3 says; so many of them at most."""
+    said = ((place, _object(each).get("serverRelativeURL", "")) for place, each in _object(index.get("paths")).items())
+    return dict(islice(((place, url) for place, url in said if isinstance(url, str)), MOST_PLACES))
 
 
 def _converted(document: JsonObject) -> Converted | None:

@@ -31,6 +31,7 @@ TIMEOUT = 5.0  # seconds for one document
 EVERY = 60.0  # seconds between looks where nothing changes
 LARGEST = 4 << 20  # bytes of a document
 MOST = 5000  # resources of a group version
+MOST_OBJECTS = 100_000  # braces of a document: of an empty object are made the members of a resource or subresource
 _V2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _ACCEPT: Header = (b"accept", _V2.encode())
 _ACCEPT_BEFORE: Header = (b"accept", f"{_V2},{_V2.replace('v=v2;', 'v=v2beta1;')}".encode())
@@ -208,6 +209,8 @@ async def _understood(service: ApiService, body: bytes, before: _Known, *, of_ve
 def _read(service: ApiService, body: bytes, digest: bytes, of_version: bool) -> _Known:
     from gateway.aggregation import resource_lists
 
+    if body.count(b"{") > MOST_OBJECTS:
+        raise Unusable(f"it has more than {MOST_OBJECTS} objects")
     try:
         document = read_json(body, LARGEST)
     except DecodeError as error:

@@ -7,7 +7,7 @@ import json
 from types import SimpleNamespace
 from typing import Any, cast
 
-from gateway.aggregation.described import Described
+from gateway.aggregation.described import MOST_PLACES, Described
 from gateway.aggregation.services import ApiService
 from gateway.outbound.client import Answer
 from gateway.outbound.request import Header
@@ -96,3 +96,12 @@ def test_a_server_without_any_document_has_none() -> None:
     asked.says(Answer(404), Answer(404))
     looked(described)
     assert not described.places(()) and described.converted(PLACE, served=False) is None
+
+
+def test_a_server_has_so_many_documents_at_most() -> None:
+    described, asked = made()
+    places = {f"apis/e{number}.com/v1": {"serverRelativeURL": f"/{number}"} for number in range(MOST_PLACES + 10)}
+    asked.says(answer({"paths": {"apis/wrong": {"serverRelativeURL": 1}, "apis/odd": [], **places}}), Answer(404))
+    looked(described)
+    known = described.places(())
+    assert len(known) == MOST_PLACES and known["apis/e0.com/v1"] == "/0" and "apis/wrong" not in known

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from gateway.aggregation.discovered import Discovered
+from gateway.aggregation.discovered import MOST_OBJECTS, Discovered
 from gateway.aggregation.documents import Unusable
 from gateway.aggregation.resource_lists import converted, of_version
 from gateway.aggregation.services import ApiService
@@ -143,3 +143,15 @@ def test_what_is_no_discovery_leaves_what_was_known(wrong: dict[str, Any]) -> No
     assert not found.is_fresh(f"v1.{GROUP}")
     lists = Asked(answer(404), answer(200, {"resources": [{"name": "things", "verbs": {"get": 1}}]}))
     assert not reconciled(lists, "v1").is_fresh(f"v1.{GROUP}")
+
+
+@pytest.mark.parametrize("member", ["subresources", "acceptedTypes"])
+def test_a_document_of_very_many_objects_is_no_discovery(member: str) -> None:
+    """Each is three bytes of a document, and some hundred of what is made of it."""
+    many = [{}] * MOST_OBJECTS
+    wrong = {"subresources": many} if member == "subresources" else {"subresources": [{"acceptedTypes": many}]}
+    head = (b"content-type", V2)
+    asked = Asked(answer(200, document(THINGS), head), answer(200, document({**THINGS, **wrong}), head))
+    found = reconciled(asked, "v1", "v1")
+    assert [each["resource"] for each in found.resources(GROUP, "v1")] == ["things"]
+    assert not found.is_fresh(f"v1.{GROUP}")
