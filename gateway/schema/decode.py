@@ -189,17 +189,20 @@ def _list(type_: Type) -> Decoder:
 
         return decode_strings
 
-    each = 1 if elem.kind is TypeKind.STRUCT else 0
-
     def decode_list(value: Any, marks: Marks) -> Any:
         if type(value) is not list:
             raise Mismatch
-        marks.left -= each * len(value)
+        return [_zero_elem(type_) if item is None else decoder(item, marks) for item in value]
+
+    def decode_structs(value: Any, marks: Marks) -> Any:
+        if type(value) is not list:
+            raise Mismatch
+        marks.left -= len(value)
         if marks.left < 0:
             raise DecodeError(f"the lists of the object have more than {MOST_ITEMS} objects together; send fewer")
         return [_zero_elem(type_) if item is None else decoder(item, marks) for item in value]
 
-    return decode_list
+    return decode_structs if elem.kind is TypeKind.STRUCT else decode_list
 
 
 def _map(type_: Type) -> Decoder:
