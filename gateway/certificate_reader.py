@@ -12,7 +12,11 @@ from typing import TypeVar
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
 
+from gateway.pem import blocks
+
 T = TypeVar("T")
+
+REQUEST = "CERTIFICATE REQUEST"
 
 
 def certificate_of(der: bytes) -> x509.Certificate:
@@ -21,8 +25,8 @@ def certificate_of(der: bytes) -> x509.Certificate:
 
 
 def certificate_of_pem(pem: bytes) -> x509.Certificate:
-    """The first certificate of a text in PEM. Raises ValueError."""
-    return _read(lambda: x509.load_pem_x509_certificate(pem))
+    """The first block of a text in PEM, which is a certificate. Raises ValueError."""
+    return certificate_of(_first(pem, "CERTIFICATE"))
 
 
 def request_of(der: bytes) -> x509.CertificateSigningRequest:
@@ -31,8 +35,11 @@ def request_of(der: bytes) -> x509.CertificateSigningRequest:
 
 
 def request_of_pem(pem: bytes) -> x509.CertificateSigningRequest:
-    """A certificate request in PEM. Raises ValueError."""
-    return _read(lambda: x509.load_pem_x509_csr(pem))
+    """The first block of a text in PEM, which is a certificate request. Raises ValueError.
+
+    It is found by the reader that validates requests: what is judged, what is approved and what is signed are one.
+    """
+    return request_of(_first(pem, REQUEST))
 
 
 def extensions_of(read: x509.Certificate | x509.CertificateSigningRequest) -> x509.Extensions:
@@ -43,6 +50,13 @@ def extensions_of(read: x509.Certificate | x509.CertificateSigningRequest) -> x5
 def public_key_of(certificate: x509.Certificate) -> CertificatePublicKeyTypes:
     """The key, which is read only now. Raises ValueError."""
     return _read(certificate.public_key)
+
+
+def _first(pem: bytes, kind: str) -> bytes:
+    block = next(blocks(pem), None)
+    if block is None or block.kind != kind:
+        raise ValueError(f"PEM block type must be {kind}")
+    return block.content
 
 
 def _read(read: Callable[[], T]) -> T:

@@ -1,4 +1,8 @@
-"""Blocks of PEM in a text, found as Go's encoding/pem finds them, in time that grows with the text alone (RFC 7468)."""
+"""Blocks of PEM in a text, found as Go's encoding/pem finds them, in time that grows with the text alone (RFC 7468).
+
+This is the one reader of PEM that comes from outside: two readers that differ would let a text hold one certificate
+for who approves it, and another for who signs it.
+"""
 
 from __future__ import annotations
 
@@ -8,49 +12,64 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-_BEGIN, _END, _DASHES = b"-----BEGIN ", b"-----END ", b"-----"
-_LONGEST_LINE = 1024  # bytes of a line that begins a block
-_header = re.compile(rb"[^\n:]+:[^\n]*\n").match
-_rest_of_line = re.compile(rb"[ \t\r]*+(?:\n|\Z)").match
+_BEGIN, _END, _DASHES = b"-----BEGIN ", b"\n-----END ", b"-----"
+_IGNORED = b" \t\r\n"  # between the characters of base64
+_rest_of_line = re.compile(rb"[ \t]*+(?:\r?\n|\Z)").match
 
 
 class Block(NamedTuple):
-    """A block: its type ("CERTIFICATE"), what is between its first and last line, and all of it."""
+    """A block: its type ("CERTIFICATE"), whether it has headers, its content decoded, and all of its text."""
 
-    kind: bytes
-    body: bytes
+    kind: str
+    has_headers: bool
+    content: bytes
     whole: bytes
 
 
 def blocks(data: bytes) -> Iterator[Block]:
-    """The blocks of a text in their order; what is none is skipped. Nothing is looked for twice in the same place."""
-    at = line = end = 0
-    while (start := data.find(_BEGIN, at)) >= 0:
-        if line <= start:
-            line = data.find(b"\n", start)
-        if end <= line:
-            end = data.find(_END, line)
-        if line < 0 or end < 0:
-            return
-        at = start + len(_BEGIN)
-        first = data[at:line].rstrip(b" \t\r") if line - at <= _LONGEST_LINE else b""
-        if not first.endswith(_DASHES):
+    """The blocks of a text in their order. A block begins and ends with a line; what is none is skipped.
+
+    Nothing is looked for twice in the same place.
+    """
+    at = 0
+    while (end := data.find(_END, at)) >= 0:
+        last = end + len(_END)  # where the last line has its type
+        begin = data.rfind(_BEGIN, at, end)
+        is_line = begin == at or (begin > at and data[begin - 1] == 0x0A)
+        at = last
+        if not is_line:
             continue
-        last = _END + first
-        after = end + len(last)
-        if data.startswith(last, end) and _rest_of_line(data, after):
-            yield Block(first[: -len(_DASHES)], data[line + 1 : end], data[start:after])
-            at = after
-
-
-def decoded_blocks(data: bytes) -> Iterator[tuple[str, bool, bytes]]:
-    """The blocks' types, whether they have headers, and their contents; what is no block is skipped."""
-    for kind, body, _ in blocks(data):
-        at = 0
-        while header := _header(body, at):
-            at = header.end()
+        kind, body = _line(data, begin + len(_BEGIN))
+        if not kind.endswith(_DASHES):
+            continue
+        start = _behind_headers(data, body)
+        if start > last or start == len(data):
+            return
+        after = last + len(kind)
+        if (start > body and end < start) or not data.startswith(kind, last) or not _rest_of_line(data, after):
+            continue
         try:
-            content = base64.b64decode(b"".join(body[at:].split()), validate=True)
+            content = base64.b64decode(data[start:end].translate(None, _IGNORED), validate=True)
         except binascii.Error:
             continue
-        yield kind.decode("utf-8", "replace"), at > 0, content
+        named = kind[: -len(_DASHES)].decode("utf-8", "replace")
+        yield Block(named, start > body, content, data[begin:after])
+        at = _line(data, last - 1)[1]
+
+
+def _line(data: bytes, at: int) -> tuple[bytes, int]:
+    """A line without the white space at its end, and where the next one begins."""
+    end = data.find(b"\n", at)
+    if end < 0:
+        return data[at:].rstrip(b" \t"), len(data)
+    return data[at:end].removesuffix(b"\r").rstrip(b" \t"), end + 1
+
+
+def _behind_headers(data: bytes, at: int) -> int:
+    """Where the lines end that have a colon."""
+    while at < len(data):
+        line, following = _line(data, at)
+        if b":" not in line:
+            break
+        at = following
+    return at

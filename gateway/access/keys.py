@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 KEY_FILE = "service-account.key"  # in --cert-dir
 
 _CURVES = {256: ("ES256", "P-256"), 384: ("ES384", "P-384"), 521: ("ES512", "P-521")}
-_PRIVATE = frozenset({b"PRIVATE KEY", b"RSA PRIVATE KEY", b"EC PRIVATE KEY"})
+_PRIVATE = frozenset({"PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +104,9 @@ def read_keys(path: Path) -> list[VerificationKey]:
         text, what = block.whole + b"\n", block.kind
         if what in _PRIVATE:
             found.append(_verification_key(path, serialization.load_pem_private_key(text, None).public_key()))
-        elif what == b"CERTIFICATE":
+        elif what == "CERTIFICATE":
             found.append(_verification_key(path, load_pem_x509_certificate(text).public_key()))
-        elif what.endswith(b"PUBLIC KEY"):
+        elif what.endswith("PUBLIC KEY"):
             found.append(_verification_key(path, serialization.load_pem_public_key(text)))
     if not found:
         raise ValueError(f"{path}: there is no key in PEM in it")

@@ -73,7 +73,7 @@ def _joined(name: str, told: str, text: str) -> str:
 
 
 def _certificates(text: str) -> list[str]:
-    return [block.whole.decode() for block in blocks(text.encode()) if block.kind == b"CERTIFICATE"]
+    return [block.whole.decode() for block in blocks(text.encode()) if block.kind == "CERTIFICATE"]
 
 
 def _map(name: str, data: dict[str, str]) -> BootstrapObject:

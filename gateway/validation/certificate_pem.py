@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from cryptography.exceptions import UnsupportedAlgorithm
 
-from gateway.certificate_reader import certificate_of, request_of
-from gateway.pem import decoded_blocks
+from gateway.certificate_reader import REQUEST, certificate_of, request_of
+from gateway.pem import blocks
 from gateway.validation.field import go_quote
 
 
 def request_problem(data: bytes) -> str:
     """Why it is no certificate request that is signed with its own key; empty if it is."""
-    block = next(decoded_blocks(data), None)
-    if block is None or block[0] != "CERTIFICATE REQUEST":
-        return "PEM block type must be CERTIFICATE REQUEST"
+    block = next(blocks(data), None)
+    if block is None or block.kind != REQUEST:
+        return f"PEM block type must be {REQUEST}"
     try:
-        request = request_of(block[2])
+        request = request_of(block.content)
         return "" if request.is_signature_valid else "x509: ECDSA verification failure"
     except UnsupportedAlgorithm:
         return "x509: cannot verify signature: algorithm unimplemented"
     except ValueError:
-        return _asn1_problem(block[2])
+        return _asn1_problem(block.content)
 
 
 def _asn1_problem(der: bytes) -> str:
@@ -36,7 +36,7 @@ def certificates_problem(data: bytes) -> str:
     if not data:
         return ""
     count = 0
-    for kind, headers, content in decoded_blocks(data):
+    for kind, headers, content, _ in blocks(data):
         if kind != "CERTIFICATE":
             return f"only CERTIFICATE PEM blocks are allowed, found {go_quote(kind)}"
         if headers:

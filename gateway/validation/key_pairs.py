@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
-from gateway.certificate_reader import certificate_of_pem, public_key_of
+from gateway.certificate_reader import certificate_of, public_key_of
 from gateway.pem import blocks
 
 
 def key_pair_problem(certificate: bytes, key: bytes) -> str:
     """The reason why a TLS server could not use the pair; empty if it could."""
     found = list(blocks(certificate))
-    chain = [block.whole for block in found if block.kind == b"CERTIFICATE"]
+    chain = [block.content for block in found if block.kind == "CERTIFICATE"]
     if not chain:
         if not found:
             return "tls: failed to find any PEM data in certificate input"
-        kinds = " ".join(block.kind.decode("utf-8", "replace") for block in found)
-        if len(found) == 1 and found[0].kind.endswith(b"PRIVATE KEY"):
+        kinds = " ".join(block.kind for block in found)
+        if len(found) == 1 and found[0].kind.endswith("PRIVATE KEY"):
             return (
                 "tls: failed to find certificate PEM data in certificate input, but did find a private key; "
                 "PEM inputs may have been switched"
@@ -24,20 +24,21 @@ def key_pair_problem(certificate: bytes, key: bytes) -> str:
         text = 'tls: failed to find "CERTIFICATE" PEM block in certificate input'
         return f"{text} after skipping PEM blocks of the following types: [{kinds}]"
     keys = list(blocks(key))
-    if not any(block.kind.endswith(b"PRIVATE KEY") for block in keys):
+    private = [block.whole for block in keys if block.kind.endswith("PRIVATE KEY")]
+    if not private:
         if not keys:
             return "tls: failed to find any PEM data in key input"
-        if len(keys) == 1 and keys[0].kind == b"CERTIFICATE":
+        if len(keys) == 1 and keys[0].kind == "CERTIFICATE":
             return "tls: found a certificate rather than a key in the PEM for the private key"
-        kinds = " ".join(block.kind.decode("utf-8", "replace") for block in keys)
+        kinds = " ".join(block.kind for block in keys)
         text = 'tls: failed to find PEM block with type ending in "PRIVATE KEY" in key input'
         return f"{text} after skipping PEM blocks of the following types: [{kinds}]"
-    return _mismatch(chain[0], key)
+    return _mismatch(chain[0], private[0])
 
 
 def _mismatch(certificate: bytes, key: bytes) -> str:
     try:
-        public = public_key_of(certificate_of_pem(certificate))
+        public = public_key_of(certificate_of(certificate))
     except ValueError:
         return "x509: malformed certificate"
     try:

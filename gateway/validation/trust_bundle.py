@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cryptography import x509
 
 from gateway.certificate_reader import certificate_of, extensions_of
-from gateway.pem import decoded_blocks
+from gateway.pem import blocks
 from gateway.validation.field import FieldError, invalid, too_long
 from gateway.validation.names import byte_length, name_is_dns_subdomain
 from gateway.validation.objectmeta import NameRule
@@ -36,7 +36,7 @@ def validate_anchors(text: str, path: str) -> list[FieldError]:
     if byte_length(text) > MAX_TRUST_BUNDLE:
         return [too_long(path, MAX_TRUST_BUNDLE)]
     found, places = list[FieldError](), dict[bytes, list[int]]()
-    for i, (kind, headers, content) in enumerate(decoded_blocks(text.encode())):
+    for i, (kind, headers, content, _) in enumerate(blocks(text.encode())):
         if problem := _problem(kind, headers, content):
             found.append(invalid(path, _OMITTED, f"entry {i} {problem}"))
         else:

@@ -7,11 +7,14 @@ import base64
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
 
-from gateway.certificate_reader import certificate_of, extensions_of, public_key_of, request_of
+from gateway.certificate_reader import certificate_of, extensions_of, public_key_of, request_of, request_of_pem
 from gateway.credentials.certificates import new_authority
-from gateway.validation.certificate_pem import certificates_problem
+from gateway.validation.certificate_pem import certificates_problem, request_problem
 from gateway.validation.key_pairs import key_pair_problem
 from gateway.validation.trust_bundle import validate_anchors
 from tests.unit.test_structure import modules, trees
@@ -71,6 +74,41 @@ def test_a_pair_and_a_bundle_say_what_is_wrong_with_a_certificate() -> None:
         assert "does not parse as X.509" in str(error)
 
 
+def asked(name: str) -> bytes:
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    builder = x509.CertificateSigningRequestBuilder().subject_name(subject)
+    return builder.sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256()).public_bytes(Encoding.PEM)
+
+
+BEGIN, END = b"-----BEGIN CERTIFICATE REQUEST-----", b"-----END CERTIFICATE REQUEST-----"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (END, END + b" x"),
+        (BEGIN + b"\n", BEGIN),
+        (BEGIN, b"xx" + BEGIN),
+        (END, END + b" ."),
+        (b"\n", b"\r"),
+        (END, b"-----END NEW CERTIFICATE REQUEST-----"),
+    ],
+)
+def test_a_request_is_the_one_that_go_finds(old: bytes, new: bytes) -> None:
+    """Who approves it with kubectl sees the block that is signed: the cryptography package would read the other."""
+    hidden = asked("hidden").replace(old, new)
+    if old == b"\n":
+        hidden += b"\n"
+    text = hidden + asked("shown")
+    assert request_problem(text) == ""
+    assert request_of_pem(text).subject.rfc4514_string() == "CN=shown"
+
+
+def test_a_request_comes_first() -> None:
+    with pytest.raises(ValueError, match="PEM block type must be CERTIFICATE REQUEST"):
+        request_of_pem(pem(DER) + asked("ada"))
+
+
 def test_certificates_of_clients_are_read_by_one_module() -> None:
     reading = {
         name
@@ -81,3 +119,9 @@ def test_certificates_of_clients_are_read_by_one_module() -> None:
         and (node.attr if isinstance(node, ast.Attribute) else node.name).startswith(("load_der_x509", "load_pem_x509"))
     }
     assert reading == {"gateway.certificate_reader", *OTHERS}
+
+
+def test_no_other_reader_looks_for_requests() -> None:
+    assert "load_pem_x509_" not in ast.unparse(trees()["gateway.certificate_reader"]), "gateway/pem.py finds the blocks"
+    csr = [name for name in modules() if name.startswith("gateway.") and "load_pem_x509_csr" in ast.dump(trees()[name])]
+    assert csr == []

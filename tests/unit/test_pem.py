@@ -14,6 +14,8 @@ from tests.limits import at_most_cpu
 ONE = b"-----BEGIN A-----\nYQ==\n-----END A-----"
 LARGE = 3 << 20
 HOSTILE = {
+    "bare end": b"\n-----END ",
+    "headers in blocks": b"-----BEGIN A-----\na: b\n-----END A:-----\n",
     "no end": b"-----BEGIN A-----\n",
     "no line": b"-----BEGIN A-----",
     "another end": b"-----BEGIN A-----\n-----END B-----\n",
@@ -26,12 +28,17 @@ HOSTILE = {
 @pytest.mark.parametrize(
     ("data", "kinds"),
     [
-        (ONE, [b"A"]),
-        (b"text\n" + ONE + b" \t\r\nmore " + ONE + b"\n", [b"A", b"A"]),
+        (ONE, ["A"]),
+        (b"text\n" + ONE + b" \t\r\n" + ONE + b"\n", ["A", "A"]),
+        (b"text " + ONE + b"\n", []),  # a block begins with a line
+        (ONE.replace(b"\nYQ", b"YQ"), []),
+        (ONE.replace(b"YQ==", b"!") + b"\n" + ONE, ["A"]),
+        (b"-----BEGIN A-----\n-----END A-----", ["A"]),
+        (b"-----BEGIN A-----\nk: v\n-----END A-----\n" + ONE, ["A"]),
         (ONE + b" more", []),
-        (b"-----BEGIN B-----\n" + ONE, [b"A"]),
-        (b"-----BEGIN A-----\nx\n-----END B-----\n" + ONE, [b"A"]),
-        (b"-----BEGIN A\n" + ONE, [b"A"]),
+        (b"-----BEGIN B-----\n" + ONE, ["A"]),
+        (b"-----BEGIN A-----\nx\n-----END B-----\n" + ONE, ["A"]),
+        (b"-----BEGIN A\n" + ONE, ["A"]),
         (b"-----BEGIN A-----", []),
         (b"", []),
     ],
@@ -41,7 +48,9 @@ def test_what_is_found(data: bytes, kinds: list[bytes]) -> None:
 
 
 def test_parts() -> None:
-    assert list(blocks(b"x " + ONE + b"\n")) == [Block(b"A", b"YQ==\n", ONE)]
+    assert list(blocks(b"x\n" + ONE + b"\n")) == [Block("A", False, b"a", ONE)]
+    with_header = ONE.replace(b"\nYQ", b"\nk: v\n\nYQ")
+    assert list(blocks(with_header)) == [Block("A", True, b"a", with_header)]
 
 
 @pytest.mark.parametrize("pump", HOSTILE)

@@ -18,7 +18,6 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Operation
 from gateway.kinds.identity import core
 from gateway.kinds.objects import Objects
-from gateway.pem import decoded_blocks
 from gateway.validation.field import go_quote
 
 _RESTRICTED = "node-restriction.kubernetes.io"
@@ -314,10 +313,7 @@ def _needs(volume: JsonObject) -> Iterator[str]:
 def _common_name(pem: bytes) -> str:
     from cryptography.x509.oid import NameOID
 
-    from gateway.certificate_reader import request_of
+    from gateway.certificate_reader import request_of_pem
 
-    block = next(decoded_blocks(pem), None)
-    if block is None or block[0] != "CERTIFICATE REQUEST":
-        raise ValueError("PEM block type must be CERTIFICATE REQUEST")
-    names = request_of(block[2]).subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    names = request_of_pem(pem).subject.get_attributes_for_oid(NameOID.COMMON_NAME)
     return str(names[-1].value) if names else ""
