@@ -101,7 +101,8 @@ class ServiceAccountTokens:
         if not meant_for:
             token_counts.LEGACY.inc()
             meant_for = self._audiences
-        common = tuple(each for each in meant_for if each in audiences)
+        wanted_for = frozenset(audiences)  # a client may ask for very many, and a token name as many
+        common = tuple(each for each in meant_for if each in wanted_for)
         if not common and self._audiences:
             shown, wanted = _go_list(meant_for), _go_list(audiences)
             raise InvalidCredentials(f"token audiences {shown} is invalid for the target audiences {wanted}")

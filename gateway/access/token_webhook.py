@@ -49,7 +49,8 @@ class WebhookTokens:
         except RemoteError as error:
             raise InvalidCredentials(str(error)) from None
         status = object_in(answer, "status")
-        common = tuple(each for each in _strings(status.get("audiences")) or self._implicit if each in audiences)
+        wanted = frozenset(audiences)
+        common = tuple(each for each in _strings(status.get("audiences")) or self._implicit if each in wanted)
         if audiences and not common:
             return None
         if status.get("authenticated") is not True:

@@ -72,9 +72,9 @@ def conditions_of(request: JsonObject) -> list[JsonObject]:
 
 
 def _conditions(conditions: list[JsonObject], before: list[JsonObject]) -> list[FieldError]:
-    old_types = [condition.get("type", "") for condition in before]
-    any_pair = {"Approved", "Denied"} <= set(old_types)
-    found, seen = list[FieldError](), list[str]()
+    old_types = {condition.get("type", "") for condition in before}
+    any_pair, any_twice = {"Approved", "Denied"} <= old_types, len(old_types) < len(before)
+    found, seen = list[FieldError](), set[str]()
     for i, condition in enumerate(conditions):
         path, kind, status = f"status.conditions[{i}]", condition.get("type", ""), condition.get("status", "")
         if not kind and "" not in old_types:
@@ -87,9 +87,9 @@ def _conditions(conditions: list[JsonObject], before: list[JsonObject]) -> list[
         other = {"Approved": "Denied", "Denied": "Approved"}.get(kind)
         if not any_pair and other in seen:
             found.append(invalid("status.conditions", kind, "Approved and Denied conditions are mutually exclusive"))
-        if kind in seen and len(set(old_types)) == len(old_types):
+        if kind in seen and not any_twice:
             found.append(duplicate(f"{path}.type", kind))
-        seen.append(kind)
+        seen.add(kind)
     return found
 
 

@@ -21,6 +21,7 @@ def validate_volume_mounts(
 ) -> None:
     """`volumes` are the pod's valid volumes by name. Some messages lack the index: so does kube-apiserver's path."""
     devices = {device.get("name", ""): device.get("devicePath", "") for device in container.get("volumeDevices") or ()}
+    device_paths = frozenset(devices.values())
     points: set[str] = set()
     for i, mount in enumerate(mounts):
         name, point = mount.get("name", ""), mount.get("mountPath", "")
@@ -36,7 +37,7 @@ def validate_volume_mounts(
         if devices:
             if name in devices:
                 errors.append(invalid(f"{path}[{i}].name", name, "must not already exist in volumeDevices"))
-            if point in devices.values():
+            if point in device_paths:
                 text = "must not already exist as a path in volumeDevices"
                 errors.append(invalid(f"{path}[{i}].mountPath", point, text))
         _sub_path(mount, path, i, errors)
@@ -85,6 +86,7 @@ def validate_volume_devices(
     errors: list[FieldError],
 ) -> None:
     mounts = {mount.get("name", ""): mount.get("mountPath", "") for mount in container.get("volumeMounts") or ()}
+    mount_paths = frozenset(mounts.values())
     names: set[str] = set()
     paths: set[str] = set()
     for i, device in enumerate(devices):
@@ -109,7 +111,7 @@ def validate_volume_devices(
             paths.add(target)
         if name in mounts:
             errors.append(invalid(f"{at}.name", name, "must not already exist in volumeMounts"))
-        if target in mounts.values():
+        if target in mount_paths:
             text = "must not already exist as a path in volumeMounts"
             errors.append(invalid(f"{at}.devicePath", target, text))
         if name:

@@ -35,17 +35,18 @@ def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteConte
 
 
 def _fill_times(obj: JsonObject, old: JsonObject, now: str) -> None:
+    times: dict[tuple[str, str], str] = {}
+    for before in conditions_of(old):
+        if before.get("lastTransitionTime"):
+            times.setdefault(_kind(before), before["lastTransitionTime"])
     for condition in conditions_of(obj):
         condition["lastUpdateTime"] = condition.get("lastUpdateTime") or now
         if not condition.get("lastTransitionTime"):
-            times = [
-                before["lastTransitionTime"]
-                for before in conditions_of(old)
-                if before.get("type") == condition.get("type")
-                and before.get("status") == condition.get("status")
-                and before.get("lastTransitionTime")
-            ]
-            condition["lastTransitionTime"] = times[0] if times else now
+            condition["lastTransitionTime"] = times.get(_kind(condition), now)
+
+
+def _kind(condition: JsonObject) -> tuple[str, str]:
+    return condition.get("type", ""), condition.get("status", "")
 
 
 def _prepare_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
