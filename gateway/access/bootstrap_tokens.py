@@ -14,6 +14,7 @@ from gateway.access.service_account_tokens import Objects
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import core
+from gateway.schema.times import canonical_time
 
 _TOKEN = re.compile(r"([a-z0-9]{6})\.([a-z0-9]{16})", re.ASCII)
 _GROUP = re.compile(r"system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]", re.ASCII)
@@ -50,8 +51,8 @@ def _data(secret: JsonObject) -> dict[str, str]:
 
 
 def _groups(text: str) -> tuple[str, ...] | None:
-    """The groups of the token; None when one of them may not be named."""
-    named = sorted({each for each in text.split(",") if each})
+    """The groups of the token; None when one of them may not be named, as "" may not, beside a comma."""
+    named = set(text.split(",")) if text else set()
     if not all(map(_GROUP.fullmatch, named)):
         return None
     return tuple(sorted({_EVERYBODY, *named}))
@@ -61,6 +62,7 @@ def _has_expired(text: str) -> bool:
     if not text:
         return False
     try:
-        return datetime.fromisoformat(text) <= datetime.fromtimestamp(clock.now(), UTC)
-    except (ValueError, TypeError):
+        until = canonical_time(text)  # as Go reads it: datetime takes dates, weeks and times without a zone as well
+        return until is None or datetime.fromisoformat(until) <= datetime.fromtimestamp(clock.now(), UTC)
+    except ValueError:
         return True

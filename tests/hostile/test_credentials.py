@@ -85,6 +85,39 @@ def test_a_token_is_somebodys_or_nobodys_or_refused(token: str) -> None:
             assert found is None or isinstance(found, Authenticated)
 
 
+class OneSecret:
+    """A cluster that has one bootstrap token."""
+
+    def __init__(self, **data: str) -> None:
+        sound = {"token-id": "abcdef", "token-secret": "0123456789abcdef", "usage-bootstrap-authentication": "true"}
+        self._data = {key: base64.b64encode(text.encode()).decode() for key, text in {**sound, **data}.items()}
+
+    async def get(self, gvr: GroupVersionResource, namespace: str, name: str) -> JsonObject | None:
+        return {"metadata": {"name": name}, "type": "bootstrap.kubernetes.io/token", "data": self._data}
+
+
+@pytest.mark.parametrize(
+    ("data", "holds"),
+    [
+        ({}, True),
+        ({"expiration": "2999-01-01T00:00:00Z"}, True),
+        ({"expiration": "2999-01-01T00:00:00.5+02:00"}, True),
+        ({"expiration": "2000-01-01T00:00:00Z"}, False),
+        ({"expiration": "29990101T000000Z"}, False),
+        ({"expiration": "2999-W01-1T00:00:00Z"}, False),
+        ({"expiration": "2999-01-01 00:00:00+00:00"}, False),
+        ({"expiration": "2999-01-01T00:00+00:00"}, False),
+        ({"auth-extra-groups": "system:bootstrappers:a,system:bootstrappers:b"}, True),
+        ({"auth-extra-groups": "system:bootstrappers:a,"}, False),
+        ({"auth-extra-groups": ","}, False),
+    ],
+)
+def test_a_bootstrap_token_is_read_as_go_reads_it(data: dict[str, str], holds: bool) -> None:
+    """cluster-bootstrap's util/secrets: a time in Go's RFC 3339, and no group without a name."""
+    found = asyncio.run(BootstrapTokens(OneSecret(**data)).authenticate("abcdef.0123456789abcdef", []))
+    assert (found is not None) is holds
+
+
 @pytest.mark.parametrize(
     "claims",
     [b'{"iss":"kubernetes/serviceaccount","a":' + b"[" * 30_000, b'{"a":{' + b",".join([b'"a":1'] * 90_000) + b"}}"],
