@@ -88,8 +88,8 @@ class ImagePolicy:
             pod["metadata"].setdefault("annotations", {})[_FAILED_OPEN] = "true"
             return
         for key, value in (status.get("auditAnnotations") or {}).items():
-            admission.annotate(_AUDIT_PREFIX + key, str(value))
-        if not status.get("allowed"):
+            admission.annotate(_AUDIT_PREFIX + key, value)
+        if status.get("allowed") is not True:
             reason = status.get("reason") or ""
             denied = f"image policy webhook backend denied one or more images: {reason}"
             raise refused(admission, pod, denied if reason else "one or more images rejected by webhook backend")
@@ -111,14 +111,27 @@ class ImagePolicy:
             "status": {"allowed": False},
         }
         answer: Any = (await self._remote.ask(review)).get("status") or {}
-        if not isinstance(answer, dict) or not isinstance(answer.get("auditAnnotations") or {}, dict):
+        if not _is_status(answer):
             raise RemoteError("the answer is no ImageReview")
-        ttl = self._ttl[bool(answer.get("allowed"))]
+        found: JsonObject = answer
+        ttl = self._ttl[found.get("allowed") is True]
         if ttl and len(key) <= _LONGEST_KEY:
-            self._answers[key] = (now + ttl, answer)
+            self._answers[key] = (now + ttl, found)
             if len(self._answers) > _REMEMBERED:
                 self._answers.popitem(last=False)
-        return answer
+        return found
+
+
+def _is_status(answer: Any) -> bool:
+    """Whether an answer has the types of an ImageReviewStatus: "allowed": "false" allows nothing."""
+    if not isinstance(answer, dict):
+        return False
+    annotations = answer.get("auditAnnotations")
+    if not isinstance(annotations, dict | None) or not all(
+        isinstance(each, str) for each in (annotations or {}).values()
+    ):
+        return False
+    return isinstance(answer.get("allowed"), bool | None) and isinstance(answer.get("reason"), str | None)
 
 
 def _specification(admission: Admission, pod: JsonObject) -> JsonObject:
