@@ -251,10 +251,18 @@ class Record:
             objectRef=events.object_reference(info, self._named) if info.is_resource else None,
             responseStatus=self._status,
         )
-        made = Event(meta, self._sent, self._answer, rule.without_managed_fields, dict(self._annotations))
+        annotations = dict(self._annotations)
+        made = Event(meta, self._sent, self._answer, rule.without_managed_fields, annotations, self._texts())
         made.received = request.received
         made.staged = request.received if stage is Stage.REQUEST_RECEIVED else events.now()
         return await self._audit.keep(made)
+
+    def _texts(self) -> int:
+        """How many characters of an event others have the choice of, about."""
+        users = (0 if user is None else user.size for user in (self._user, self._impersonated))
+        said = sum(len(key) + len(value) for key, value in self._annotations.items())
+        named = sum(map(len, self._named.values())) + len((self._status or {}).get("message") or "")
+        return len(self._uri) + len(self._request.audit_id) + sum(users) + said + named
 
     async def _take_objects(self) -> None:
         """A patch that nobody had to read, as where its object is missing; and the answer in JSON."""

@@ -35,13 +35,15 @@ class Event:
     response: Body | None = None
     without_managed_fields: bool = False
     annotations: dict[str, str] = field(default_factory=dict)
+    texts: int = 0  # characters in `meta` and the annotations that clients and webhooks have the choice of, about
     received: str = ""
     staged: str = ""
 
     @property
     def size(self) -> int:
         """Bytes that it keeps, about."""
-        return _SIZE + len(self.request or b"") + (0 if self.response is None else len(self.response.data))
+        objects = len(self.request or b"") + (0 if self.response is None else len(self.response.data))
+        return _SIZE + self.texts + objects
 
     def object(self) -> JsonObject:
         """The event, for `dumps`; an answer that is no JSON is left out."""
@@ -126,7 +128,7 @@ def object_reference(info: RequestInfo, named: Mapping[str, str] | None = None) 
 
 def source_ips(headers: Mapping[bytes, bytes], remote: str) -> list[str]:
     """Where a request comes from: what X-Forwarded-For and X-Real-Ip say, and the peer's address at last."""
-    found = [ip for part in headers.get(b"x-forwarded-for", b"").split(b",")[:64] if (ip := _address(part))]
+    found = [ip for part in headers.get(b"x-forwarded-for", b"").split(b",", 64)[:64] if (ip := _address(part))]
     real = _address(headers.get(b"x-real-ip", b""))
     if real and real not in found:
         found.append(real)

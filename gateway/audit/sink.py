@@ -22,7 +22,7 @@ from gateway.audit.rotation import Keeping, RotatedFile
 
 logger = logging.getLogger(__name__)
 
-MOST_WAITING = 64 << 20  # bytes of events that wait to be written
+MOST_WAITING = 64 << 20  # bytes of events that wait to be written, where no request waits for them
 _PATIENCE = 10.0  # seconds between complaints
 _AT_ONCE = 400  # events that are written together
 _ENDING = 5.0  # seconds that the last events have
@@ -97,17 +97,18 @@ class LogSink:
         self._thread.start()
 
     async def take(self, event: Event) -> bool:
-        blocking = self._mode is not Mode.BATCH
-        future = self._loop.create_future() if blocking else None
+        batched = self._mode is Mode.BATCH
+        future = None if batched else self._loop.create_future()
         with self._changed:
-            full = len(self._waiting) >= self._batching.most or self._size + event.size > MOST_WAITING
+            # where requests wait for their events, these are bounded by the requests, and none may be lost
+            full = batched and (len(self._waiting) >= self._batching.most or self._size + event.size > MOST_WAITING)
             if not full:
                 self._waiting.append((event, future))
                 self._size += event.size
                 self._changed.notify()
         if full:
             self._complaints.lost(1, "buffered", "too many wait to be written")
-            return self._mode is not Mode.STRICT
+            return True
         if future is None:
             return True
         return await future or self._mode is not Mode.STRICT

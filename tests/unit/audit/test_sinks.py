@@ -16,15 +16,20 @@ import pytest
 from gateway.access.remote import Place
 from gateway.audit import sink as lines
 from gateway.audit import webhook
+from gateway.audit.auditing import Audit, Record
 from gateway.audit.batching import Batching, Throttle
 from gateway.audit.counts import Counts
 from gateway.audit.event import TRUNCATED, Event, source_ips
 from gateway.audit.fitting import Bounds, TooLarge, batches, fitting
 from gateway.audit.latency import duration, latencies
 from gateway.audit.objects import Body, embedded
+from gateway.audit.policy import Level, Policy, Rule
 from gateway.audit.rotation import Keeping, RotatedFile
 from gateway.audit.sink import LogSink, Mode
 from gateway.audit.webhook import WebhookSink
+from gateway.http.exchange import Request
+from gateway.http.request_info import RequestInfo
+from gateway.http.user import User
 from gateway.outbound.client import Answer
 from gateway.outbound.errors import CallError
 from gateway.outbound.request import OutboundRequest
@@ -244,16 +249,13 @@ def test_what_waits_is_bounded(caplog: pytest.LogCaptureFixture) -> None:
     assert service.lists == [["0", "1", "2"]] and "too many wait to be sent" in caplog.text
 
 
-@pytest.mark.parametrize(("mode", "goes_on"), [(Mode.BLOCKING, True), (Mode.STRICT, False)])
-def test_lines_that_wait_are_bounded(
-    tmp_path: Path, mode: Mode, goes_on: bool, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_lines_that_wait_are_bounded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """While a file takes nothing: a pipe that nobody reads."""
     os.mkfifo(tmp_path / "audit.log")
     counts = Counts()
 
     async def run() -> list[bool]:
-        sink = LogSink(str(tmp_path / "audit.log"), Keeping(), mode, False, Batching(2), counts=counts)
+        sink = LogSink(str(tmp_path / "audit.log"), Keeping(), Mode.BATCH, False, Batching(2), counts=counts)
         writing = [asyncio.create_task(sink.take(event("0")))]
         await asyncio.sleep(0)
         async with asyncio.timeout(60):
@@ -269,7 +271,7 @@ def test_lines_that_wait_are_bounded(
         os.close(reader)
         return [*taken, refused]
 
-    assert asyncio.run(run()) == [True, True, True, goes_on]
+    assert asyncio.run(run()) == [True] * 4, "a request of the mode batch goes on"
     assert dict(counts.errors) == {"buffered": 1} and "too many wait to be written" in caplog.text
 
 
@@ -291,6 +293,60 @@ def test_bytes_that_wait_are_bounded(module: Any, tmp_path: Path, monkeypatch: p
 
     asyncio.run(run())
     assert dict(counts.errors) == {"buffered": 2}
+
+
+@pytest.mark.parametrize("mode", [Mode.BLOCKING, Mode.STRICT])
+def test_no_event_is_lost_that_a_request_waits_for(mode: Mode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many requests come at once, and however large their events are."""
+    monkeypatch.setattr(lines, "MOST_WAITING", event().size)
+    counts, path = Counts(), tmp_path / "audit.log"
+
+    async def run() -> list[bool]:
+        made = LogSink(str(path), Keeping(), mode, False, Batching(2, 1, 0), counts=counts)
+        kept = await asyncio.gather(*(made.take(event(str(number), b'"%b"' % (b"x" * 1000))) for number in range(20)))
+        await made.close()
+        return kept
+
+    assert asyncio.run(run()) == [True] * 20
+    assert not counts.errors and len(path.read_bytes().splitlines()) == 20
+
+
+def record(request: Request, user: User) -> tuple[Record, list[Event]]:
+    kept = list[Event]()
+
+    class Keeper:
+        async def take(self, event: Event) -> bool:
+            kept.append(event)
+            return True
+
+        async def close(self) -> None: ...
+
+    audit = Audit(Policy((Rule(Level.METADATA),)), [Keeper()], Counts())
+    scope = {"raw_path": request.path.encode(), "query_string": request.query_string, "client": ("10.0.0.1", 1)}
+    made = audit.record(request, user, scope, Times(0.0))
+    assert made is not None
+    return made, kept
+
+
+@pytest.mark.parametrize("where", ["uri", "user", "audit ID", "annotation", "name"])
+def test_what_clients_choose_counts_as_waiting(where: str) -> None:
+    """Ten thousand events may wait: of one with a long URI, no more than the bytes are that may."""
+    long = "x" * 500_000
+    request = Request("GET", "/version", f"a={long}".encode() if where == "uri" else b"", {}, receive)
+    request.info, request.received = RequestInfo("get", "/version"), "2026-01-01T00:00:00.000000Z"
+    request.audit_id = long.encode() if where == "audit ID" else b"1"
+    made, kept = record(request, User("ada", (long,) if where == "user" else ()))
+    if where == "annotation":
+        made.annotate("a", long)
+    if where == "name":
+        made.requested({"metadata": {"name": long}})
+    asyncio.run(made.begin())
+    (event,) = kept
+    assert event.size >= 500_000
+
+
+async def receive() -> dict[str, Any]:
+    return {"type": "http.request"}
 
 
 def test_no_list_has_more_events_than_a_batch_may() -> None:
