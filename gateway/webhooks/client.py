@@ -10,13 +10,13 @@ import base64
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from math import ceil
 from posixpath import normpath
 from time import monotonic
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from gateway.jsontypes import JsonObject
+from gateway.memo import Memory
 from gateway.outbound.client import LARGEST, Answer, Client
 from gateway.outbound.errors import CallError, deadline_exceeded
 from gateway.outbound.request import Header, OutboundRequest
@@ -241,7 +241,14 @@ def _path_here(location: str, place: Place) -> str:
     return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
 
-@lru_cache(256)
+_contexts: Memory[tuple[str, Identity], Context] = Memory(32 << 20, 8 << 20)
+_CONTEXT = 50_000  # bytes that one takes beside its CAs
+
+
 def _trusting(bundle: str, identity: Identity) -> Context:
-    trusted = base64.b64decode(bundle).decode("ascii", "replace")
-    return context_of(trusted, identity.certificate, identity.key)
+    found = _contexts.get((bundle, identity))
+    if found is None:
+        trusted = base64.b64decode(bundle).decode("ascii", "replace")
+        found = context_of(trusted, identity.certificate, identity.key)
+        _contexts.keep((bundle, identity), found, 4 * len(bundle) + _CONTEXT)
+    return found
