@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from gateway.certificate_reader import certificate_of, extensions_of, public_key_of, request_of
 from gateway.jsontypes import JsonObject
-from gateway.pem import decoded_blocks
+from gateway.pem import Block, blocks
 from gateway.validation.certificate_terms import SHORTEST, longest_lifetime, validate_user_annotations
 from gateway.validation.field import FieldError, invalid, required, too_long, valueless
 from gateway.validation.names import byte_length, name_is_dns_subdomain
@@ -104,14 +104,14 @@ def validate_issued(status: JsonObject, spec: JsonObject, now: str) -> list[Fiel
     chain = status.get("certificateChain", "")
     if byte_length(chain) > MAX_CHAIN:
         return [too_long(CHAIN, MAX_CHAIN)]
-    rest = decoded_blocks(chain.encode())
+    rest = blocks(chain.encode())
     first = next(rest, None)
     if first is None:
         return [invalid(CHAIN, chain, "issued certificate chain must contain at least one certificate")]
-    if first[0] != "CERTIFICATE":
+    if first.kind != "CERTIFICATE":
         return [invalid(CHAIN, chain, "issued certificate chain must consist entirely of CERTIFICATE PEM blocks")]
     try:
-        leaf = certificate_of(first[2])
+        leaf = certificate_of(first.content)
         dns, emails = _names(leaf)
         issued_to = _key_bytes(public_key_of(leaf))
     except ValueError:
@@ -178,12 +178,12 @@ def _wrong_times(status: JsonObject, spec: JsonObject, leaf: x509.Certificate, n
     return []
 
 
-def _wrong_rest(chain: str, rest: Iterator[tuple[str, bool, bytes]]) -> list[FieldError]:
-    for kind, _, content in rest:
-        if kind != "CERTIFICATE":
+def _wrong_rest(chain: str, rest: Iterator[Block]) -> list[FieldError]:
+    for block in rest:
+        if block.kind != "CERTIFICATE":
             return [invalid(CHAIN, chain, "issued certificate chain must consist entirely of CERTFICATE PEM blocks")]
         try:
-            certificate_of(content)
+            certificate_of(block.content)
         except ValueError:
             return [invalid(CHAIN, chain, "intermediate certificate does not parse as valid X.509")]
     return []
