@@ -10,11 +10,14 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from functools import partial, wraps
+from typing import Any, ParamSpec
 
 from gateway.jsontypes import identical
 from gateway.time_limits import look
 from gateway.validation.go_print import go_number
+
+P = ParamSpec("P")
 
 MOST_PATH = 4 << 10
 """Characters of a path that errors name. Names of members may be long, and each item below them has a path."""
@@ -154,6 +157,16 @@ def judged(rule: Callable[[], Sequence[FieldError]]) -> Sequence[FieldError]:
         return _making.errors
     finally:
         _making.errors = before
+
+
+def bounded(rule: Callable[P, list[FieldError]]) -> Callable[P, list[FieldError]]:
+    """The same rule, which ends with MOST_ERRORS, whoever calls it."""
+
+    @wraps(rule)
+    def found(*args: P.args, **named: P.kwargs) -> list[FieldError]:
+        return list(judged(partial(rule, *args, **named)))
+
+    return found
 
 
 class Verbatim(str):

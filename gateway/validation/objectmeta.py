@@ -8,7 +8,7 @@ from typing import Any
 
 from gateway.jsontypes import JsonObject
 from gateway.memo import memo
-from gateway.validation.field import FieldError, forbidden, go_quote, invalid, required, reworded, too_long
+from gateway.validation.field import FieldError, bounded, forbidden, go_quote, invalid, required, reworded, too_long
 from gateway.validation.internal_form import go_json
 from gateway.validation.labels import validate_annotations, validate_labels
 from gateway.validation.names import byte_length, is_dns1123_label, is_qualified_name, name_is_dns_subdomain
@@ -19,6 +19,7 @@ _MOST_TOLD = 8  # of the errors that show the whole list
 STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 
 
+@bounded
 def validate_object_meta(
     meta: JsonObject,
     namespaced: bool,
@@ -166,6 +167,7 @@ def validate_field_manager(manager: str, path: str) -> list[FieldError]:
     return found
 
 
+@bounded
 def validate_object_meta_update(
     new: JsonObject,
     old: JsonObject,
@@ -187,6 +189,7 @@ def validate_object_meta_update(
     return found
 
 
+@bounded
 def recheck_object_meta_update(
     new: JsonObject, old: JsonObject, path: str = "metadata", *, standard_finalizers: bool = True
 ) -> list[FieldError]:

@@ -13,6 +13,7 @@ from gateway.http.warnings import ITEM_LIMIT, TOTAL_LIMIT, Warnings, warning_hea
 from gateway.jsontypes import JsonObject
 from gateway.validation.field import MOST_ERRORS, FieldError, duplicate, judged, not_supported, required
 from gateway.validation.field import invalid as invalid_value
+from gateway.validation.objectmeta import validate_object_meta, validate_object_meta_update
 from gateway.validation.port_warnings import port_warnings
 from gateway.validation.volume_warnings import overlap_warnings
 
@@ -80,6 +81,13 @@ def test_a_rule_ends_with_the_last_error_that_is_told() -> None:
     assert len(found) == MOST_ERRORS
     assert judged(lambda: [required("spec")]) == [required("spec")]
     assert len([required("spec") for _ in range(MOST_ERRORS + 1)]) == MOST_ERRORS + 1
+
+
+def test_metadata_has_no_more_errors_than_are_told() -> None:
+    meta = {"name": "a", "namespace": "default", "finalizers": [""] * 3 * MOST_ERRORS}
+    assert len(validate_object_meta(meta, True)) == MOST_ERRORS
+    assert len(validate_object_meta_update({**meta, "uid": "a"}, {**meta, "uid": "a"})) <= MOST_ERRORS
+    assert len(judged(lambda: [*validate_object_meta(meta, True), required("spec")])) == MOST_ERRORS + 1
 
 
 def test_errors_are_written_up_to_a_length_but_the_first_is_whole() -> None:
