@@ -34,6 +34,7 @@ ELSEWHERE = {
     GroupResource("", "pods"): "test_pods.py",
     GroupResource("apps", "deployments"): "test_workloads.py",
     GroupResource("certificates.k8s.io", "clustertrustbundles"): LATER,
+    GroupResource("certificates.k8s.io", "podcertificaterequests"): "../../integration/server/test_pod_certificates.py",
     GroupResource("resource.k8s.io", "devicetaintrules"): LATER,
     GroupResource("storagemigration.k8s.io", "storageversionmigrations"): LATER,
 }
