@@ -43,6 +43,8 @@ NAMED: dict[str, str] = {
     },
     "kubernetes-version": "integration/server/test_kubernetes_version.py::"
     "test_a_server_says_that_it_is_the_release_of_its_minor",
+    "emulated-version": "integration/server/test_kubernetes_version.py::"
+    "test_an_emulated_minor_has_its_apis_and_gates_and_the_servers_own_version",
     "feature-gates": "integration/representations/test_cbor.py::test_without_the_gate_there_is_none",
     "etcd-servers": _CREDENTIALS + "a_change_is_in_force_at_once_and_within_a_second_on_another_replica",
     "etcd-servers-overrides": "integration/etcd/test_overrides.py::test_events_alone_are_there_under_its_revisions",

@@ -35,7 +35,8 @@ class Authorization:
         self._settings, self._policy, self._node_graph = settings, policy, node_graph
         self._made: dict[str, Authorizer] = {}
         self._webhooks: dict[AuthorizerSettings, WebhookAuthorizer] = {}
-        self._enabled = release_of(settings.feature_gates, settings.kubernetes_version).gates.enabled
+        self._release = release_of(settings.feature_gates, settings.kubernetes_version, settings.emulated_version)
+        self._enabled = self._release.gates.enabled
         self._names = self._enabled("AuthorizersNamedInReasons")
         self.chain = Masters(())
         self.reload()
@@ -84,7 +85,7 @@ class Authorization:
     def _node(self) -> Authorizer:
         from gateway.access.nodes.authorizer import NodeAuthorizer
 
-        roles = default_policy(self._settings.kubernetes_version)
+        roles = default_policy(self._release.minor, self._release.binary)
         rules = next(role["rules"] for role in roles["clusterroles"] if role["metadata"]["name"] == _NODE_ROLE)
         return NodeAuthorizer(self._node_graph(), compile_rules(rules), self._enabled)
 

@@ -80,7 +80,7 @@ async def _tell_of_access(endpoints: Endpoints, objects: BootstrapObjects) -> No
 
 async def bootstrap_roles(endpoints: Endpoints) -> None:
     """Makes the default roles and bindings, and completes those that are there. Raises StorageError."""
-    objects, roles = BootstrapObjects(endpoints), list(default_roles(endpoints.registry.release.minor))
+    objects, roles = BootstrapObjects(endpoints), list(default_roles(endpoints.registry.release))
     await objects.create_missing(roles)
     for each in roles:
         await objects.complete(each, completed)

@@ -14,14 +14,15 @@ from gateway.access.rbac.default_policy import default_policy
 from gateway.access.rbac.rules import TooManyRights, compile_rules, uncovered
 from gateway.controllers.bootstrap_objects import BootstrapObject
 from gateway.jsontypes import JsonObject
+from gateway.release.release import Release
 
 AUTOUPDATE = "rbac.authorization.kubernetes.io/autoupdate"
 _SELECTORS = "clusterRoleSelectors"
 
 
-def default_roles(minor: str) -> Iterator[BootstrapObject]:
-    """The roles and bindings that a kube-apiserver of a minor makes, roles first."""
-    for kind, objects in default_policy(minor).items():
+def default_roles(release: Release) -> Iterator[BootstrapObject]:
+    """The roles and bindings that a kube-apiserver of a release makes, roles first."""
+    for kind, objects in default_policy(release.minor, release.binary).items():
         for content in objects:
             yield BootstrapObject(rbac.GROUP, "v1", kind, content)
 

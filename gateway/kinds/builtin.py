@@ -67,7 +67,7 @@ def builtin_registry(primary_family: str = "IPv4", release: Release | None = Non
     """
     release = release or release_of()
     registry = _registry(primary_family, release).copy(release)
-    if release.minor != CATALOGUED and release.minor not in CATALOGS:
+    if release.minor != (release.binary if release.binary in CATALOGS else CATALOGUED):
         from gateway.release.lifecycle import absent
 
         registry.switch_off(absent(release.minor, registry.kinds()))
@@ -76,7 +76,7 @@ def builtin_registry(primary_family: str = "IPv4", release: Release | None = Non
 
 @lru_cache(maxsize=4)
 def _registry(primary_family: str, release: Release) -> Registry:
-    catalog = catalog_of(release.minor)
+    catalog = catalog_of(release.binary)
     registry, models = Registry(), _models(primary_family, release.gates, catalog)
     verbs: dict[frozenset[str], frozenset[str]] = {}  # a few, which all share
     for group, version, entries in _versions(catalog):

@@ -45,7 +45,7 @@ async def feed(settings: Settings, listener: socket.socket, siblings: Path, beat
     publisher, files = Publisher(listener, cache, source), Following()
     if encryption is not None:
         await _decrypt(encryption, settings, files, partial(other_keys, cache, source))
-    process.follow(release_of(settings.feature_gates, settings.kubernetes_version))
+    process.follow(release_of(settings.feature_gates, settings.kubernetes_version, settings.emulated_version))
     follow(publisher)
     runs: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
         "memory": partial(_settle, source),

@@ -12,8 +12,8 @@ from gateway.settings.config import Settings
 
 def registry_of(settings: Settings) -> Registry:
     """The kinds that are built in, but for those that --runtime-config switches off; the process serves their minor."""
-    release = release_of(settings.feature_gates, settings.kubernetes_version)
-    serve(release.minor)
+    release = release_of(settings.feature_gates, settings.kubernetes_version, settings.emulated_version)
+    serve(release.binary)
     registry = builtin_registry(family_of(settings.service_cluster_ip_range), release)
     if settings.runtime_config:
         from gateway.kinds.enablement import switched_off

@@ -68,13 +68,15 @@ def _check_apis(settings: Settings) -> None:
         from gateway.launch.placing import servers_apart
         from gateway.release.release import release_of
 
-        servers_apart(settings, builtin_registry(release=release_of((), settings.kubernetes_version)))
+        servers_apart(
+            settings, builtin_registry(release=release_of((), settings.kubernetes_version, settings.emulated_version))
+        )
     if settings.feature_gates:
         from gateway.release.gates import InvalidGates
         from gateway.release.release import release_of
 
         try:
-            release_of(settings.feature_gates, settings.kubernetes_version)
+            release_of(settings.feature_gates, settings.kubernetes_version, settings.emulated_version)
         except InvalidGates as error:
             raise InvalidSettings(f"--feature-gates: {error}") from None
     if settings.runtime_config:
@@ -83,7 +85,7 @@ def _check_apis(settings: Settings) -> None:
         from gateway.release.release import release_of
 
         try:
-            release = release_of((), settings.kubernetes_version)
+            release = release_of((), settings.kubernetes_version, settings.emulated_version)
             switched_off(builtin_registry(release=release), settings.runtime_config)
         except UnknownApi as error:
             raise InvalidSettings(f"--runtime-config: {error}") from None

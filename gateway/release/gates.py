@@ -8,7 +8,7 @@ for in the same way.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 
 from gateway.jsontypes import loads
 from gateway.release.changes import is_there
+from gateway.release.minors import compatible_with
 
 Said = Iterable[tuple[str, bool]]
 """Names of gates, and whether each is to be on."""
@@ -55,30 +56,35 @@ class Gate:
 
 
 class Gates:
-    """The gates of a minor, as they were set."""
+    """The gates of a minor, as they were set, and the changes of the minor that emulates it."""
 
-    def __init__(self, minor: str, said: Said = ()) -> None:
-        """Raises InvalidGates; KeyError for a minor that is not known."""
-        self._minor = minor
-        self._on = _resolved(minor, dict(said))
+    def __init__(self, minor: str, said: Said = (), binary: str = "") -> None:
+        """`binary` is the minor that emulates `minor`, if another one does.
+
+        Raises InvalidGates; KeyError for a minor that is not known.
+        """
+        self._minor, self._binary = minor, binary or minor
+        self._on = _resolved(minor, dict(said), self._binary)
 
     def enabled(self, name: str) -> bool:
         """Whether a feature is on, also where its gate has gone, or comes later; or whether a change is there.
 
         Raises KeyError for a wrong name.
         """
-        on = self._on.get(name, is_there(self._minor, name))
+        on = self._on.get(name, is_there(self._binary, name))
         if on is not None:
             return on
-        there = _document()["gates"][name][self._minor]
+        facts = _document()["gates"][name]
+        there = facts.get(_at(self._minor, self._binary), facts[self._minor])
         return bool(there if isinstance(there, bool) else there[1])
 
     def states(self) -> Iterator[tuple[str, Stage, bool]]:
-        """All gates that may be named, with their stage and whether they are on."""
+        """All gates that have a stage, and whether they are on."""
         for name, stage in GROUPS.items():
             yield name, stage, self._on.get(name, False)
-        for name, gate in known(self._minor).items():
-            yield name, gate.stage, self._on.get(name, gate.default)
+        for name, gate in emulated(self._minor, self._binary).items():
+            if gate.stage is not Stage.PRE_ALPHA:
+                yield name, gate.stage, self._on.get(name, gate.default)
 
 
 @cache
@@ -102,11 +108,29 @@ def known(minor: str) -> Mapping[str, Gate]:
     return found
 
 
-def _resolved(minor: str, said: Mapping[str, bool]) -> dict[str, bool]:
+def emulated(minor: str, binary: str) -> Mapping[str, Gate]:
+    """The gates that a server of `binary` has while it emulates `minor`: its own, in the stages that they had then."""
+    if minor == binary:
+        return known(minor)
+    found, then, facts = {}, known(minor), _document()["gates"]
+    for name, gate in known(binary).items():
+        if specific := facts[name].get(_at(minor, binary)):
+            found[name] = replace(gate, stage=Stage(specific[0]), default=specific[1], locked=specific[2])
+        else:
+            found[name] = then.get(name) or replace(gate, stage=Stage.PRE_ALPHA, default=False, locked=False)
+    return found
+
+
+def _at(minor: str, binary: str) -> str:
+    """The name of what a later minor knows of a gate in an earlier one, and the earlier one does not."""
+    return f"{minor} by {binary}" if minor != binary else ""
+
+
+def _resolved(minor: str, said: Mapping[str, bool], binary: str) -> dict[str, bool]:
     """The gates that are not left as they are."""
     if not said:
         return {}
-    gates, on, wrong = known(minor), dict[str, bool](), list[str]()
+    gates, on, wrong = emulated(minor, binary), dict[str, bool](), list[str]()
     for name, value in said.items():
         gate = gates.get(name)
         if gate is None and name not in GROUPS:
@@ -115,7 +139,7 @@ def _resolved(minor: str, said: Mapping[str, bool]) -> dict[str, bool]:
             locked = f"feature is locked to {_go(gate.default)}"
             wrong.append(f"cannot set feature gate {name} to {_go(value)}, {locked}")
         elif gate is not None and gate.stage is Stage.PRE_ALPHA:
-            versions = f"emulated version {minor}, min compatibility version {minor}"
+            versions = f"emulated version {minor}, min compatibility version {compatible_with(minor, binary)}"
             wrong.append(f"cannot set feature gate {name} to {_go(value)}, feature is PreAlpha at {versions}")
         else:
             on[name] = value

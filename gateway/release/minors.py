@@ -28,6 +28,58 @@ def minor_of(text: str) -> str:
     raise ValueError(f"this server serves no such version of Kubernetes; give one of {', '.join(GIT_VERSIONS)}")
 
 
+EMULATED = 3
+"""How many minors before its own a server emulates at the most."""
+
+
+def emulated_minor(text: str) -> str:
+    """The minor that --emulated-version names: "1.35" of "1.35" and "kube=1.35".
+
+    Raises ValueError, worded as kube-apiserver words it.
+    """
+    found = dict[str, str]()
+    for part in text.split(","):
+        name, separator, version = part.partition("=")
+        component, version = (name.strip(), version.strip()) if separator else ("kube", part.strip())
+        match = re.fullmatch(r"v?(\d+)\.(\d+)(?:\.(\d+))?", version, re.ASCII)
+        if match is None:
+            raise ValueError(f'could not parse "{version}" as version')
+        major, minor, patch = match.groups("0")
+        shown = f"{int(major)}.{int(minor)}" + (f".{int(patch)}" if match[3] else "")
+        if int(patch):
+            raise ValueError(f"patch version not allowed, got: {component}={shown}")
+        if component in found:
+            before_it = found[component]
+            raise ValueError(f"duplicate version flag, {component}={before_it} and {component}={shown}")
+        found[component] = f"{int(major)}.{int(minor)}"
+    for component in found:
+        if component != "kube":
+            raise ValueError(f"component not registered: {component}")
+    return found["kube"]
+
+
+def check_emulated(minor: str, binary: str) -> None:
+    """Raises ValueError with the reason where a server of the minor `binary` does not emulate `minor`."""
+    major, last = number(binary)
+    least = major, last - EMULATED
+    if not least <= number(minor) <= (major, last):
+        text = f"emulation version {minor} is not between [{least[0]}.{least[1]}, {binary}.0]"
+        compatible = compatible_with(minor, binary)
+        if number(compatible) > number(minor):
+            beside = f"minCompatibilityVersion version {compatible} is not between [{least[0]}.{least[1]}, {minor}]"
+            text = f"[{text}, {beside}]"
+        raise ValueError(text)
+    if minor not in GIT_VERSIONS:
+        there = ", ".join(each for each in GIT_VERSIONS if least <= number(each) <= (major, last))
+        raise ValueError(f"this server does not emulate {minor}; give one of {there}")
+
+
+def compatible_with(minor: str, binary: str) -> str:
+    """The earliest minor of other servers beside one of `binary` that emulates `minor`: mostly the minor before it."""
+    major, last = number(binary)
+    return max(before(minor), f"{major}.{last - EMULATED}", key=number)
+
+
 def catalog_file(minor: str) -> str:
     """The file in gateway/schema/ that has the resources and types of a minor."""
     return CATALOGS.get(minor, "catalog.json")

@@ -9,38 +9,42 @@ from functools import lru_cache
 
 from gateway.jsontypes import JsonObject
 from gateway.release.gates import Gates
-from gateway.release.minors import DEFAULT, GIT_VERSIONS, before
+from gateway.release.minors import DEFAULT, GIT_VERSIONS, compatible_with
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What follows from --kubernetes-version and --feature-gates; made once a process and passed on."""
+    """What follows from --kubernetes-version, --emulated-version and --feature-gates; made once a process, passed on.
 
-    minor: str  # "1.36"
-    git_version: str  # "v1.36.3"
+    An emulated release has the APIs and the gates of `minor`, and the types and words of `binary` (KEP-4330).
+    """
+
+    minor: str  # "1.35"
+    git_version: str  # of `binary`: "v1.36.3"
     gates: Gates
+    binary: str  # the minor that --kubernetes-version names; `minor`, but where an earlier one is emulated
 
     @property
     def major_and_minor(self) -> tuple[str, str]:
-        """("1", "36")."""
+        """("1", "36") of `minor`."""
         major, _, minor = self.minor.partition(".")
         return major, minor
 
     @property
     def before(self) -> str:
         """The minor that replicas beside this server may have at least: "1.35"."""
-        return before(self.minor)
+        return compatible_with(self.minor, self.binary)
 
     def version_info(self) -> JsonObject:
         """What /version answers, as apimachinery's `version.Info`."""
-        major, minor = self.major_and_minor
+        major, emulated = self.major_and_minor
         return {
             "major": major,
-            "minor": minor,
+            "minor": self.binary.partition(".")[2],
             "emulationMajor": major,
-            "emulationMinor": minor,
+            "emulationMinor": emulated,
             "minCompatibilityMajor": major,
             "minCompatibilityMinor": self.before.partition(".")[2],
             "gitVersion": self.git_version,
@@ -53,13 +57,18 @@ class Release:
         }
 
 
-@lru_cache(maxsize=4)
-def release_of(gates: tuple[tuple[str, bool], ...] = (), minor: str = DEFAULT) -> Release:
-    """The release of a minor with gates as said, the same object for the same.
+def release_of(gates: tuple[tuple[str, bool], ...] = (), minor: str = DEFAULT, emulated: str = "") -> Release:
+    """The release of a minor with gates as said, the same object for the same; it emulates an earlier minor, if one is
+    named.
 
     Raises InvalidGates; KeyError for a minor that is not served.
     """
-    return Release(minor, GIT_VERSIONS[minor], Gates(minor, gates))
+    return _release(gates, minor, emulated or minor)
+
+
+@lru_cache(maxsize=4)
+def _release(gates: tuple[tuple[str, bool], ...], minor: str, emulated: str) -> Release:
+    return Release(emulated, GIT_VERSIONS[minor], Gates(emulated, gates, minor), minor)
 
 
 DEFAULT_GATES = release_of().gates

@@ -11,6 +11,14 @@ from gateway.release.minors import CATALOGUED
 Policy = dict[str, list[JsonObject]]
 """Objects by the plural of their kind, each list in the order of namespaces and names."""
 
+BY_GATES = frozenset(
+    {
+        *("system:controller:device-taint-eviction-controller", "system:controller:resource-claim-controller"),
+        *("system:kube-scheduler", "system:monitoring"),
+    }
+)
+"""Default roles whose rules follow from feature gates: an emulated minor has its own of these, and of no others."""
+
 
 def policy_of(minor: str, catalogued: Policy) -> Policy:
     """The default roles and bindings of a minor, out of those of the catalog's. Raises KeyError for another minor."""
@@ -23,6 +31,16 @@ def policy_of(minor: str, catalogued: Policy) -> Policy:
         named = {_name(kind, each): each for each in objects}
         named |= {name: each for name, each in others.items() if name.partition("/")[0] == kind and each is not None}
         found[kind] = [named[name] for name in sorted(named) if others.get(name, named[name]) is not None]
+    return found
+
+
+def emulated_policy(binary: Policy, emulated: Policy) -> Policy:
+    """Those of a server that emulates a minor: its own, but for what follows from feature gates."""
+    found: Policy = {}
+    for kind, objects in binary.items():
+        own = [each for each in objects if each["metadata"]["name"] not in BY_GATES]
+        theirs = [each for each in emulated[kind] if each["metadata"]["name"] in BY_GATES]
+        found[kind] = sorted((*own, *theirs), key=lambda each: _name("", each))
     return found
 
 

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gateway.release.minors import DEFAULT
+from gateway.release.minors import DEFAULT, check_emulated
 from gateway.settings.admission_plugins import PLUGINS
 from gateway.settings.named_pairs import NamedPair
 from gateway.settings.tls_choices import CIPHER_SUITES, TLS_VERSIONS
@@ -147,6 +147,7 @@ class Settings:
     cluster_signing_key_file: Path | None = None
     cluster_signing_duration: float = 365 * 24 * 3600.0
     kubernetes_version: str = DEFAULT  # a minor of GIT_VERSIONS
+    emulated_version: str = ""  # a minor before that; "": none
     feature_gates: tuple[tuple[str, bool], ...] = ()
     runtime_config: tuple[tuple[str, bool], ...] = ()
     kubeconfig_out: Path | None = None
@@ -207,6 +208,11 @@ class Settings:
 
     def check(self) -> None:
         """Raises InvalidSettings for what cannot work."""
+        if self.emulated_version:
+            try:
+                check_emulated(self.emulated_version, self.kubernetes_version)
+            except ValueError as error:
+                raise InvalidSettings(f"--emulated-version: {error}") from None
         self._check_etcd()
         self._check_files()
         if self.testing_api and self.workers > 1:

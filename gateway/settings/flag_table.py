@@ -16,6 +16,7 @@ from gateway.settings.flag_values import (
     boolean,
     count,
     decimal,
+    emulated_version,
     endpoints,
     gates,
     host,
@@ -92,6 +93,7 @@ _GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
                 "MINOR",
                 choices=tuple(GIT_VERSIONS),
             ),
+            Flag("emulated-version", emulated_version, "an earlier minor, whose APIs and gates are served", "MINOR"),
             Flag(
                 "feature-gates",
                 gates,

@@ -195,6 +195,13 @@ def kubernetes_version(text: str) -> str:
     return minor_of(text.strip())
 
 
+def emulated_version(text: str) -> str:
+    """The minor that is emulated, as `gateway.release.minors` has it."""
+    from gateway.release.minors import emulated_minor
+
+    return emulated_minor(text)
+
+
 def gates(text: str) -> tuple[tuple[str, bool], ...]:
     """The gates that are said to be on or off; of those that come twice the last."""
     said = dict[str, bool]()

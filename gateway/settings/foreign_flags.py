@@ -32,7 +32,6 @@ FIXED: dict[str, tuple[tuple[str, ...], str]] = {
     "etcd-readycheck-timeout": (("2s",), "health checks wait as long for etcd"),
     "enable-logs-handler": (("false",), "nobody may read files of the host by the API"),
     "contention-profiling": (("false",), "an event loop has no locks; --profiling shows where the time goes"),
-    "emulated-version": ((DEFAULT, f"kube={DEFAULT}"), _EMULATION),
     "min-compatibility-version": ((before(DEFAULT), f"kube={before(DEFAULT)}"), _EMULATION),
     "emulation-forward-compatible": (("false",), _EMULATION),
     "runtime-config-emulation-forward-compatible": (("false",), _EMULATION),

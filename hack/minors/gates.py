@@ -8,7 +8,8 @@ Layout of the result, a gate a line:
 
     {"minors": ["1.34", ...],
      "gates": {NAME: {"served": true where kube-apiserver's own code asks it, "needs": [NAME, ...],
-                      "1.36": [STAGE, DEFAULT, LOCKED]}}}
+                      "1.36": [STAGE, DEFAULT, LOCKED],
+                      "1.34 by 1.36": the same where 1.36 emulates 1.34 and knows more of that than 1.34 itself}}}
 
 STAGE is as `kubernetes_feature_enabled` has it. A minor in which a gate is not known has `true` or `false` instead of
 the three: whether the feature is there all the same, since a gate goes when nobody may switch it any more.
@@ -20,6 +21,7 @@ import json
 import re
 import subprocess
 import sys
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +133,10 @@ def build() -> Json:
                 entry["needs"] = known["needs"]
             entry[minor] = at if at is not None else bool(last and last[1])
             last = at or last
+        for binary, minor in combinations(reversed(minors), 2):
+            at = state_at(by_minor[binary].get(name, {"specs": []})["specs"], minor)
+            if at is not None and at != entry[minor]:
+                entry[f"{minor} by {binary}"] = at
     return {"minors": minors, "gates": gates}
 
 

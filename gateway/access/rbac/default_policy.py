@@ -8,11 +8,15 @@ from gateway.jsontypes import JsonObject, loads
 from gateway.release.minors import CATALOGUED
 
 
-def default_policy(minor: str) -> dict[str, list[JsonObject]]:
+def default_policy(minor: str, binary: str = "") -> dict[str, list[JsonObject]]:
     """Objects by the plural of their kind; hack/rbac_policy.py has read those of the catalog's minor.
 
-    Raises KeyError for a minor that is not known.
+    `binary` is the minor that emulates `minor`, if another one does. Raises KeyError for a minor that is not known.
     """
+    if binary not in ("", minor):
+        from gateway.release.roles import emulated_policy
+
+        return emulated_policy(default_policy(binary), default_policy(minor))
     catalogued: dict[str, list[JsonObject]] = loads(Path(__file__).with_name("bootstrap_policy.json").read_bytes())
     if minor == CATALOGUED:
         return catalogued

@@ -46,6 +46,25 @@ def test_what_came_later_is_neither_found_nor_told_of(minor: str) -> None:
             assert "mutatingadmissionpolicies" not in text_of(api, path)
 
 
+def test_an_emulated_minor_has_its_apis_and_gates_and_the_servers_own_version() -> None:
+    with api_server("--controllers=-*", "--emulated-version=kube=1.34") as api:
+        said = ask(api, "GET", "/version")
+        assert (said["gitVersion"], said["minor"], said["emulationMinor"]) == ("v1.36.3", "36", "34")
+        with pytest.raises(Refused) as refused:
+            ask(api, "GET", POLICIES)
+        assert refused.value.status == 404
+        metrics = text_of(api, "/metrics")
+        assert 'version_info{binary="1.36.3",component="kube",emulation="1.34",min_compat="1.33"} 1' in metrics
+        assert ask(api, "GET", "/openapi/v3/version")["info"]["version"] == "1.34"
+        assert "emulated-version=1.34\n" in text_of(api, "/flagz")
+
+
+def test_a_minor_that_is_not_emulated_ends_the_start() -> None:
+    words = r"--emulated-version: emulation version 1\.37 is not between \[1\.33, 1\.36\.0\]"
+    with pytest.raises(ServerDidNotStart, match=words), api_server("--emulated-version=1.37"):
+        pass
+
+
 def test_what_a_later_minor_stored_has_no_effect_under_an_earlier_one_and_is_there_again_afterwards() -> None:
     policy = {
         "apiVersion": "admissionregistration.k8s.io/v1",

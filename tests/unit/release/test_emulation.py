@@ -1,0 +1,107 @@
+"""A server that emulates an earlier minor has that minor's APIs and gates, and says who it is (KEP-4330).
+
+The words and the gates are those of kube-apiserver 1.36.3 with --emulated-version.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.access.rbac.default_policy import default_policy
+from gateway.kinds.builtin import builtin_registry
+from gateway.release.gates import InvalidGates, Stage
+from gateway.release.minors import check_emulated, emulated_minor
+from gateway.release.release import release_of
+from gateway.release.roles import BY_GATES
+
+
+@pytest.mark.parametrize("text", ["1.35", "v1.35", "kube=1.35", " kube = 1.35", "1.35.0"])
+def test_a_minor_is_named_as_for_kube_apiserver(text: str) -> None:
+    assert emulated_minor(text) == "1.35"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("1.35.1", "patch version not allowed, got: kube=1.35.1"),
+        ("foo", 'could not parse "foo" as version'),
+        ("kube=1.35,kube=1.34", "duplicate version flag, kube=1.35 and kube=1.34"),
+        ("wardle=1.2", "component not registered: wardle"),
+    ],
+)
+def test_what_names_no_minor_is_refused(text: str, words: str) -> None:
+    with pytest.raises(ValueError) as refused:
+        emulated_minor(text)
+    assert str(refused.value) == words
+
+
+@pytest.mark.parametrize(
+    ("minor", "words"),
+    [
+        ("1.37", "emulation version 1.37 is not between [1.33, 1.36.0]"),
+        (
+            "1.32",
+            "[emulation version 1.32 is not between [1.33, 1.36.0], "
+            "minCompatibilityVersion version 1.33 is not between [1.33, 1.32]]",
+        ),
+        ("1.33", "this server does not emulate 1.33; give one of 1.34, 1.35, 1.36"),
+    ],
+)
+def test_a_minor_that_is_not_emulated_is_refused(minor: str, words: str) -> None:
+    with pytest.raises(ValueError) as refused:
+        check_emulated(minor, "1.36")
+    assert str(refused.value) == words
+
+
+def test_the_version_is_that_of_the_server_and_names_the_emulated_minor() -> None:
+    found = release_of((), "1.36", "1.34").version_info()
+    assert (found["gitVersion"], found["major"], found["minor"]) == ("v1.36.3", "1", "36")
+    assert (found["emulationMinor"], found["minCompatibilityMinor"]) == ("34", "33")
+
+
+def test_its_own_minor_is_no_emulation() -> None:
+    assert release_of((), "1.36", "1.36") is release_of((), "1.36")
+
+
+def test_gates_are_as_the_server_knows_them_in_that_minor() -> None:
+    release = release_of((), "1.36", "1.34")
+    states = {name: (stage, on) for name, stage, on in release.gates.states()}
+    assert states["WatchListClient"] == (Stage.BETA, False), "1.34 itself does not know it"
+    assert states["MutatingAdmissionPolicy"] == (Stage.BETA, False), "GA in 1.36"
+    assert "DRAListTypeAttributes" not in states, "it comes with 1.36"
+    assert len(states) == 191
+    with pytest.raises(InvalidGates) as refused:
+        release_of((("DRAListTypeAttributes", True),), "1.36", "1.35")
+    assert str(refused.value) == (
+        "cannot set feature gate DRAListTypeAttributes to true, feature is PreAlpha at emulated version 1.35, "
+        "min compatibility version 1.34"
+    )
+
+
+def test_what_the_server_says_is_its_own() -> None:
+    """A change without a gate is there, since the code is that of the server."""
+    change = "AuthorizersNamedInReasons"
+    own, emulated, before = (release_of((), *minors).gates.enabled(change) for minors in BOTH)
+    assert own == emulated and own != before
+
+
+BOTH = (("1.37", ""), ("1.37", "1.36"), ("1.36", ""))
+
+
+def test_roles_that_follow_from_gates_are_those_of_the_emulated_minor() -> None:
+    def rules(minor: str, binary: str = "") -> dict[str, object]:
+        return {each["metadata"]["name"]: each.get("rules") for each in default_policy(minor, binary)["clusterroles"]}
+
+    own, emulated, found = rules("1.36"), rules("1.34"), rules("1.34", "1.36")
+    assert {name for name in own | found if own.get(name) != found.get(name)} == BY_GATES
+    assert all(found.get(name) == emulated.get(name) for name in BY_GATES)
+    assert own["system:node"] == found["system:node"] != emulated["system:node"]
+
+
+@pytest.mark.parametrize(("minor", "binary"), [("1.34", "1.36"), ("1.35", "1.36"), ("1.36", "1.37")])
+def test_the_apis_are_those_of_the_emulated_minor(minor: str, binary: str) -> None:
+    def served(*release: str) -> set[object]:
+        registry = builtin_registry(release=release_of((), *release))
+        return {key for key, _ in registry.kinds() if registry.get(*key) in registry.of_version(*key[:2])}
+
+    assert served(binary, minor) == served(minor)
