@@ -55,10 +55,10 @@ test-engine: .venv/ready engine-tools ## the tests on a Docker engine, which is 
 	@$(BIN)/python -m tests.engine $(ARGS)
 
 nodes-tools: ## what test-nodes needs: Kubernetes' programs, containerd and more, built once
-	@$(PYTHON) -m tests.upstream.node build
+	@$(PYTHON) -m tests.upstream node build
 
 test-nodes: .venv/ready ## the tests on a node with a kubelet, in namespaces, as root
-	@$(BIN)/python -m tests.upstream.node test $(ARGS)
+	@$(BIN)/python -m tests.upstream node test $(ARGS)
 
 lint: .venv/ready ## style, by ruff
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -63,7 +63,7 @@ class ApiServer:
         self._etcd = (f"--etcd-servers={etcd_servers}",) if etcd_servers else ("--embedded-etcd",)
         self._process: subprocess.Popen[bytes] | Forked | None = None
         self._control: socket.socket | None = None
-        self._kept_port: socket.socket | None = None  # while it does not run
+        self._kept_port: Callable[[], object] | None = None  # closes the socket that keeps it, while none serves
         self._is_over = False
         self.connections = Connections()
         self.start_seconds = 0.0  # how long the last start took
@@ -207,7 +207,7 @@ class ApiServer:
         A socket that is bound and does not listen is in the way of all who ask for any port, and on Linux not in the
         way of a server. Whoever connects is refused as if there were none.
         """
-        if self._is_over or not self.port or sys.platform != "linux":
+        if self._kept_port is not None or self._is_over or not self.port or sys.platform != "linux":
             return
         kept = socket.socket()
         kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -216,13 +216,12 @@ class ApiServer:
         except OSError:  # a process that it has started listens for a moment longer
             kept.close()
         else:
-            self._kept_port = kept
-            weakref.finalize(self, kept.close)
+            self._kept_port = weakref.finalize(self, kept.close)
 
     def _give_port_back(self) -> None:
-        kept, self._kept_port = self._kept_port, None
-        if kept is not None:
-            kept.close()
+        close, self._kept_port = self._kept_port, None
+        if close is not None:
+            close()
 
     def _discard(self) -> None:
         """Stops it for good. Its directory goes, also where this process ends before it has removed it."""

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from gateway.release.minors import DEFAULT, GIT_VERSIONS, minor_of, minor_of_assets
+from gateway.release.minors import DEFAULT, GIT_VERSIONS, check_emulated, emulated_minor, minor_of, minor_of_assets
 from gateway.settings.config import AUTHORIZATION_MODES
 from gateway.settings.flags import FLAGS, PREFIX
 from gateway.settings.foreign_flags import ALIASES, FIXED, why_not
@@ -33,7 +33,7 @@ def translated(arguments: Sequence[str], environment: Collection[str] = ()) -> t
     """
     taken: dict[str, str] = {}
     lacking: dict[str, None] = {}
-    minor = _minor(arguments)
+    minors = _emulated(arguments), _minor(arguments)
     for name, value in _pairs(arguments):
         name = ALIASES.get(name, name)
         if name not in _KNOWN:
@@ -41,7 +41,7 @@ def translated(arguments: Sequence[str], environment: Collection[str] = ()) -> t
                 continue
             lacking[f"--{name}"] = None
             continue
-        served, not_served = _split(name, value, minor)
+        served, not_served = _split(name, value, minors)
         lacking |= dict.fromkeys(not_served)
         if served or not not_served:
             flag = _KNOWN[name]
@@ -52,7 +52,7 @@ def translated(arguments: Sequence[str], environment: Collection[str] = ()) -> t
     return [f"--{name}={value}" for name, value in taken.items()], list(lacking)
 
 
-def _split(name: str, value: str, minor: str) -> tuple[str, list[str]]:
+def _split(name: str, value: str, minors: tuple[str, str]) -> tuple[str, list[str]]:
     """What the gateway can do of a flag's value, and the rest, as it is to be named."""
     known: Collection[str]
     if name == "runtime-config":
@@ -64,20 +64,22 @@ def _split(name: str, value: str, minor: str) -> tuple[str, list[str]]:
     elif name == "authorization-mode":
         known, values = AUTHORIZATION_MODES, _listed(value)
     elif name == "feature-gates":
-        return _split_gates([each.removeprefix("kube:") for each in _listed(value)], minor)
+        return _split_gates([each.removeprefix("kube:") for each in _listed(value)], *minors)
     else:
         return value, []
     served = [each for each in values if each.partition("=")[0] in known]
     return ",".join(served), [f"--{name}={each}" for each in values if each not in served]
 
 
-def _split_gates(values: list[str], minor: str) -> tuple[str, list[str]]:
-    """The settings of gates that the gateway takes, and those that it does not."""
-    from gateway.release.gates import known, unserved
+def _split_gates(values: list[str], minor: str, binary: str) -> tuple[str, list[str]]:
+    """The settings of gates that the gateway takes as `binary` that emulates `minor`, and those that it does not."""
+    from gateway.release.gates import emulated, unserved
+
+    gates = emulated(minor, binary)
 
     said = {name.strip(): on.strip().lower() not in _FALSE for name, _, on in (each.partition("=") for each in values)}
-    refused = {each.partition("=")[0] for each in unserved(minor, said)}
-    names = known(minor).keys() - refused | ({"AllAlpha"} if not said.get("AllAlpha") else set())
+    refused = {each.partition("=")[0] for each in unserved(gates, said)}
+    names = gates.keys() - refused | ({"AllAlpha"} if not said.get("AllAlpha") else set())
     served = [each for each in values if each.partition("=")[0].strip() in names]
     return ",".join(served), [f"--feature-gates={each}" for each in values if each not in served]
 
@@ -148,6 +150,18 @@ def _minor(flags: Sequence[str]) -> str:
         return minor_of(named[-1]) if named else DEFAULT
     except ValueError:
         return DEFAULT  # `serve` says what is wrong
+
+
+def _emulated(flags: Sequence[str]) -> str:
+    """The minor that the flags have emulated: the server's own where none is, or one that is not."""
+    named = [value for name, value in _pairs(flags) if name == "emulated-version"]
+    minor = _minor(flags)
+    try:
+        emulated = emulated_minor(named[-1]) if named else minor
+        check_emulated(emulated, minor)
+    except ValueError:
+        return minor  # `serve` says what is wrong
+    return emulated
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from storage.entry import Entry
 DECIDED = 3600.0  # seconds that a request stays which was denied, has failed or was issued
 OF_PODS = 15 * 60.0  # seconds that a request for a pod's certificate stays
 PENDING = 24 * 3600.0  # seconds that one stays which waits for approval, or for its certificate
+_VERSION = ("certificates.k8s.io", "v1")
 
 
 class OldRequests(Keyed):
@@ -32,7 +33,7 @@ class OldRequests(Keyed):
 
     async def reconcile(self, key: bytes) -> None:
         request = self.cached(key)
-        if request is None:
+        if request is None or (*_VERSION, self.resources[0]) in self.actor.endpoints.registry.unserved:
             return
         left = self.end(request)
         if left is None:
@@ -40,7 +41,7 @@ class OldRequests(Keyed):
         if (seconds := left - clock.now()) > 0:
             self.queue.add_after(key, seconds + 0.01)
             return
-        requests = self.actor.of("certificates.k8s.io", "v1", self.resources[0])
+        requests = self.actor.of(*_VERSION, self.resources[0])
         await self.delete(requests, request, DeleteOptions())
 
     def end(self, request: JsonObject) -> float | None:

@@ -86,7 +86,8 @@ def compile_large(model: Model) -> None:
     To be called before the model is served. An object may come by the feed, which does not wait for a thread.
     """
     for version in model.versions.values():
-        if len(list(islice(every(version.openapi or {}), _LARGE))) == _LARGE:
+        look()
+        if next(islice(every(version.openapi or {}), _LARGE - 1, None), None) is not None:
             if on_loop():
                 raise TakesLong
             with suppress(ValueError):  # where even this object would get too many defaults

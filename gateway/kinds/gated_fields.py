@@ -100,13 +100,19 @@ def drop_of(resource: GroupResource, enabled: Enabled, subresource: str = "") ->
     if not off:
         return None
 
+    members = {way[0] for ways in off for way in ways}
+
     def drop(obj: JsonObject, old: JsonObject | None) -> None:
+        if old is not None and all(obj.get(each) is old.get(each) for each in members):
+            return  # a patch has left them alone
         for ways in off:
+            there = [(holder, way[-1]) for way in ways for holder in _holders(obj, way[:-1]) if way[-1] in holder]
+            if not there:
+                continue
             if old is not None and any(way[-1] in holder for way in ways for holder in _holders(old, way[:-1])):
                 continue
-            for way in ways:
-                for holder in _holders(obj, way[:-1]):
-                    holder.pop(way[-1], None)
+            for holder, name in there:
+                del holder[name]
 
     return drop
 

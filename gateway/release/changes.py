@@ -1,6 +1,7 @@
 """What a minor changed for good, without a gate that says so: data/changes.json, a change a line.
 
-    {"changes": {NAME: {"since": MINOR, "what": what is so from that minor on, "source": the file upstream}}}
+    {"changes": {NAME: {"since": MINOR, "what": what is so from that minor on, "source": the file upstream,
+                        "emulated": whether a server that emulates an earlier minor does without it}}}
 
 Rules ask for a change by its name, as for a gate (`Gates.enabled`).
 """
@@ -17,14 +18,20 @@ from gateway.release.minors import number
 
 
 @cache
-def changes() -> Mapping[str, Mapping[str, str]]:
+def changes() -> Mapping[str, Mapping[str, Any]]:
     """All changes by name."""
     content: dict[str, Any] = loads((Path(__file__).parent / "data" / "changes.json").read_bytes())
-    found: dict[str, dict[str, str]] = content["changes"]
+    found: dict[str, dict[str, Any]] = content["changes"]
     return found
 
 
-def is_there(minor: str, name: str) -> bool | None:
-    """Whether a minor has a change; None where no change has that name."""
+def is_there(minor: str, name: str, binary: str = "") -> bool | None:
+    """Whether a minor has a change; None where no change has that name.
+
+    A server of the minor `binary` that emulates `minor` has the changes of `binary`, but for those that follow from the
+    emulated version upstream, too.
+    """
     change = changes().get(name)
-    return None if change is None else number(minor) >= number(change["since"])
+    if change is None:
+        return None
+    return number(minor if change.get("emulated") or not binary else binary) >= number(change["since"])

@@ -56,7 +56,7 @@ class Gate:
 
 
 class Gates:
-    """The gates of a minor, as they were set, and the changes of the minor that emulates it."""
+    """The gates of a minor, as they were set, and the changes of the server's own minor."""
 
     def __init__(self, minor: str, said: Said = (), binary: str = "") -> None:
         """`binary` is the minor that emulates `minor`, if another one does.
@@ -71,7 +71,7 @@ class Gates:
 
         Raises KeyError for a wrong name.
         """
-        on = self._on.get(name, is_there(self._binary, name))
+        on = self._on.get(name, is_there(self._minor, name, self._binary))
         if on is not None:
             return on
         facts = _document()["gates"][name]
@@ -122,7 +122,7 @@ def emulated(minor: str, binary: str) -> Mapping[str, Gate]:
 
 
 def _at(minor: str, binary: str) -> str:
-    """The name of what a later minor knows of a gate in an earlier one, and the earlier one does not."""
+    """The key of a gate's state in `minor` as only the later `binary` declares it; "" where nothing is emulated."""
     return f"{minor} by {binary}" if minor != binary else ""
 
 
@@ -146,7 +146,7 @@ def _resolved(minor: str, said: Mapping[str, bool], binary: str) -> dict[str, bo
     for name, stage in GROUPS.items():
         if name in said:
             on = {each.name: said[name] for each in gates.values() if each.stage is stage} | on
-    wrong = wrong or _lacking(gates, on) or [f"{each}: {_UNSERVED}" for each in unserved(minor, on)]
+    wrong = wrong or _lacking(gates, on) or [f"{each}: {_UNSERVED}" for each in unserved(gates, on)]
     if wrong:
         raise InvalidGates(wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]")
     return on
@@ -166,9 +166,8 @@ def _lacking(gates: Mapping[str, Gate], on: Mapping[str, bool]) -> list[str]:
     return found
 
 
-def unserved(minor: str, said: Mapping[str, bool]) -> list[str]:
-    """Which gates are set to what this server does not do: to what kube-apiserver does not do by default."""
-    gates = known(minor)
+def unserved(gates: Mapping[str, Gate], said: Mapping[str, bool]) -> list[str]:
+    """Which of some gates are set to what this server does not do: to what kube-apiserver does not do by default."""
 
     def differs(name: str, value: bool) -> bool:
         gate = gates.get(name)

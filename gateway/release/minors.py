@@ -75,7 +75,10 @@ def check_emulated(minor: str, binary: str) -> None:
 
 
 def compatible_with(minor: str, binary: str) -> str:
-    """The earliest minor of other servers beside one of `binary` that emulates `minor`: mostly the minor before it."""
+    """The minor that other servers have at least beside one of `binary` that emulates `minor`.
+
+    It is the one before `minor`, but not more than three before `binary`.
+    """
     major, last = number(binary)
     return max(before(minor), f"{major}.{last - EMULATED}", key=number)
 

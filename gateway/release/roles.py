@@ -14,10 +14,15 @@ Policy = dict[str, list[JsonObject]]
 BY_GATES = frozenset(
     {
         *("system:controller:device-taint-eviction-controller", "system:controller:resource-claim-controller"),
-        *("system:kube-scheduler", "system:monitoring"),
+        "system:controller:kube-apiserver-serving-clustertrustbundle-publisher",
+        *("system:controller:podcertificaterequestcleaner", "system:controller:storage-version-migrator-controller"),
+        *("system:cluster-trust-bundle-discovery", "system:kube-scheduler", "system:monitoring"),
     }
 )
-"""Default roles whose rules follow from feature gates: an emulated minor has its own of these, and of no others."""
+"""Default roles that follow from feature gates: an emulated minor has its own of these."""
+NODE = "system:node"
+_OF_NODES = frozenset({"clustertrustbundles", "podcertificaterequests"})
+"""The role of nodes, and the resources in its rules that follow from gates; its other rules are the server's own."""
 
 
 def policy_of(minor: str, catalogued: Policy) -> Policy:
@@ -38,10 +43,20 @@ def emulated_policy(binary: Policy, emulated: Policy) -> Policy:
     """Those of a server that emulates a minor: its own, but for what follows from feature gates."""
     found: Policy = {}
     for kind, objects in binary.items():
-        own = [each for each in objects if each["metadata"]["name"] not in BY_GATES]
-        theirs = [each for each in emulated[kind] if each["metadata"]["name"] in BY_GATES]
-        found[kind] = sorted((*own, *theirs), key=lambda each: _name("", each))
+        there = {each["metadata"]["name"]: each for each in emulated[kind]}
+        own = (each for each in objects if each["metadata"]["name"] not in BY_GATES)
+        kept = (_of_nodes(each, there) if each["metadata"]["name"] == NODE else each for each in own)
+        theirs = (each for name, each in there.items() if name in BY_GATES)
+        found[kind] = sorted((*kept, *theirs), key=lambda each: _name("", each))
     return found
+
+
+def _of_nodes(own: JsonObject, there: dict[str, JsonObject]) -> JsonObject:
+    """The role of nodes, without what the emulated minor's lacks because of a gate."""
+    if "rules" not in own:
+        return own
+    gone = _OF_NODES - {name for rule in there[NODE]["rules"] for name in rule.get("resources", ())}
+    return {**own, "rules": [rule for rule in own["rules"] if gone.isdisjoint(rule.get("resources", ()))]}
 
 
 def _name(kind: str, obj: JsonObject) -> str:

@@ -12,7 +12,7 @@ ALIASES = {"logging-format": "log-format"}
 """Other names of flags, as kube-apiserver has them."""
 
 _NO_HTTP2 = "HTTP/1.1 is what is spoken here"
-_EMULATION = "this server has the behaviour of one version of Kubernetes"
+_EMULATION = "an emulated minor has its own APIs alone"
 _BY_BYTES = "the watch cache holds all objects, and its history is bounded by bytes and age"
 _LEADERSHIP = "coordinated leader election is an alpha feature that is not served"
 _PEERS = "requests are not passed on to peers: all replicas serve the same"
@@ -32,7 +32,10 @@ FIXED: dict[str, tuple[tuple[str, ...], str]] = {
     "etcd-readycheck-timeout": (("2s",), "health checks wait as long for etcd"),
     "enable-logs-handler": (("false",), "nobody may read files of the host by the API"),
     "contention-profiling": (("false",), "an event loop has no locks; --profiling shows where the time goes"),
-    "min-compatibility-version": ((before(DEFAULT), f"kube={before(DEFAULT)}"), _EMULATION),
+    "min-compatibility-version": (
+        (before(DEFAULT), f"kube={before(DEFAULT)}"),
+        "it follows from --kubernetes-version and --emulated-version",
+    ),
     "emulation-forward-compatible": (("false",), _EMULATION),
     "runtime-config-emulation-forward-compatible": (("false",), _EMULATION),
     "log-json-split-stream": (("false",), _UNBUFFERED),

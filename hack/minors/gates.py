@@ -9,7 +9,7 @@ Layout of the result, a gate a line:
     {"minors": ["1.34", ...],
      "gates": {NAME: {"served": true where kube-apiserver's own code asks it, "needs": [NAME, ...],
                       "1.36": [STAGE, DEFAULT, LOCKED],
-                      "1.34 by 1.36": the same where 1.36 emulates 1.34 and knows more of that than 1.34 itself}}}
+                      "1.34 by 1.36": the same as the source of 1.36 declares it for 1.34, where 1.34 has another}}}
 
 STAGE is as `kubernetes_feature_enabled` has it. A minor in which a gate is not known has `true` or `false` instead of
 the three: whether the feature is there all the same, since a gate goes when nobody may switch it any more.

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from conformance import Exemption, expected_of, minor_of, read_expected, step_of
+
+from tests.upstream.conformance import Exemption, expected_of, minor_of, read_expected, step_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "compatibility.md"

@@ -1,8 +1,7 @@
 """Compares throw-away servers with recordings of a real kube-apiserver; exit 1 if a step differs unexpectedly.
 
-    python -m tests.upstream conformance DIR [--golden NAME] [--topics lists,watches] [--apart /pods,/configmaps]
-        [--expected FILE]
-                        [--report FILE]
+    python -m tests.upstream conformance DIR [--golden NAME] [--topics lists,watches]
+        [--apart /pods,/configmaps] [--expected FILE] [--report FILE]
 
 DIR holds conformance.py, scenarios/, golden/ and tokens.csv. NAME is another folder of recordings than golden: those of
 Kubernetes 1.35 are in golden-1.35, and the servers serve that minor where it is served. Topics that were recorded with

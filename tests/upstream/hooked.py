@@ -20,9 +20,8 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 
-from proxied import cpu, patiently
-
 from tests.upstream.controlplane.server import Server, free_port, gateway, kube_apiserver
+from tests.upstream.proxied import cpu, patiently
 
 SOURCES = Path(__file__).with_name("hooked_peer")
 MAPS = "/api/v1/namespaces/default/configmaps"

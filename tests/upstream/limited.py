@@ -20,10 +20,9 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
-from proxied import cpu
-
 from tests.upstream.controlplane.server import MANAGER, Server, gateway, kube_apiserver
 from tests.upstream.hooked import SOURCES
+from tests.upstream.proxied import cpu
 
 FLAGS = ("--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount")
 ROOM = 1_000_000

@@ -100,7 +100,12 @@ def test_it_has_no_controllers_but_those_asked_for() -> None:
 
 @pytest.mark.parametrize(
     ("flags", "gate", "served"),
-    [(["--kubernetes-version=1.34"], "PodIndexLabel", True), ([], "PodIndexLabel", False)],
+    [
+        (["--kubernetes-version=1.34"], "PodIndexLabel", True),
+        ([], "PodIndexLabel", False),
+        ([], "DRAResourceClaimGranularStatusAuthorization", True),
+        (["--emulated-version=1.35"], "DRAResourceClaimGranularStatusAuthorization", False),
+    ],
 )
 def test_feature_gates_are_those_of_the_minor(flags: list[str], gate: str, served: bool) -> None:
     taken, lacking = translated([*flags, f"--feature-gates={gate}=true"], ALL)

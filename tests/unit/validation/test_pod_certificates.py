@@ -149,7 +149,10 @@ def test_a_chain_is_bounded() -> None:
 
 def test_times_are_those_of_the_certificate_and_near() -> None:
     late = NOW - timedelta(minutes=5)
+    strange = "must be set to the {} time encoded in the leaf certificate"
     cases = [
+        (issued(chain(), notBefore="0000-01-01T00:00:00Z"), strange.format("NotBefore")),  # a year of no certificate
+        (issued(chain(), notAfter="9999-12-31T23:59:59-10:00"), strange.format("NotAfter")),
         (issued(chain(), notBefore=stamp(late)), "must be set to the NotBefore time encoded in the leaf certificate"),
         (issued(chain(begins=late), begins=late), "must be set to within 5 minutes of kube-apiserver's current time"),
         (issued(chain(), lasts=7201), "must be set to the NotAfter time encoded in the leaf certificate"),

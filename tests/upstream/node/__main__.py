@@ -1,4 +1,4 @@
-"""Real nodes on this server: `python -m tests.upstream.node build`, or `test [pytest's arguments]`.
+"""Real nodes on this server: `python -m tests.upstream node build`, or `test [pytest's arguments]`.
 
 `build` builds what is missing; it takes about half an hour the first time. `test` runs the tests on one node where the
 machine can have one and all is built; elsewhere one line says why not, and the exit status is 0: nothing was tested.

@@ -16,7 +16,7 @@ MARK = "APISERVER_GATEWAY_TEST_NODES"  # tells that nodes can be run here
 def nodes() -> Iterator[Cluster]:
     """The cluster; its node n1 is ready."""
     if not os.environ.get(MARK):
-        pytest.skip("there are no nodes: `python -m tests.upstream.node test` runs these tests, as root")
+        pytest.skip("there are no nodes: `python -m tests.upstream node test` runs these tests, as root")
     with cluster() as made:
         join(made, "n1")
         yield made
