@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tests.upstream.__main__ import TOOLS
 ROOT = Path(__file__).resolve().parents[2]
 UPSTREAM = ROOT / "tests" / "upstream"
 SCRIPTS = sorted([*(ROOT / "hack").rglob("*.py"), *UPSTREAM.rglob("*.py")])
+ALONE = re.compile(r"-m tests\.upstream\.\w+")
 SERVED = {
     "catalog.py": "is made of a kube-apiserver's OpenAPI documents",
     "rbac_policy.py": "is made of a kube-apiserver's roles",
@@ -43,6 +45,8 @@ def test_a_script_imports_from_others_what_they_have(script: Path) -> None:
         base = package.split(".")[: len(package.split(".")) + 1 - node.level] if node.level else []
         module = ".".join([*base, node.module])
         if not module.startswith(("hack.", "tests.")):
+            beside = script.with_name(f"{module.partition('.')[0]}.py")
+            assert UPSTREAM not in script.parents or not beside.is_file(), f"{module} is named without its package"
             continue
         spec = find_spec(module)
         assert spec is not None and spec.origin is not None, f"there is no {module}"
@@ -63,6 +67,13 @@ def _is_tool(place: Path) -> bool:
 
 def test_each_tool_is_named_and_is_there() -> None:
     assert {place.stem for place in UPSTREAM.iterdir() if _is_tool(place)} == set(TOOLS)
+
+
+def test_tools_are_called_by_their_one_entry() -> None:
+    """A module of a tool does nothing when it is run by itself, and ends as if all were well."""
+    places = [ROOT / "Makefile", *(ROOT / ".ci").iterdir(), *(ROOT / "docs").rglob("*.md"), *UPSTREAM.rglob("*.py")]
+    found = [f"{place.name}: {call}" for place in places for call in ALONE.findall(place.read_text(encoding="utf-8"))]
+    assert found == []
 
 
 def test_hack_has_generators_and_the_gates_own_tools_alone() -> None:
