@@ -93,23 +93,29 @@ def gated(resource: GroupResource) -> Iterator[Gated]:
 def drop_of(resource: GroupResource, enabled: Enabled, subresource: str = "") -> Drop | None:
     """What drops the fields of a resource whose gates are off; None where there are none."""
     off = [
-        [path.split(".") for path in each.paths]
+        [_split(path) for path in each.paths]
         for each in gated(resource)
         if each.subresource == subresource and not enabled(each.gate)
     ]
     if not off:
         return None
-
-    members = {way[0] for ways in off for way in ways}
+    shared: dict[Way, list[tuple[int, str]]] = {}  # each way is gone once, though several gates have fields there
+    for number, fields in enumerate(off):
+        for way, name in fields:
+            shared.setdefault(way, []).append((number, name))
+    members = {way[0][0] if way else name for fields in off for way, name in fields}
 
     def drop(obj: JsonObject, old: JsonObject | None) -> None:
         if old is not None and all(obj.get(each) is old.get(each) for each in members):
             return  # a patch has left them alone
-        for ways in off:
-            there = [(holder, way[-1]) for way in ways for holder in _holders(obj, way[:-1]) if way[-1] in holder]
-            if not there:
-                continue
-            if old is not None and any(way[-1] in holder for way in ways for holder in _holders(old, way[:-1])):
+        found: dict[int, list[tuple[JsonObject, str]]] = {}
+        for way, wanted in shared.items():
+            for holder in _holders(obj, way):
+                for number, name in wanted:
+                    if name in holder:
+                        found.setdefault(number, []).append((holder, name))
+        for number, there in found.items():
+            if old is not None and any(name in holder for way, name in off[number] for holder in _holders(old, way)):
                 continue
             for holder, name in there:
                 del holder[name]
@@ -117,13 +123,20 @@ def drop_of(resource: GroupResource, enabled: Enabled, subresource: str = "") ->
     return drop
 
 
-def _holders(value: JsonObject, way: list[str]) -> Iterator[JsonObject]:
-    """The objects that members lead to."""
-    if not way:
-        yield value
-        return
-    name = way[0].removesuffix("[]")
-    below = value.get(name) or ()
-    for each in below if name != way[0] else (below,):
-        if isinstance(each, dict):
-            yield from _holders(each, way[1:])
+Way = tuple[tuple[str, bool], ...]
+"""Names of members, from the object down, each with whether it is a list whose items the way goes through."""
+
+
+def _split(path: str) -> tuple[Way, str]:
+    """The way to what holds a field, and the field's name."""
+    *above, name = path.split(".")
+    return tuple((each.removesuffix("[]"), each.endswith("[]")) for each in above), name
+
+
+def _holders(value: JsonObject, way: Way) -> list[JsonObject]:
+    """The objects that a way leads to."""
+    found = [value]
+    for name, is_list in way:
+        below = [each[name] for each in found if each.get(name)]
+        found = [each for item in below for each in (item if is_list else (item,)) if isinstance(each, dict)]
+    return found
