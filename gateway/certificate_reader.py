@@ -37,7 +37,7 @@ def request_of(der: bytes) -> x509.CertificateSigningRequest:
 def request_of_pem(pem: bytes) -> x509.CertificateSigningRequest:
     """The first block of a text in PEM, which is a certificate request. Raises ValueError.
 
-    It is found by the reader that validates requests: what is judged, what is approved and what is signed are one.
+    Validation, approval and signing use this one reader, so that all of them see the same request.
     """
     return request_of(_first(pem, REQUEST))
 

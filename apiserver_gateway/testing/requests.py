@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # A frame with `__tracebackhide__` is left out by pytest: what a test sees is its own line.
 
-PATIENCE = 60.0  # seconds for an answer, or for what is waited for: a machine may be busy
+PATIENCE = 60.0  # seconds: a request or a wait fails after them
 
 
 class Refused(Exception):

@@ -202,7 +202,7 @@ class ApiServer:
                 control.close()
 
     def _keep_port(self) -> None:
-        """Has nobody else be given the port until this server is started again.
+        """Reserves the port for this server until the server starts again.
 
         A socket that is bound and does not listen is in the way of all who ask for any port, and on Linux not in the
         way of a server. Whoever connects is refused as if there were none.

@@ -18,8 +18,7 @@ from gateway.kinds.resource import Resource
 AGGREGATED_API_VERSION = "apidiscovery.k8s.io/v2"
 
 
-# kube-apiserver 1.36 stores these in an older version, of which discovery tells only the hash; it reads both. So does
-# 1.37 with those that came with it.
+# kube-apiserver stores these in an older version. Discovery tells the hash of that version; kube-apiserver reads both.
 _HASHED_AS_V1BETA1 = frozenset(
     {
         *("customresourcedefinitions", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"),
