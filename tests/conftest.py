@@ -10,6 +10,7 @@ import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import grpc
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -30,6 +31,10 @@ settings.register_profile("search", max_examples=2000, deadline=None, suppress_h
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
 
 findings.read_logs()
+
+CORE = grpc.insecure_channel("unix:/nobody-listens-here")
+"""It keeps gRPC's core while the process runs tests, as a server's channel does. Otherwise the core ends with the last
+channel of a test, with ten seconds for connections that are still being made; a thread of it ended the process then."""
 
 IMAGE = "quay.io/coreos/etcd:v3.6.0"
 PATIENCE = 60.0  # seconds that a client waits for etcd, on a busy machine too
