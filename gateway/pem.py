@@ -1,7 +1,7 @@
 """Blocks of PEM in a text, found as Go's encoding/pem finds them, in time that grows with the text alone (RFC 7468).
 
 This is the one reader of PEM that comes from outside: two readers that differ would let a text hold one certificate
-for who approves it, and another for who signs it.
+for the one who approves it, and another one for the signer.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Block(NamedTuple):
 
 
 def blocks(data: bytes) -> Iterator[Block]:
-    """The blocks of a text in their order. A block begins and ends with a line; what is none is skipped.
+    """Yields the PEM blocks of `data`, first to last. Text between blocks, and blocks that are not whole, are skipped.
 
-    Nothing is looked for twice in the same place.
+    No byte is searched twice.
     """
     at = 0
     while (end := data.find(_END, at)) >= 0:

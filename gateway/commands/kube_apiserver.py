@@ -144,23 +144,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _minor(flags: Sequence[str]) -> str:
-    """The minor that flags name last, as the script of envtest's assets does; the usual one where none is served."""
+    """The minor of the last --kubernetes-version; the default without that flag, or with a value that is refused."""
     named = [value for name, value in _pairs(flags) if name == "kubernetes-version"]
     try:
         return minor_of(named[-1]) if named else DEFAULT
     except ValueError:
-        return DEFAULT  # `serve` says what is wrong
+        return DEFAULT  # `serve` refuses the value, with a message
 
 
 def _emulated(flags: Sequence[str]) -> str:
-    """The minor that the flags have emulated: the server's own where none is, or one that is not."""
+    """The minor of --emulated-version; the server's own minor without that flag, or with a value that is refused."""
     named = [value for name, value in _pairs(flags) if name == "emulated-version"]
     minor = _minor(flags)
     try:
         emulated = emulated_minor(named[-1]) if named else minor
         check_emulated(emulated, minor)
     except ValueError:
-        return minor  # `serve` says what is wrong
+        return minor  # `serve` refuses the value, with a message
     return emulated
 
 

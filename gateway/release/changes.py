@@ -1,7 +1,7 @@
-"""What a minor changed for good, without a gate that says so: data/changes.json, a change a line.
+"""The changes of behaviour that came with a minor and have no feature gate: data/changes.json.
 
-    {"changes": {NAME: {"since": MINOR, "what": what is so from that minor on, "source": the file upstream,
-                        "emulated": whether a server that emulates an earlier minor does without it}}}
+    {"changes": {NAME: {"since": the first minor with the change, "what": the new behaviour, "source": the file
+                        upstream, "emulated": true if a server that emulates an earlier minor goes without it}}}
 
 Rules ask for a change by its name, as for a gate (`Gates.enabled`).
 """

@@ -23,9 +23,10 @@ def comparisons(limit_range: JsonObject, spec: JsonObject) -> int:
 
 
 def set_defaults(limit_range: JsonObject, pod: JsonObject, *, completes: bool = True) -> None:
-    """Gives the pod's containers, in place, what they lack, and says so in an annotation.
+    """Sets the default requests and limits of a LimitRange on the pod's containers that have none.
 
-    With `completes`, the pod's own resources follow at once.
+    The pod is changed in place, and an annotation lists the defaults that were set. With `completes`, the resources
+    of the pod as a whole are computed in the same step.
     """
     given: dict[str, dict[str, str]] = {"requests": {}, "limits": {}}
     for limit in limit_range["spec"].get("limits") or ():

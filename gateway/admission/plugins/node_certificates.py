@@ -24,7 +24,7 @@ class Certificates:
         self._objects, self._authorizer = objects, authorizer
 
     async def check(self, node: str, admission: Admission) -> None:
-        """Raises StatusError 403 for what is none of the node's business, 500 for what may be there in a moment."""
+        """Raises StatusError 403 for a certificate that the node may not have, 500 where its pod is not known yet."""
         if admission.operation is not Operation.CREATE:
             raise _no(admission, f"unexpected operation {admission.operation.value}")
         if admission.subresource:

@@ -36,7 +36,7 @@ class Audiences:
         self._objects, self._authorizer, self._enabled = objects, authorizer, enabled
 
     async def check(self, node: str, admission: Admission) -> None:
-        """Raises StatusError 403 for a token that is none of the node's business, 404 for a pod that is not there."""
+        """Raises StatusError 403 for a token that the node may not have, 404 where its pod does not exist."""
         asked = (admission.obj or {}).get("spec") or {}
         ref = asked.get("boundObjectRef") or {}
         if (ref.get("apiVersion"), ref.get("kind")) != ("v1", "Pod") or not ref.get("name"):
