@@ -7,7 +7,9 @@ looked at; one pass does this for many owners. Of extension servers' objects tho
 from __future__ import annotations
 
 import logging
+import time
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from gateway.controllers.actor import Actor
@@ -25,6 +27,7 @@ logger = logging.getLogger(__name__)
 GATHER = 0.1  # seconds in which suspicions are gathered
 MOST = 1000  # suspicions that wait; more are not told of
 REMEMBERED = 4096
+AGAIN = 10.0  # seconds after which an owner that was found nowhere is looked for again: a list may come late
 STEP = 2000  # keys that are looked at in one turn
 COMPONENT = "garbage-collector-controller"
 
@@ -42,12 +45,12 @@ class _Suspicion:
 class Strangers:
     """Looks absent owners up in other namespaces, and writes the events."""
 
-    def __init__(self, actor: Actor) -> None:
+    def __init__(self, actor: Actor, clock: Callable[[], float] = time.monotonic) -> None:
         self.queue: WorkQueue[bytes] = WorkQueue("garbage_collector_owners_elsewhere", max_delay=60.0)
-        self._actor = actor
+        self._actor, self._clock = actor, clock
         self._suspicions: dict[bytes, tuple[Endpoint | ForeignKind, list[_Suspicion]]] = {}  # by owners' prefix
         self._waiting = 0
-        self._settled: OrderedDict[tuple[str, str], bool] = OrderedDict()  # (uid, namespace) -> whether it is elsewhere
+        self._absent: OrderedDict[tuple[str, str], float] = OrderedDict()  # (uid, namespace) -> when it was nowhere
 
     def work(self) -> Work:
         """What is done with the queue."""
@@ -60,7 +63,8 @@ class Strangers:
             if isinstance(of, ForeignKind)
             else (of.resource.namespaced, of.cache.spec.prefix)
         )
-        if not namespaced or self._settled.get((owner.uid, dependent.get("namespace", ""))) is False:
+        looked = self._absent.get((owner.uid, dependent.get("namespace", "")))
+        if not namespaced or (looked is not None and self._clock() - looked < AGAIN):
             return
         if self._waiting >= MOST:
             return
@@ -80,15 +84,18 @@ class Strangers:
         else:
             places = await _places(of, {name.encode() for name in names}, uids)
         for each in suspicions:
-            elsewhere = places.get(each.owner.uid, each.namespace) != each.namespace
-            self._settle(each, elsewhere)
-            if elsewhere:
+            if places.get(each.owner.uid, each.namespace) != each.namespace:
                 await self._warn(each)
+            else:
+                self._remember(each)
 
-    def _settle(self, suspicion: _Suspicion, elsewhere: bool) -> None:
-        self._settled[suspicion.owner.uid, suspicion.namespace] = elsewhere
-        if len(self._settled) > REMEMBERED:
-            self._settled.popitem(last=False)
+    def _remember(self, suspicion: _Suspicion) -> None:
+        """Notes that no other namespace has the owner, as far as is known now."""
+        key = suspicion.owner.uid, suspicion.namespace
+        self._absent[key] = self._clock()
+        self._absent.move_to_end(key)
+        if len(self._absent) > REMEMBERED:
+            self._absent.popitem(last=False)
 
     async def _warn(self, suspicion: _Suspicion) -> None:
         owner, namespace = suspicion.owner, suspicion.namespace
