@@ -29,8 +29,8 @@ OPTIONS = ("-m", "not long", "-p", "no:cacheprovider", "--no-header")
 WHOLE = ("tests/unit",)
 # what is near to the interpreter: event loops and threads, compiled source, types at run time, what others' packages do
 QUICK = (
-    *("access", "admission", "audit", "config", "controllers", "encodings", "encryption", "flowcontrol", "forwarding"),
-    *("http", "kinds", "outbound", "proxies", "schema", "storage", "tables", "transfer", "writing"),
+    *("audit", "encodings", "encryption", "flowcontrol", "forwarding", "http", "outbound", "proxies", "schema"),
+    *("storage", "writing"),
 )
 
 # tools, and clients of servers: unit tests do without them, and installing them takes the most time
