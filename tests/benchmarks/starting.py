@@ -20,9 +20,9 @@ from contextlib import ExitStack
 
 from apiserver_gateway.testing import ApiServer, api_server, ask, namespace, restore, snapshot
 from apiserver_gateway.testing.pool import Pool
-from tests.integration.lifecycle.api import until
 from tests.integration.server.test_processes import cpu_seconds
 from tests.integration.testing.test_pool import private_megabytes
+from tests.until import until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 TARGETS = {

@@ -12,7 +12,7 @@ from apiserver_gateway.testing import ApiServer
 from tests.clients.command import Kubectl
 from tests.clients.conftest import _program
 from tests.clients.extension_servers import GROUP, wardle
-from tests.integration.lifecycle.api import until
+from tests.until import until
 
 VERSION = f"{GROUP}/v1beta1"
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from apiserver_gateway.testing import ApiServer
 from tests.clients.command import Kubectl
 from tests.clients.conftest import _program
 from tests.clients.extension_servers import GROUP, HOME, METRICS, api_service, listed, metrics, service, wardle
+from tests.until import until
 
 VERSION = f"{GROUP}/v1beta1"
 
@@ -29,13 +29,6 @@ def sample(server: ApiServer, home: Path, tmp_path_factory: pytest.TempPathFacto
 
 def flunder(name: str, **metadata: Any) -> dict[str, Any]:
     return {"apiVersion": VERSION, "kind": "Flunder", "metadata": {"name": name, **metadata}, "spec": {}}
-
-
-def until(condition: Callable[[], bool], seconds: float = 90.0) -> None:
-    ends = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < ends
-        time.sleep(0.1)
 
 
 def test_its_objects_are_made_changed_and_deleted(sample: Kubectl, kubectl: Kubectl) -> None:

@@ -16,7 +16,7 @@ from kubernetes import client, config, watch
 from kubernetes.informer import ADDED, DELETED, MODIFIED, SharedInformer
 
 from apiserver_gateway.testing import ApiServer
-from tests.integration.lifecycle.api import until as until_true
+from tests.until import until
 
 PATIENCE = 60
 
@@ -101,18 +101,18 @@ def test_the_informer_follows(core: Any, namespace: str) -> None:
     try:
         assert seen.get(timeout=PATIENCE) == (ADDED, "before")
         core.create_namespaced_config_map(namespace, config_map("after"))
-        until(seen, (ADDED, "after"))
+        until_told(seen, (ADDED, "after"))
         core.patch_namespaced_config_map("after", namespace, {"data": {"colour": "blue"}})
-        until(seen, (MODIFIED, "after"))
+        until_told(seen, (MODIFIED, "after"))
         core.patch_namespaced_config_map("before", namespace, {"metadata": {"labels": {"app": "other"}}})
-        until(seen, (DELETED, "before"))  # it no longer matches the selector
-        until_true(lambda: informer.cache.list_keys() == [f"{namespace}/after"])  # a resync tells before it forgets
+        until_told(seen, (DELETED, "before"))  # it no longer matches the selector
+        until(lambda: informer.cache.list_keys() == [f"{namespace}/after"])  # a resync tells before it forgets
     finally:
         informer.stop()
     assert threading.active_count() < before + 20
 
 
-def until(seen: queue.Queue[tuple[str, str]], wanted: tuple[str, str]) -> None:
+def until_told(seen: queue.Queue[tuple[str, str]], wanted: tuple[str, str]) -> None:
     """Waits for an event; a resync may report others in between. Raises queue.Empty."""
     while seen.get(timeout=PATIENCE) != wanted:
         pass

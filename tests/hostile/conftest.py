@@ -17,8 +17,8 @@ import pytest
 
 from apiserver_gateway.testing import ApiServer, api_server
 from tests.hostile.probe import is_alive, processes
-from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask
+from tests.until import until
 
 ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"  # a controller makes it; pods and tokens are of it
 WARMING = ("/api/v1/namespaces/default", "/api/v1/pods", "/api/v1/namespaces/default?resourceVersion=0")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from apiserver_gateway.testing import ApiServer
 from tests.hostile.probe import held_at_most, memory_returns
-from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask
+from tests.until import until
 
 PROBED = {"GET", "namespaces", "resource", "200"}  # values of labels
 

@@ -11,8 +11,9 @@ from apiserver_gateway.testing import ApiServer, api_server
 from gateway.kinds.builtin import builtin_registry
 from storage.embedded import EmbeddedEtcd
 from tests.hostile.test_bodies import send
-from tests.integration.customresources.definitions import DEFINITIONS, conditions, definition, until, version
+from tests.integration.customresources.definitions import DEFINITIONS, conditions, definition, version
 from tests.integration.server.client import ask
+from tests.until import until
 
 APPROVED = {"api-approved.kubernetes.io": "unapproved, a test"}
 BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"

@@ -23,9 +23,10 @@ from storage.embedded import EmbeddedEtcd
 from storage.etcd import EtcdClient, EtcdSettings
 from tests.hostile.jumping import JumpingServer
 from tests.hostile.probe import cpu_seconds
-from tests.integration.lifecycle.api import Api, until
+from tests.integration.lifecycle.api import Api
 from tests.integration.server.client import ask, connect
 from tests.limits import Withheld, at_most, at_most_cpu
+from tests.until import until
 
 MINUTE, HOUR, YEAR = 60, 3600, 365 * 24 * 3600
 JUMPS = (MINUTE, -MINUTE, HOUR, -HOUR, YEAR, -YEAR)

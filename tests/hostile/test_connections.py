@@ -20,8 +20,8 @@ from gateway.http.accepting import BETWEEN_REPORTS, Quota, address_of
 from tests.hostile.conftest import answers
 from tests.hostile.probe import held_at_most, memory
 from tests.hostile.wire import Wire
-from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask
+from tests.until import until
 
 PATIENCE = 1.0  # of the server with heads and bodies
 PART = 400  # bytes: more than the server wants in its patience

@@ -19,9 +19,9 @@ from apiserver_gateway.testing import ApiServer
 from gateway.credentials.certificates import ensure_certificates, server_context
 from tests.hostile.probe import held_at_most, memory_returns
 from tests.hostile.wire import Reply, Wire
-from tests.integration.customresources.definitions import until
 from tests.integration.server.client import ask
 from tests.limits import within
+from tests.until import until
 
 GROUP = "hostile.example.com"
 ROOT = f"/apis/{GROUP}/v1"

@@ -11,8 +11,9 @@ import pytest
 from apiserver_gateway.testing import ApiServer, api_server
 from tests.hostile.conftest import ACCOUNT, is_ready
 from tests.hostile.probe import held_at_most
-from tests.integration.customresources.definitions import DEFINITIONS, definition, until, version
+from tests.integration.customresources.definitions import DEFINITIONS, definition, version
 from tests.integration.server.client import ask
+from tests.until import until
 
 HELD = 0.06  # seconds
 MANY_HELD = 0.1

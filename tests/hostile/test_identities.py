@@ -12,8 +12,8 @@ import pytest
 
 from apiserver_gateway.testing import ApiServer
 from tests.hostile.probe import processes
-from tests.integration.customresources.definitions import until
 from tests.integration.server.client import Answer, ask
+from tests.until import until
 
 CORE = "/api/v1/namespaces/default"
 SYSTEM = "/api/v1/namespaces/kube-system/secrets"

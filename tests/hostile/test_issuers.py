@@ -22,8 +22,8 @@ from gateway.access.issuers.key_set import MOST_KEYS, WELL_KNOWN
 from gateway.credentials.certificates import issue, new_authority, server_context
 from tests.hostile.probe import held_at_most, memory_returns
 from tests.integration.access.strangers import new_key
-from tests.integration.customresources.definitions import until
 from tests.integration.server.client import ask
+from tests.until import until
 
 REVIEW = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 LIMIT = 0.1

@@ -14,8 +14,8 @@ import pytest
 
 from apiserver_gateway.testing import ApiServer
 from tests.hostile.wire import Wire
-from tests.integration.lifecycle.api import until
 from tests.limits import Withheld, at_most
+from tests.until import until
 
 PATIENCE = 2.0  # seconds until a server that does not stop is killed
 LONG = 120.0  # the same, of one that stops by itself

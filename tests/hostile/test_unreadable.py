@@ -18,9 +18,10 @@ from apiserver_gateway.testing import ApiServer, api_server
 from storage.embedded import EmbeddedEtcd
 from storage.etcd import EtcdClient, EtcdSettings
 from tests.hostile.probe import is_alive
-from tests.integration.customresources.definitions import definition, establish, until
+from tests.integration.customresources.definitions import definition, establish
 from tests.integration.server.client import ask
 from tests.stalls import MARK
+from tests.until import until
 
 T = TypeVar("T")
 

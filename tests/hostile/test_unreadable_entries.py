@@ -19,8 +19,8 @@ from storage.embedded import EmbeddedEtcd
 from storage.entry import MARK
 from storage.etcd import EtcdClient, EtcdSettings
 from tests.hostile.in_force import CORE, FORCES, HOME, MERGE, PLACE, Force
-from tests.integration.customresources.definitions import until
 from tests.integration.server.client import ask
+from tests.until import until
 
 Make = Callable[[str, str, str, str], bytes]
 MEMBERS = (

@@ -19,6 +19,7 @@ from apiserver_gateway.testing import ApiServer
 from gateway.endpoints.table import LINGER
 from gateway.jsontypes import JsonObject
 from tests.integration.server.client import connect
+from tests.until import until
 
 ROUNDS = 3
 MOST_SERIES = 100  # that a round may add: counts of what all requests have in common
@@ -56,6 +57,9 @@ def api(tmp_path: Path) -> Iterator[ApiServer]:
     server.stop()
 
 
+PATIENCE = 600.0  # seconds: hundreds of objects go, on a busy machine
+
+
 class Client:
     """Asks on one connection: thousands of handshakes would take most of the time."""
 
@@ -90,19 +94,11 @@ class Client:
         def left() -> set[str]:
             return gone & {each["metadata"]["name"] for each in json.loads(self.ask("GET", collection)[1])["items"]}
 
-        until(lambda: not left())
+        until(lambda: not left(), PATIENCE)
 
     def series(self) -> int:
         """How many lines /metrics has."""
         return self.ask("GET", "/metrics")[1].count(b"\n")
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Asks until it holds; a machine may be busy."""
-    end = time.monotonic() + 600
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.1)
 
 
 def memory(api: ApiServer) -> int:
@@ -127,7 +123,7 @@ def kinds(client: Client, names: list[str]) -> None:
         client.post(DEFINITIONS, {"metadata": {"name": f"{name}.e.com"}, "spec": spec})
     for name in names:
         path = f"/apis/e.com/v1/namespaces/default/{name}"
-        until(partial(client.serves, path))
+        until(partial(client.serves, path), PATIENCE)
         client.post(path, {"apiVersion": "e.com/v1", "kind": name.title(), "metadata": {"name": "one"}})
         client.ask("GET", path)
     client.ask("GET", "/openapi/v3/apis/e.com/v1")
@@ -166,7 +162,7 @@ def extension_apis(client: Client, names: list[str]) -> None:
         spec = {"group": f"{name}.com", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1}
         spec |= {"service": {"namespace": "default", "name": name}, "insecureSkipTLSVerify": True}
         client.post(SERVICES, {"metadata": {"name": f"v1.{name}.com"}, "spec": spec})
-        until(partial(client.refuses, f"/apis/{name}.com/v1/things"))
+        until(partial(client.refuses, f"/apis/{name}.com/v1/things"), PATIENCE)
     client.delete(SERVICES, [f"v1.{name}.com" for name in names])
 
 

@@ -17,8 +17,8 @@ import pytest
 from apiserver_gateway.testing import ApiServer, api_server
 from tests.hostile import test_credentials, test_heads, test_identities
 from tests.hostile.probe import processes
-from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask, connect
+from tests.until import until
 
 AGAIN = test_credentials, test_heads, test_identities  # who is let in, and where one request ends
 MAPS = "/api/v1/namespaces/default/configmaps"

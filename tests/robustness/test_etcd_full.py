@@ -12,9 +12,9 @@ from apiserver_gateway.testing import api_server
 from storage.embedded import EmbeddedEtcd
 from storage.errors import NoSpace
 from storage.etcd import EtcdClient, EtcdSettings
-from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask
 from tests.robustness.trouble import etcdctl
+from tests.until import until
 
 ROOM = 4 << 20  # bytes
 

@@ -17,10 +17,10 @@ from apiserver_gateway.testing import ApiServer, api_server
 from storage.embedded import EmbeddedEtcd
 from tests.hostile.probe import held_at_most
 from tests.integration.etcd.guarding import mutual_tls
-from tests.integration.lifecycle.api import until
 from tests.integration.server.client import Answer, ask
 from tests.limits import within
 from tests.robustness.trouble import MAPS, Watcher, etcdctl, is_clear, proxied, small_disk, works, write
+from tests.until import until
 
 HELD = 0.25  # seconds
 LONG = 30  # seconds that a write may take which nothing but a busy machine delays

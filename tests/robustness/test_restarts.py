@@ -25,8 +25,8 @@ from apiserver_gateway.testing import ApiServer
 from storage.embedded import EmbeddedEtcd
 from tests.clients.binaries import binary
 from tests.clients.golang import built
-from tests.integration.lifecycle.api import until
 from tests.ports import free_ports
+from tests.until import until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 CLIENTS = 4

@@ -14,9 +14,9 @@ import pytest
 
 from apiserver_gateway.testing import ApiServer
 from storage.embedded import EmbeddedEtcd, find_binary
-from tests.integration.lifecycle.api import until
 from tests.integration.server.client import Answer, ask, connect
 from tests.robustness.proxy import Proxy
+from tests.until import until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 

@@ -205,3 +205,14 @@ def test_clients_of_etcd_wait_for_as_long_as_a_busy_machine_takes() -> None:
     files = ((path, path.read_text(encoding="utf-8")) for path in (TESTS / "integration").rglob("*.py"))
     trees = {path: ast.parse(text) for path, text in files if "EtcdClient(" in text}
     assert [f"{path}:{line}" for path, tree in trees.items() for line in impatient_clients(tree)] == []
+
+
+def test_what_another_process_does_is_waited_for_in_one_way() -> None:
+    """So that each wait is as long, and says what it waited for."""
+    found = [path for path in TESTS.rglob("*.py") for each in ast.parse(path.read_text("utf-8")).body if is_until(each)]
+    assert found == [TESTS / "until.py"], "import it from tests.until"
+
+
+def is_until(node: ast.AST) -> bool:
+    """Whether it is a function `until` of a module."""
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == "until"

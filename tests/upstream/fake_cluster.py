@@ -55,8 +55,8 @@ def main(words: Sequence[str]) -> None:
         make(server, "/api/v1/nodes", (node(number) for number in range(options.nodes)))
         make(server, "/api/v1/namespaces/default/pods", (pod(number, options.nodes) for number in range(options.pods)))
         made = time.monotonic() - began
-        until(server, "/api/v1/nodes", options.nodes, is_ready)
-        until(server, "/api/v1/pods", options.pods, lambda each: each["status"].get("phase") == "Running")
+        until_all(server, "/api/v1/nodes", options.nodes, is_ready)
+        until_all(server, "/api/v1/pods", options.pods, lambda each: each["status"].get("phase") == "Running")
         took = time.monotonic() - began
         print(
             f"{options.server}: {options.nodes} nodes and {options.pods} pods made in {made:.0f} s and running after"
@@ -94,7 +94,7 @@ def make(server: Server, path: str, objects: Iterable[dict[str, Any]]) -> None:
         list(pool.map(work, (tuple(made[first : first + 100]) for first in range(0, len(made), 100))))
 
 
-def until(server: Server, path: str, count: int, holds: Any) -> None:
+def until_all(server: Server, path: str, count: int, holds: Any) -> None:
     """Waits until that holds for so many objects."""
     connection = connect(server)
     while sum(map(holds, listed(connection, server, path))) < count:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,14 +50,6 @@ class World:
     def configure(self, name: str, content: Any) -> None:
         """Writes a configuration file as a rename does."""
         write(self.directory / name, content)
-
-
-def until(holds: Callable[[], bool], patience: float = 60.0) -> None:
-    """Waits until something holds that a change of a file brings about."""
-    end = time.monotonic() + patience
-    while not holds():
-        assert time.monotonic() < end, "it never came to that"
-        time.sleep(0.05)
 
 
 def write(path: Path, content: Any) -> None:

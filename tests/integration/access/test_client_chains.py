@@ -15,8 +15,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from apiserver_gateway.testing import ApiServer
 from tests.forked import api_server
-from tests.integration.access.conftest import until, write
+from tests.integration.access.conftest import write
 from tests.unit.access.test_certificate_chains import Made, made
+from tests.until import until
 
 REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 CLIENTS, PROXIES = made("clients", ca=True), made("proxies", ca=True)

@@ -21,9 +21,9 @@ from gateway.access.signing import new_request, now, read_authority
 from gateway.credentials.certificates import new_authority
 from storage.embedded import EmbeddedEtcd
 from tests.forked import api_server
-from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask
 from tests.limits import within
+from tests.until import until
 
 REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 

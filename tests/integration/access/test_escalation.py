@@ -24,10 +24,10 @@ from tests.examples import examples
 from tests.forked import api_server
 from tests.integration.access import attempts
 from tests.integration.access.attempts import ACTORS, CERTIFICATES, KINDS, LABEL, RBAC, VICTIM, Step
-from tests.integration.access.conftest import until
 from tests.integration.access.granted import Granted, Principal, Right
 from tests.integration.access.needed import account, asked, carried_out_as, is_to_be_signed, rights, signer_rights
 from tests.integration.server.client import Answer, connect
+from tests.until import until
 
 HOME = "escalation"
 REQUESTS = f"/apis/{CERTIFICATES}/v1/certificatesigningrequests"

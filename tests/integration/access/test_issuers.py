@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 
-from tests.integration.access.conftest import World, authentication, until
+from tests.integration.access.conftest import World, authentication
 from tests.integration.access.strangers import new_key
+from tests.until import until
 
 
 def test_claims_become_a_user(world: World) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from apiserver_gateway.testing import namespace
-from tests.integration.access.conftest import World, until
+from tests.integration.access.conftest import World
 from tests.integration.server.client import ask
+from tests.until import until
 
 NODE = "node-a-token"
 

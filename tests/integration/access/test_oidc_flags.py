@@ -10,8 +10,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from gateway.access.keys import SigningKey
 from tests.forked import api_server
-from tests.integration.access.conftest import World, until
+from tests.integration.access.conftest import World
 from tests.integration.access.strangers import Strangers, new_key
+from tests.until import until
 
 
 @pytest.fixture(scope="module")

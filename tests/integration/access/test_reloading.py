@@ -17,8 +17,9 @@ from gateway.access.keys import new_key
 from gateway.access.signing import new_request, now, read_authority
 from gateway.credentials.certificates import new_authority
 from tests.forked import api_server
-from tests.integration.access.conftest import until, write
+from tests.integration.access.conftest import write
 from tests.integration.server.client import ask
+from tests.until import until
 
 
 class Authority:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.access.conftest import World, authorization, until
+from tests.integration.access.conftest import World, authorization
+from tests.until import until
 
 
 @pytest.fixture(autouse=True)

@@ -13,8 +13,8 @@ import pytest
 from apiserver_gateway.testing import ApiServer
 from tests.forked import api_server
 from tests.integration.access.strangers import Strangers
-from tests.integration.lifecycle.api import until
 from tests.integration.server.client import Answer, ask
+from tests.until import until
 
 ON = (
     "AlwaysPullImages",

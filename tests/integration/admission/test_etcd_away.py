@@ -10,8 +10,8 @@ import pytest
 from apiserver_gateway.testing import ApiServer, webhook
 from storage.embedded import EmbeddedEtcd
 from tests.forked import api_server
-from tests.integration.lifecycle.api import until
 from tests.integration.server.client import Answer, ask
+from tests.until import until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 LATE = "Timeout: request did not complete within the allotted timeout"  # as kube-apiserver says it

@@ -16,8 +16,8 @@ from apiserver_gateway.testing.requests import answer
 from tests.forked import api_server
 from tests.hostile.probe import cpu_seconds
 from tests.integration.admission.webhook_servers import furnished, place, server, servers
-from tests.integration.lifecycle.api import until as until_true
 from tests.limits import least, within
+from tests.until import until
 
 __all__ = ["place", "server", "servers"]
 
@@ -131,7 +131,7 @@ def test_another_replica_knows_of_a_policy_within_a_second(servers: tuple[ApiSer
     with furnished(one) as home, policy(one, "validating", home, [rule("configmaps")], spec, DENY):
         path = f"/api/v1/namespaces/{home}/configmaps?dryRun=All"
         with within(1.0):
-            until_true(lambda: refusal(other, "POST", path, config_map("c")))
+            until(lambda: refusal(other, "POST", path, config_map("c")))
 
 
 def test_the_next_write_sees_a_parameter_that_is_created_changed_and_bound_again(server: ApiServer, place: str) -> None:
@@ -188,7 +188,7 @@ def test_parameters_of_a_kind_that_comes_goes_and_comes_again_are_those_of_the_n
         def says(text: str) -> None:
             assert text in refusal(one, "POST", secrets, secret)
             with within(1.0):
-                until_true(lambda: text in refusal(other, "POST", secrets, secret))
+                until(lambda: text in refusal(other, "POST", secrets, secret))
 
         def bind(by: ApiServer, found: Object) -> None:
             version = ask(by, "GET", bound)["metadata"]["resourceVersion"]
@@ -200,7 +200,7 @@ def test_parameters_of_a_kind_that_comes_goes_and_comes_again_are_those_of_the_n
             for attempt in range(2):
                 says("failed to configure policy")
                 ask(one, "POST", definitions, param_kind(name))
-                until_true(lambda: not refusal(one, "GET", params))
+                until(lambda: not refusal(one, "GET", params))
                 says("no params found")
                 ask(one, "POST", params, param("a", f"first-{attempt}"))
                 says(f"the value is first-{attempt}")
@@ -209,14 +209,14 @@ def test_parameters_of_a_kind_that_comes_goes_and_comes_again_are_those_of_the_n
                 found["spec"]["paramRef"]["name"] = "b"
                 bind(other, found)
                 with within(1.0):
-                    until_true(lambda: "the value is second" in refusal(one, "POST", secrets, secret))
+                    until(lambda: "the value is second" in refusal(one, "POST", secrets, secret))
                 found["spec"]["paramRef"] = {"selector": {}, "parameterNotFoundAction": "Deny"}
                 bind(one, found)
                 says("the value is")
                 ask(one, "DELETE", params)
                 says("no params found")
                 ask(one, "DELETE", f"{definitions}/{name}.{PARAM_GROUP}")
-                until_true(lambda: "failed to configure policy" in refusal(one, "POST", secrets, secret))
+                until(lambda: "failed to configure policy" in refusal(one, "POST", secrets, secret))
                 found["spec"]["paramRef"] = {"name": "a", "parameterNotFoundAction": "Deny"}
                 bind(one, found)
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from apiserver_gateway.testing import ApiServer, Refused, ask, webhook
 from tests.integration.admission.webhook_servers import POD, config_map, here, maps, place, server, servers
-from tests.integration.lifecycle.api import until
 from tests.integration.server import client as wire
+from tests.until import until
 
 __all__ = ["place", "server", "servers"]
 

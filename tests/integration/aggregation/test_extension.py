@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -13,6 +12,7 @@ from apiserver_gateway.testing import ApiServer
 from tests.forked import api_server
 from tests.integration.aggregation.extension import GROUP, ROOT, TOLD, VERSION, Extension, extension
 from tests.integration.server.client import ask, connect
+from tests.until import until
 
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -33,13 +33,6 @@ HOOKS = (
     "poststarthook/generic-apiserver-start-informers",
     "poststarthook/storage-readiness",
 )
-
-
-def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def registered(name: str, port: int, bundle: str) -> dict[str, object]:

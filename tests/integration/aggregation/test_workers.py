@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from apiserver_gateway.testing import api_server
-from tests.integration.aggregation.test_extension import SERVICES, registered, until
+from tests.integration.aggregation.test_extension import SERVICES, registered
 from tests.integration.server.client import ask
+from tests.until import until
 
 NAME = "v1.gone.example.com"
 FOUND = re.compile(rf'aggregator_unavailable_apiservice_total{{name="{NAME}",reason="ServiceNotFound"}} (\d+)')

@@ -13,9 +13,9 @@ import pytest
 
 from apiserver_gateway.testing import ApiServer
 from tests.forked import api_server
-from tests.integration.access.conftest import until
 from tests.integration.access.strangers import Strangers
 from tests.integration.server.client import Answer, ask, connect
+from tests.until import until
 
 POLICY = {
     "apiVersion": "audit.k8s.io/v1",

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from apiserver_gateway.testing import ApiServer
 from tests.integration.server.client import ask
+from tests.until import until
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MERGE = {"Content-Type": "application/merge-patch+json"}
-PATIENCE = 60.0
 
 
 def version(name: str = "v1", properties: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
@@ -46,11 +45,3 @@ def establish(server: ApiServer, wanted: dict[str, Any]) -> str:
     name: str = wanted["metadata"]["name"]
     until(lambda: conditions(server, name).get("Established") == "True")
     return name
-
-
-def until(holds: Any) -> None:
-    """Asks until it holds; raises AssertionError when it takes too long."""
-    end = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < end, "it takes too long"
-        time.sleep(0.02)

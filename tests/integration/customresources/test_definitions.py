@@ -6,17 +6,10 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 
 from apiserver_gateway.testing import ApiServer
-from tests.integration.customresources.definitions import (
-    DEFINITIONS,
-    MERGE,
-    conditions,
-    definition,
-    establish,
-    until,
-    version,
-)
+from tests.integration.customresources.definitions import DEFINITIONS, MERGE, conditions, definition, establish, version
 from tests.integration.server.client import ask
 from tests.limits import within
+from tests.until import until
 
 Servers = tuple[ApiServer, ApiServer]
 CHANGES = 15

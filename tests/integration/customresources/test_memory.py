@@ -14,8 +14,9 @@ import pytest
 
 from apiserver_gateway.testing import ApiServer
 from gateway.endpoints.table import LINGER
-from tests.integration.customresources.definitions import DEFINITIONS, MERGE, definition, establish, until, version
+from tests.integration.customresources.definitions import DEFINITIONS, MERGE, definition, establish, version
 from tests.integration.server.client import ask, connect
+from tests.until import until
 
 COUNTING = """
 import gc, json, sys

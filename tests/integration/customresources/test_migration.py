@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from apiserver_gateway.testing import ApiServer
-from tests.integration.customresources.definitions import DEFINITIONS, MERGE, definition, establish, until, version
+from tests.integration.customresources.definitions import DEFINITIONS, MERGE, definition, establish, version
 from tests.integration.customresources.hook import APART, HOST_PORT, Hook, with_webhook
 from tests.integration.server.client import ask, connect
+from tests.until import until
 
 ANY = {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
 SPEC = {

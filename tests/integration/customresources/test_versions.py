@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 from apiserver_gateway.testing import ApiServer
-from tests.integration.customresources.definitions import DEFINITIONS, MERGE, definition, establish, until, version
+from tests.integration.customresources.definitions import DEFINITIONS, MERGE, definition, establish, version
 from tests.integration.customresources.hook import Hook, with_webhook
 from tests.integration.server.client import ask, connect
+from tests.until import until
 
 
 def test_a_webhook_converts_what_is_read_listed_watched_and_written(server: ApiServer, hook: Hook) -> None:

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from apiserver_gateway.testing import ApiServer
-from tests.integration.customresources.definitions import DEFINITIONS, MERGE, establish, until
+from tests.integration.customresources.definitions import DEFINITIONS, MERGE, establish
 from tests.integration.customresources.hook import Hook, Spoil, with_webhook
 from tests.integration.server.client import ask
+from tests.until import until
 
 GROUP = "answers.example.com"
 ONE, TWO = (f"/apis/{GROUP}/{version}/namespaces/default/widgets" for version in ("v1", "v2"))

@@ -19,8 +19,8 @@ from tests.clients.binaries import binary
 from tests.integration.deploy.members import LATER, Members, members
 from tests.integration.deploy.pods import Pods, running_jobs
 from tests.integration.deploy.test_chart_pods import CHART, NAME, answers, pod_of
-from tests.integration.lifecycle.api import until
 from tests.processes import run
+from tests.until import until
 
 ETCD = f"{NAME}-etcd"
 VALUES = ("--set", "etcd.snapshots.enabled=true")

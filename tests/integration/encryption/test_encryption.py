@@ -20,8 +20,8 @@ from tests.forked import api_server
 from tests.hasty import hasty
 from tests.integration.encryption.etcd import IDENTITY, by_key, configured, kms, raw
 from tests.integration.encryption.kms_process import Kms
-from tests.integration.lifecycle.api import until
 from tests.integration.server.client import Answer, ask
+from tests.until import until
 
 SECRET = "/api/v1/namespaces/default/secrets"
 KEY = "/registry/secrets/default/"

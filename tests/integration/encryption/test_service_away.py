@@ -18,8 +18,8 @@ from storage.embedded import EmbeddedEtcd
 from tests.forked import api_server
 from tests.integration.encryption.etcd import IDENTITY, configured, kms
 from tests.integration.encryption.kms_process import Kms
-from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask, connect
+from tests.until import until
 
 SECRETS = "/api/v1/namespaces/default/secrets"
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -14,9 +14,10 @@ import pytest
 from apiserver_gateway.testing import ApiServer
 from storage.embedded import EmbeddedEtcd
 from tests.integration.etcd.test_overrides import keys
-from tests.integration.lifecycle.api import Api, until
+from tests.integration.lifecycle.api import Api
 from tests.integration.reads.api import Client, version
 from tests.integration.server.client import Answer, ask
+from tests.until import until
 
 PODS = {"spec": {"containers": [{"name": "c", "image": "i"}], "terminationGracePeriodSeconds": 0}}
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"

@@ -15,10 +15,10 @@ import pytest
 
 from apiserver_gateway.testing import ApiServer
 from storage.embedded import EmbeddedEtcd
-from tests.integration.lifecycle.api import until
 from tests.integration.reads.api import Client, on_etcd, version
 from tests.integration.server.client import ask
 from tests.integration.server.test_start import refusal
+from tests.until import until
 
 # in a process of its own, as in test_etcd3.py
 OTHER_CLIENT = """

@@ -19,10 +19,10 @@ from tests.conftest import PATIENCE
 from tests.integration.encryption.etcd import IDENTITY, by_key, configured, raw
 from tests.integration.faults.load import Load
 from tests.integration.faults.test_endings import namespaced
-from tests.integration.lifecycle.api import until
 from tests.integration.reads.api import Client
 from tests.integration.server.test_processes import children, kill
 from tests.limits import at_most
+from tests.until import until
 
 SOON = 60.0  # seconds
 STALL = 1.0  # seconds that the slowest read may take, among writers, readers and starting processes

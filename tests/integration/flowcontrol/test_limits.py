@@ -13,8 +13,8 @@ import pytest
 from apiserver_gateway.testing import ApiServer
 from tests.forked import api_server
 from tests.hostile.wire import Wire
-from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask, connect
+from tests.until import until
 
 GROUP = "/apis/flowcontrol.apiserver.k8s.io/v1"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"

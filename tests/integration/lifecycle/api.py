@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from apiserver_gateway.testing import ApiServer
 from tests.integration.server.client import Answer, ask
-
-PATIENCE = 60.0
+from tests.until import until
 
 
 class Api:
@@ -69,13 +67,3 @@ def reference(owner: dict[str, Any], blocks: bool = False) -> dict[str, Any]:
     kind, version = owner["kind"], owner["apiVersion"]
     block = {"blockOwnerDeletion": True} if blocks else {}
     return {"apiVersion": version, "kind": kind, "name": meta["name"], "uid": meta["uid"], **block}
-
-
-def until(
-    true: Callable[[], Any], patience: float = PATIENCE, told: Callable[[], str] = lambda: "it never came to hold"
-) -> None:
-    """Asks until something holds. When that takes too long, it raises AssertionError with what is `told` then."""
-    deadline = time.monotonic() + patience
-    while not true():
-        assert time.monotonic() < deadline, told()
-        time.sleep(0.02)

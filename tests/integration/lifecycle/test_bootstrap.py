@@ -9,8 +9,8 @@ from typing import Any
 from apiserver_gateway.testing import ApiServer
 from storage.embedded import EmbeddedEtcd
 from tests.forked import api_server
-from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask
+from tests.until import until
 
 SERVICE = "/api/v1/namespaces/default/services/kubernetes"
 ADDRESSES = "/apis/networking.k8s.io/v1/ipaddresses"

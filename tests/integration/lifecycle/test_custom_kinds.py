@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from apiserver_gateway.testing import ApiServer
-from tests.integration.lifecycle.api import Api, reference, until
+from tests.integration.lifecycle.api import Api, reference
 from tests.integration.server.client import ask
+from tests.until import until
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GROUP = "lifecycle.example.com"

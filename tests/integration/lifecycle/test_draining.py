@@ -14,9 +14,9 @@ from http.client import HTTPResponse, HTTPSConnection
 import pytest
 
 from apiserver_gateway.testing import ApiServer, api_server
-from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask, connect
 from tests.limits import Withheld, at_most
+from tests.until import until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 DELAY = 2.0

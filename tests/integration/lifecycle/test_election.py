@@ -10,9 +10,10 @@ import pytest
 from apiserver_gateway.testing import ApiServer
 from storage.embedded import EmbeddedEtcd
 from tests.hasty import hasty
-from tests.integration.lifecycle.api import Api, until
+from tests.integration.lifecycle.api import Api
 from tests.integration.lifecycle.leases import DURATION, SHORT
 from tests.limits import within
+from tests.until import until
 
 LATE = 600  # seconds: who takes the lease much sooner was told that it is free
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/apiserver-gateway-controllers"

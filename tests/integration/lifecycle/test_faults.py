@@ -10,9 +10,10 @@ from storage.embedded import EmbeddedEtcd
 from storage.etcd import EtcdClient
 from tests.hasty import hasty
 from tests.integration.crash import crash
-from tests.integration.lifecycle.api import Api, until
+from tests.integration.lifecycle.api import Api
 from tests.integration.lifecycle.leases import DURATION, SHORT
 from tests.limits import within
+from tests.until import until
 
 CONTENTS = 400
 HELD = {"a", "b"}  # secrets that finalizers hold, so that the namespace cannot be gone before something ends

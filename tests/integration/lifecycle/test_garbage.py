@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.integration.lifecycle.api import Api, reference, until
+from tests.integration.lifecycle.api import Api, reference
+from tests.until import until
 
 
 def test_dependents_go_after_their_owner_and_theirs_after_them(api: Api) -> None:

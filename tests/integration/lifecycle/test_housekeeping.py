@@ -13,8 +13,9 @@ from apiserver_gateway.testing import ApiServer
 from gateway.controllers.identity import lease_name
 from storage.embedded import EmbeddedEtcd
 from tests.forked import api_server
-from tests.integration.lifecycle.api import Api, until
+from tests.integration.lifecycle.api import Api
 from tests.integration.server.client import ask
+from tests.until import until
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 LABELS = {"apiserver.kubernetes.io/identity": "kube-apiserver"}

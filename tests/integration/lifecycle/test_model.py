@@ -16,7 +16,8 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_s
 
 from apiserver_gateway.testing import ApiServer
 from tests.examples import examples
-from tests.integration.lifecycle.api import Api, reference, until
+from tests.integration.lifecycle.api import Api, reference
+from tests.until import until
 
 NAMES = [f"o{number}" for number in range(6)]
 HOLD = "example.com/hold"

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tests.hasty import hasty
-from tests.integration.lifecycle.api import Api, until
+from tests.integration.lifecycle.api import Api
 from tests.integration.server.client import ask
+from tests.until import until
 
 
 def namespace(api: Api) -> dict[str, Any]:

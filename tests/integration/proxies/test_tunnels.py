@@ -15,8 +15,8 @@ import pytest
 from apiserver_gateway.testing import ApiServer, wait_for
 from gateway.credentials.certificates import ensure_certificates, server_context
 from tests.forked import api_server
-from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask
+from tests.until import until
 
 MANY = 1000
 MUCH = 6 << 20

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from apiserver_gateway.testing import ApiServer
-from tests.integration.lifecycle.api import until
 from tests.integration.server.client import Answer, ask
 from tests.limits import within
+from tests.until import until
 
 CLIENTS = 64
 AT_ONCE = 1.0  # seconds that a server waits before it refuses for what was freed and is still to be counted

@@ -17,12 +17,12 @@ from storage.entry import MARK
 from storage.etcd import EtcdClient
 from tests.forked import api_server
 from tests.integration.customresources.test_watches import watching
-from tests.integration.lifecycle.api import until
 from tests.integration.quotas.conftest import FLAGS
 from tests.integration.quotas.test_exactness import CLIENTS, Namespace
 from tests.integration.quotas.test_model import ELECTED, MERGE, Replicas
 from tests.integration.reads.api import on_etcd
 from tests.integration.server.client import ask
+from tests.until import until
 
 
 @pytest.fixture

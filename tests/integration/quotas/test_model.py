@@ -19,9 +19,9 @@ from apiserver_gateway.testing import ApiServer
 from storage.embedded import EmbeddedEtcd
 from tests.examples import examples
 from tests.forked import api_server
-from tests.integration.lifecycle.api import until
 from tests.integration.quotas.conftest import FLAGS
 from tests.integration.server.client import Answer, ask
+from tests.until import until
 
 NAMES = ("a", "b", "c", "d", "e", "f")
 CPU = (100, 250, 600)  # thousandths

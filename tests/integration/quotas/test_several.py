@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from apiserver_gateway.testing import ApiServer
 from tests.forked import api_server
-from tests.integration.lifecycle.api import until
 from tests.integration.quotas.test_model import MERGE
 from tests.integration.server.client import ask
+from tests.until import until
 
 QUOTAS = "/api/v1/namespaces/default/resourcequotas"
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -10,9 +10,9 @@ from apiserver_gateway.testing import ApiServer
 from storage.embedded import EmbeddedEtcd
 from storage.etcd import EtcdClient
 from tests.forked import api_server
-from tests.integration.lifecycle.api import until
 from tests.integration.reads.api import Client, names, on_etcd, version
 from tests.integration.reads.conftest import Replicas
+from tests.until import until
 
 EXACT, NOT_OLDER = "resourceVersionMatch=Exact", "resourceVersionMatch=NotOlderThan"
 

@@ -15,8 +15,8 @@ import pytest
 
 from apiserver_gateway.testing import ApiServer
 from tests.forked import api_server
-from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask, connect
+from tests.until import until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 WATCHES, WRITES = 20, 20

@@ -15,9 +15,9 @@ from gateway.settings.config import Settings
 from storage.embedded import EmbeddedEtcd
 from storage.etcd import EtcdClient, EtcdSettings
 from tests.conftest import PATIENCE
-from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask
 from tests.logged import will_log
+from tests.until import until
 
 DISCOVERY = "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:discovery"
 

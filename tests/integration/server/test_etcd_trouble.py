@@ -21,8 +21,8 @@ from storage.errors import NoSpace
 from storage.etcd import EtcdClient, EtcdSettings
 from tests.conftest import PATIENCE
 from tests.integration.crash import hardest
-from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask
+from tests.until import until
 
 
 def etcd_of(server: ApiServer) -> int:

@@ -16,8 +16,8 @@ from apiserver_gateway.testing import ApiServer
 from storage.embedded import EmbeddedEtcd
 from tests.hasty import hasty, program
 from tests.integration.crash import crash
-from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask
+from tests.until import until
 
 SERVE = [sys.executable, "-m", "apiserver_gateway", "serve"]
 OLD_ETCD = "this etcd may lose acknowledged writes"  # of the etcd that comes with the package

@@ -9,8 +9,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from apiserver_gateway.testing import ApiServer, api_server
 from tests.hasty import hasty
-from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask
+from tests.until import until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 LABELS = {

@@ -15,9 +15,9 @@ import pytest
 
 from apiserver_gateway.testing import ApiServer, ServerDidNotStart, api_server
 from storage.embedded import EmbeddedEtcd
-from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask, connect
 from tests.limits import at_most_cpu
+from tests.until import until
 
 WATCH = "/api/v1/namespaces?watch=1&resourceVersion=0"
 SOON = 60.0  # seconds in which what is awaited must have come

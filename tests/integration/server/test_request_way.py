@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from apiserver_gateway.testing import ApiServer
-from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask
+from tests.until import until
 
 # what a second request may say otherwise: how new a list is, and so its continue token, since the server writes leases
 # meanwhile; a table's ages

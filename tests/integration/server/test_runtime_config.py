@@ -8,8 +8,8 @@ import pytest
 
 from apiserver_gateway.testing import ApiServer, ServerDidNotStart
 from tests.forked import api_server
-from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask
+from tests.until import until
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,10 @@ import pytest
 from apiserver_gateway.testing import ApiServer
 from storage.embedded import EmbeddedEtcd
 from tests.held import Held
-from tests.integration.lifecycle.api import until
 from tests.integration.reads.api import Client
 from tests.integration.server.client import Answer, ask
 from tests.integration.server.test_while_starting import held, refused, unknown
+from tests.until import until
 
 IN_PARTS = {"storage.feed.MANY": -1, "gateway.requests.starting.PATIENCE": 0.5}
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -14,8 +14,8 @@ import pytest
 
 from storage.embedded import EmbeddedEtcd
 from tests.held import Held
-from tests.integration.lifecycle.api import until
 from tests.integration.server.client import Answer, ask
+from tests.until import until
 
 LOAD = "storage.loading"
 SETTINGS = "/api/v1/namespaces/default/configmaps"

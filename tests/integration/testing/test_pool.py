@@ -29,8 +29,8 @@ from apiserver_gateway.testing.pool import Pool
 from apiserver_gateway.testing.requests import answer
 from storage.embedded import EmbeddedEtcd
 from storage.etcd import EtcdClient, EtcdSettings
-from tests.integration.lifecycle.api import until
 from tests.limits import Withheld, at_most
+from tests.until import until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 SERVICE = "/api/v1/namespaces/default/services/kubernetes"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from apiserver_gateway.testing import ApiServer, Refused, ask, namespace, user, 
 from apiserver_gateway.testing.faults import conflict
 from tests.integration.testing.test_frameworks import run_pytest
 from tests.integration.testing.watching import watching
+from tests.until import until
 
 AGENT = "kubernetes-admin (apiserver-gateway-testing)"
 
@@ -28,15 +28,6 @@ def space(api: ApiServer) -> Iterator[str]:
 
 def content(name: str, **more: Any) -> dict[str, Any]:
     return {"metadata": {"name": name}, **more}
-
-
-def until(found: Callable[[], Any]) -> Any:
-    """What is found, once it is: controllers and watches take a moment."""
-    deadline = time.monotonic() + 60
-    while not (value := found()):
-        assert time.monotonic() < deadline, "it did not come"
-        time.sleep(0.02)
-    return value
 
 
 def of(api: ApiServer, key: str, what: str = "change") -> list[Any]:

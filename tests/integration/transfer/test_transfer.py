@@ -21,8 +21,8 @@ from gateway.transfer.cluster import Cluster
 from gateway.transfer.exporting import Wanted
 from gateway.transfer.kubeconfig import find_place
 from tests.forked import api_server
-from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask
+from tests.until import until
 
 GROUP = "example.org"
 RULE = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}

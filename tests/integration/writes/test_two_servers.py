@@ -13,8 +13,8 @@ from typing import Any
 from apiserver_gateway.testing import ApiServer
 from storage.embedded import EmbeddedEtcd
 from tests.forked import api_server
-from tests.integration.lifecycle.api import until
 from tests.integration.server.client import Answer, ask
+from tests.until import until
 
 Servers = tuple[ApiServer, ApiServer]
 NAMESPACE = "/api/v1/namespaces/default"

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tests.integration.lifecycle.api import until
+from tests.until import until
 from tests.upstream.node import images, programs
 from tests.upstream.node.pki import Keys
 
