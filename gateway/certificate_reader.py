@@ -1,7 +1,7 @@
-"""The reader of certificates and certificate requests that clients send: whatever is wrong with one is a ValueError.
+"""Reads certificates and certificate requests that clients send. Every error is raised as ValueError.
 
-The cryptography package has errors of its own that are none: for an unknown version, an extension that comes twice, a
-name or a key of a sort that it does not know.
+The cryptography package raises other exceptions too: for an unknown version, a duplicate extension, or an unknown type
+of name or key.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ REQUEST = "CERTIFICATE REQUEST"
 
 
 def certificate_of(der: bytes) -> x509.Certificate:
-    """A certificate in DER. Raises ValueError."""
+    """Reads a certificate in DER. Raises ValueError."""
     return _read(lambda: x509.load_der_x509_certificate(der))
 
 
 def certificate_of_pem(pem: bytes) -> x509.Certificate:
-    """The first block of a text in PEM, which is a certificate. Raises ValueError."""
+    """Reads the first PEM block, which must be a certificate. Raises ValueError."""
     return certificate_of(_first(pem, "CERTIFICATE"))
 
 
 def request_of(der: bytes) -> x509.CertificateSigningRequest:
-    """A certificate request in DER. Raises ValueError."""
+    """Reads a certificate request in DER. Raises ValueError."""
     return _read(lambda: x509.load_der_x509_csr(der))
 
 
 def request_of_pem(pem: bytes) -> x509.CertificateSigningRequest:
-    """The first block of a text in PEM, which is a certificate request. Raises ValueError.
+    """Reads the first PEM block, which must be a certificate request. Raises ValueError.
 
     Validation, approval and signing use this one reader, so that all of them see the same request.
     """
@@ -43,12 +43,12 @@ def request_of_pem(pem: bytes) -> x509.CertificateSigningRequest:
 
 
 def extensions_of(read: x509.Certificate | x509.CertificateSigningRequest) -> x509.Extensions:
-    """The extensions, which are read only now. Raises ValueError."""
+    """The extensions. They are parsed here, not when the certificate is read. Raises ValueError."""
     return _read(lambda: read.extensions)
 
 
 def public_key_of(certificate: x509.Certificate) -> CertificatePublicKeyTypes:
-    """The key, which is read only now. Raises ValueError."""
+    """The public key. It is parsed here, not when the certificate is read. Raises ValueError."""
     return _read(certificate.public_key)
 
 

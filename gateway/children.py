@@ -6,7 +6,7 @@ import sys
 
 
 def command(module: str) -> tuple[str, ...]:
-    """What runs a module with this process's own path, whatever directory and environment it is run in."""
+    """The command line that runs a module with the sys.path of this process, in any directory and environment."""
     return sys.executable, "-I", "-c", _RUN, module, *sys.path
 
 

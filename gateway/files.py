@@ -1,4 +1,4 @@
-"""Files that others read: written in one step, with the mode that they are to have."""
+"""Writes files that other processes read: in one step, and with their final mode."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 
 
 def replace_file(path: Path, content: bytes, mode: int = 0o600) -> None:
-    """Writes a file so that readers see the old or the new one, and nobody ever one with another mode. Raises OSError.
+    """Replaces a file in one step: readers see the old or the new one, each with its mode. Raises OSError.
 
-    What is no ordinary file (a pipe, /dev/stdout) is written to; a file that cannot be replaced, as one that a
-    container has mounted alone, gets its mode before its content.
+    A path that is no regular file (a pipe, /dev/stdout) is written to directly. A file that cannot be replaced (EBUSY:
+    a container mounts the file itself) gets its mode first, then its content.
     """
     if path.exists() and not path.is_file():
         path.write_bytes(content)
@@ -34,7 +34,7 @@ def replace_file(path: Path, content: bytes, mode: int = 0o600) -> None:
 
 
 def create_file(path: Path, content: bytes, mode: int = 0o600) -> bool:
-    """Writes a file in one step unless there is one: False then. Raises OSError."""
+    """Writes a file in one step. Returns False, and writes nothing, if the path exists. Raises OSError."""
     temporary = _temporary(path, content, mode)
     try:
         os.link(temporary, path)
@@ -46,18 +46,18 @@ def create_file(path: Path, content: bytes, mode: int = 0o600) -> bool:
 
 
 def words(error: OSError, path: Path | None = None) -> str:
-    """What went wrong with a file, in a line, beginning with its path; `path` is what was asked for, if known."""
+    """One line with the path of a file and what went wrong with it. `path` is the file that the caller named, if known."""
     place = error.filename or path
     reason = (
         "is no directory" if isinstance(error, FileExistsError | NotADirectoryError) else error.strerror or str(error)
     )
     if path is not None and str(place) != str(path) and str(place).startswith(str(path.parent)):
-        place = path  # a temporary file's name says nothing
+        place = path  # the name of a temporary file would tell the reader nothing
     return f"{place}: {reason}" if place else reason
 
 
 def check_writable(path: Path) -> None:
-    """Finds out whether `replace_file` could write it, making its directory if need be. Raises OSError."""
+    """Raises OSError if `replace_file` could not write `path`. Makes the directory if it is missing."""
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -66,7 +66,7 @@ def check_writable(path: Path) -> None:
 
 
 def look_writable(path: Path) -> None:
-    """As `check_writable`, by looking alone: nothing is made. Raises OSError."""
+    """As `check_writable`, but makes no file and no directory. Raises OSError."""
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     place = path.absolute().parent
@@ -80,7 +80,7 @@ def look_writable(path: Path) -> None:
 
 @contextmanager
 def exclusive(directory: Path) -> Iterator[None]:
-    """Keeps others out of the block that has the same directory. Raises OSError."""
+    """Holds an exclusive lock on a directory (flock) during the block. Raises OSError."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -90,7 +90,7 @@ def exclusive(directory: Path) -> Iterator[None]:
 
 
 def _temporary(path: Path, content: bytes, mode: int) -> Path:
-    """A file beside it; mkstemp makes it readable by its owner only."""
+    """A new file beside `path`. Until it gets `mode`, only its owner can read it (mkstemp)."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     temporary = Path(name)
     try:

@@ -15,17 +15,17 @@ JsonObject = dict[str, Any]
 
 _ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 MAX_DEPTH = 500
-"""How deep the objects are that are kept: what walks them recurses, and Python's stack is not Go's."""
+"""How deeply a JSON value may be nested: code that walks it recurses, and Python's stack is smaller than Go's."""
 
 loads = orjson.loads
 
 _SMALL, _LARGE = 1e-6, 1e21  # between which Go writes a float64 without an exponent
 
-_MILLIONTHS = re.compile(rb"[0-9]e-6")  # of floats, and of texts now and then
+_MILLIONTHS = re.compile(rb"[0-9]e-6")  # a float below 0.00001; a string may match too
 
 
 class Whole(int):
-    """A whole number that came as a float (3.0, 1e3): Go writes it as an integer, but judges it as what it came as."""
+    """A whole number that the client sent as a float (3.0, 1e3): Go writes an integer, but validates a float."""
 
     __slots__ = ()
 
@@ -48,7 +48,7 @@ def go_escaped(text: str) -> str:
 
 
 def go_dumps(value: Any) -> str:
-    """A JSON value as Go's encoding/json writes it: compactly, with the members in the order in which they are."""
+    """A JSON value as Go's encoding/json writes it: compactly, with the members in their present order."""
     return go_escaped(json.dumps(value, separators=(",", ":"), ensure_ascii=False))
 
 
@@ -79,9 +79,9 @@ def dump_line(value: Any) -> bytes:
 
 
 def dumps_with_floats(value: Any) -> bytes:
-    """What `dumps` gives, but floats have an exponent below 0.000001, as Go writes them, and not below 0.00001.
+    """As `dumps`, but floats from 0.000001 to 0.00001 have no exponent, as Go writes them.
 
-    Floats of what is too deep for orjson stay as Python writes them. Raises TooDeep.
+    In a value that is too deep for orjson, floats stay as Python writes them. Raises TooDeep.
     """
     try:
         text = orjson.dumps(value)
@@ -101,16 +101,16 @@ def _written_out(value: Any) -> Any:
 
 
 def _dumped_deeply(value: Any, **layout: Any) -> bytes:
-    """What is deeper than the 254 levels that orjson writes, and not too deep."""
+    """Encodes a value that has more than the 254 levels of orjson. Raises TooDeep."""
     if depth(value) > MAX_DEPTH:
         raise TooDeep(f"exceeded max depth of {MAX_DEPTH}")
     return json.dumps(value, ensure_ascii=False, **{"separators": (",", ":"), **layout}).encode()
 
 
 def identical(one: Any, other: Any) -> bool:
-    """Whether two values are the same JSON; to Python's == 1, 1.0 and true are equal.
+    """Whether two values are the same JSON. Python's == does not tell: to it 1, 1.0 and true are equal.
 
-    Integers beyond 64 bits are what Go reads them as, float64: they may come as either.
+    Go reads an integer beyond 64 bits as a float64, so such an integer is identical to its float.
     """
     if one == other and dumps_sorted(one) == dumps_sorted(other):
         return True
@@ -118,7 +118,7 @@ def identical(one: Any, other: Any) -> bool:
 
 
 def _has_large(value: Any) -> bool:
-    """Whether there may be integers beyond 64 bits in a value: orjson, asked to be strict, writes none beyond 53."""
+    """Whether a value may have integers beyond 64 bits: orjson in strict mode refuses all beyond 53 bits."""
     try:
         orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
     except orjson.JSONEncodeError:
@@ -144,7 +144,7 @@ def _identical_as_read(one: Any, other: Any) -> bool:
 
 
 def as_read(value: Any) -> Any:
-    """A value with integers beyond 64 bits as what Go reads them as."""
+    """The value with floats in the place of integers beyond 64 bits, as Go reads them."""
     return _floats_of_large(value) if _has_large(value) else value
 
 
@@ -157,7 +157,7 @@ def _floats_of_large(value: Any) -> Any:
 
 
 def _written_as_read(value: Any) -> bytes:
-    """A value that is no container."""
+    """`value` is no object and no array."""
     large = isinstance(value, int) and abs(value) >= 1 << 63
     return orjson.dumps(float(value) if large else value)
 

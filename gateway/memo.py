@@ -1,4 +1,4 @@
-"""What is remembered of what clients send, bounded by bytes: `memo` for functions of a text, `Memory` for all else."""
+"""Caches of what is made of client input, bounded in bytes: `memo` for functions of one text, `Memory` for the rest."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Generic, TypeVar
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
-LONGEST = 256  # characters; longer texts hardly come again
-_OVERHEAD = 200  # bytes, about, that an entry takes beside its text and its value
+LONGEST = 256  # characters; a longer text is not cached, since it rarely comes again
+_OVERHEAD = 200  # bytes, about, that an entry takes in addition to its text and its value
 
 
 class Memory(dict[Key, Value], Generic[Key, Value]):
-    """A dict of at most so many bytes; forgets all when it is full, since what is in use is soon back.
+    """A dict of at most `size` bytes. When it is full, all entries are dropped: those in use soon come back.
 
-    To be filled by `keep` alone. What takes more than `largest` bytes is not kept.
+    Only `keep` may add an entry. One of more than `largest` bytes is not kept.
     """
 
     __slots__ = ("_free", "_largest", "_size")
@@ -26,7 +26,7 @@ class Memory(dict[Key, Value], Generic[Key, Value]):
         self._largest = largest
 
     def keep(self, key: Key, value: Value, size: int) -> None:
-        """Remembers a value; `size` are the bytes, about, of it and its key that others don't hold anyway."""
+        """Keeps a value. `size` is about the bytes of key and value, without objects that are held elsewhere anyway."""
         if size > self._largest:
             return
         self._free -= size + _OVERHEAD
@@ -36,13 +36,13 @@ class Memory(dict[Key, Value], Generic[Key, Value]):
         self[key] = value
 
     def clear(self) -> None:
-        """Forgets all."""
+        """Drops all entries."""
         super().clear()
         self._free = self._size
 
 
 class _Memo(dict[str, Value], Generic[Value]):
-    """Makes what it has not; forgets all when it is full, since what is in use is soon back."""
+    """Computes a missing value. When it is full, all entries are dropped: those in use soon come back."""
 
     __slots__ = ("_free", "_longest", "_make", "_share", "_size")
 
@@ -67,8 +67,8 @@ def memo(
 ) -> Callable[[Callable[[str], Value]], Callable[[str], Value]]:
     """A decorator for a function of one text: at most `size` bytes of texts and results are remembered.
 
-    Texts of more than `longest` characters are not. `share` is how many bytes a text and its result take for each
-    character. A call that hits costs no more than a dict's; exceptions are not remembered.
+    Texts of more than `longest` characters are not remembered, and no exceptions. `share` is how many bytes a text and
+    its result take for each character. A call that hits costs no more than a dict's.
     """
 
     def decorate(make: Callable[[str], Value]) -> Callable[[str], Value]:

@@ -1,4 +1,4 @@
-"""What the C library and the garbage collector do with memory: neither is to hold the event loop for long."""
+"""Settings of malloc and of the garbage collector that keep the pauses of the event loop short."""
 
 from __future__ import annotations
 
@@ -11,19 +11,17 @@ import time
 from collections.abc import Callable
 
 _MMAP_THRESHOLD, _ARENA_MAX, _TRIM_THRESHOLD = -3, -8, -1  # of <malloc.h>
-_BIG = (
-    256 * 1024
-)  # bytes from which a buffer is a mapping of its own, as the one that uvloop has for each TLS connection
-# Objects made and not freed before a collection; with no collection of the generation below more than one before the
-# next of each: the third looks at what three times as many have left.
+_BIG = 256 * 1024  # bytes; a bigger buffer, as uvloop's for each TLS connection, gets a mapping of its own
+# A collection starts after so many new objects that are not freed. The zeros make the second collection cover
+# generation 1, and the third generation 2: that one looks at what is left of three times as many objects.
 _THRESHOLDS = 6_000, 0, 0
-_ALL = 2  # the oldest generation: a collection of it looks at all that is not left out
-EVERY = 15.0  # seconds between looks at whether there may be something to give back
-WORK = 1.0  # seconds of CPU time that make it likely
+_ALL = 2  # the oldest generation: a collection of it looks at all objects that are not frozen
+EVERY = 15.0  # seconds between the checks whether to trim
+WORK = 1.0  # seconds of CPU time since the last trim that make another one worthwhile
 
 
 def settle_malloc() -> None:
-    """Keeps big buffers apart from small ones; glibc, left alone, stops doing so once it has seen a few of them.
+    """Makes glibc keep big buffers apart from small ones; by default it stops doing so after a few big ones.
 
     To be called before there are threads. Does nothing where the C library has no such settings.
     """
@@ -34,14 +32,14 @@ def settle_malloc() -> None:
 
 
 def settle_collector() -> None:
-    """Leaves out of collections what the start made, and what later ones have found in use; to be called once.
+    """Freezes the objects of the start, and later those that a full collection finds in use. To be called once.
 
-    Objects of the cache, connections and watches have no reference circles: they are freed when the last reference
-    goes, also those that no collection looks at any more. To look at a million entries takes half a second, and a start
-    makes hardly any garbage (a thousand objects of 70 000). So a collection looks at what is new, which is never more
-    than some 18 000 objects, for 5 ms: a loop that is busy for nine tenths of the time makes up for a pause only in
-    nine times as long. Some writes that are under way at once have a few thousand objects, which are no reason for a
-    collection. Circles that were in use in a collection and are garbage later stay.
+    No collection looks at a frozen object. Objects of the cache, connections and watches have no reference cycles: they
+    are freed with their last reference, frozen or not. To look at a million entries takes half a second, and a start
+    makes hardly any garbage (a thousand of 70 000 objects). So a collection looks at new objects only: at most some
+    18 000, for 5 ms. A loop that is busy nine tenths of the time needs ten times as long to make up for a pause.
+    Concurrent writes have a few thousand objects, which start no collection. A cycle that is in use at a full
+    collection, and garbage later, is never freed.
     """
     gc.freeze()
     gc.set_threshold(*_THRESHOLDS)
@@ -54,13 +52,14 @@ def _leave_out(phase: str, info: dict[str, int]) -> None:
 
 
 def trim() -> None:
-    """Gives back what is free within the heap. Takes some milliseconds; to be called from a thread."""
+    """Gives the free memory within the heap back to the kernel. Takes some milliseconds; to be called from a thread."""
     _trim()(0)
 
 
 async def keep_trimmed(trim: Callable[[], None] = trim) -> None:
-    """Trims where there was work since the last time, the start included: old versions of objects leave holes among the
-    new ones, which the C library keeps.
+    """Trims again and again, if the process has worked since the last time; the start is work too.
+
+    Old versions of objects leave holes among the new ones, which the C library keeps.
     """
     trimmed = 0.0
     while True:

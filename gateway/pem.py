@@ -1,7 +1,7 @@
-"""Blocks of PEM in a text, found as Go's encoding/pem finds them, in time that grows with the text alone (RFC 7468).
+"""Finds the PEM blocks of a text as Go's encoding/pem does, in linear time (RFC 7468).
 
-This is the one reader of PEM that comes from outside: two readers that differ would let a text hold one certificate
-for the one who approves it, and another one for the signer.
+All PEM from outside is read here. With two readers that differ, a text could hold one certificate for the approver, and
+another one for the signer.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def blocks(data: bytes) -> Iterator[Block]:
     """
     at = 0
     while (end := data.find(_END, at)) >= 0:
-        last = end + len(_END)  # where the last line has its type
+        last = end + len(_END)  # the position of the type in the END line
         begin = data.rfind(_BEGIN, at, end)
         is_line = begin == at or (begin > at and data[begin - 1] == 0x0A)
         at = last
@@ -66,7 +66,7 @@ def _line(data: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _behind_headers(data: bytes, at: int) -> int:
-    """Where the lines end that have a colon."""
+    """The position after the headers, which are the lines with a colon."""
     while at < len(data):
         line, following = _line(data, at)
         if b":" not in line:

@@ -1,7 +1,7 @@
-"""Work on one piece after the other, by a thread or task that serves many: it survives each of them.
+"""Loops for a thread or task that works on one piece after the other, and goes on after a piece that fails.
 
-A piece that fails is told of and counted by who asked for it, and the next one is done. Only the end of the process
-ends the work early: CancelledError, and what is no Exception.
+The caller's `failed` logs and counts the failure. Only CancelledError, and other exceptions that are no `Exception`,
+end a loop early.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ P = TypeVar("P")
 T = TypeVar("T")
 
 Failed = Callable[[P, Exception], object]
-"""Is told of a piece that has failed, and how."""
+"""Called with a piece that has failed, and its exception."""
 
 
 def survive(work: Callable[[P], T], piece: P, failed: Failed[P], otherwise: T) -> T:
-    """What `work` returns for a piece; `otherwise` for one that fails, of which `failed` is told. Raises nothing."""
+    """Returns `work(piece)`. If that raises an Exception, calls `failed` and returns `otherwise`."""
     try:
         return work(piece)
     except Exception as error:
@@ -29,7 +29,7 @@ def survive(work: Callable[[P], T], piece: P, failed: Failed[P], otherwise: T) -
 
 
 async def survive_async(work: Callable[[P], Awaitable[T]], piece: P, failed: Failed[P], otherwise: T) -> T:
-    """As `survive`, of work that waits."""
+    """As `survive`, for a coroutine function."""
     try:
         return await work(piece)
     except Exception as error:
@@ -38,7 +38,7 @@ async def survive_async(work: Callable[[P], Awaitable[T]], piece: P, failed: Fai
 
 
 def each(next_piece: Callable[[], P | None], work: Callable[[P], object], failed: Failed[P]) -> None:
-    """Does `work` for one piece after the other until there is none, for a thread."""
+    """Calls `work` for each piece until `next_piece` returns None; for a thread."""
     while (piece := next_piece()) is not None:
         survive(work, piece, failed, None)
 

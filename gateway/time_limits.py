@@ -1,5 +1,6 @@
-"""Work that takes long: an event loop begins with it and has it done in a thread when it turns out to be such, and a
-thread looks now and then whether anybody still waits for it.
+"""Long computations: the event loop begins one, and has it done again in a thread if it takes too long.
+
+The thread checks now and then whether the caller still waits for the result.
 """
 
 from __future__ import annotations
@@ -16,19 +17,19 @@ P = ParamSpec("P")
 RULES_ON_LOOP = 100_000
 """Units of cost for which the event loop evaluates the CEL rules of one object: about 10 ms; a thread does the rest."""
 
-_ON_LOOP = 0.02  # seconds that an event loop works on one thing which a thread may do instead
+_ON_LOOP = 0.02  # seconds that the event loop spends on one computation before a thread takes over
 
 
 class TakesLong(Exception):
-    """Raised on an event loop by work that would hold it up, and may be begun anew in a thread."""
+    """Raised on the event loop by a computation that would block it; it may be begun anew in a thread."""
 
 
 class GivenUp(Exception):
-    """Raised in a thread by work for which nobody waits any more: the request's deadline has come."""
+    """Raised in a thread by a computation whose caller no longer waits: the request's deadline has passed."""
 
 
 class _Errand:
-    """Whether what a thread does was given up."""
+    """Whether the caller has given up a thread's computation."""
 
     __slots__ = ("given_up",)
 
@@ -38,11 +39,11 @@ class _Errand:
 
 _errand: ContextVar[_Errand | None] = ContextVar("errand", default=None)
 _until: ContextVar[float] = ContextVar("until", default=0.0)
-"""When an event loop has worked on something for long enough; 0: it goes on whatever it takes."""
+"""The time.monotonic() from which `look` raises TakesLong; 0: never."""
 
 
 def on_loop() -> bool:
-    """Whether an event loop waits for what is done here."""
+    """Whether this code runs on an event loop, which waits for it."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -51,7 +52,7 @@ def on_loop() -> bool:
 
 
 def at_once(work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
-    """What `work` returns or raises on an event loop; TakesLong where it looks when it has taken long."""
+    """Returns or raises what `work` does. Once it has taken too long, its next `look` raises TakesLong."""
     token = _until.set(time.monotonic() + _ON_LOOP)
     try:
         return work(*args, **named)
@@ -60,7 +61,7 @@ def at_once(work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
 
 
 async def soon_or_in_thread(work: Callable[[], T]) -> T:
-    """What `work` returns or raises. Where it turns out to take long, it is begun anew in a thread."""
+    """Returns or raises what `work` does. If it takes too long on the event loop, it is begun anew in a thread."""
     try:
         return at_once(work)
     except TakesLong:
@@ -68,7 +69,7 @@ async def soon_or_in_thread(work: Callable[[], T]) -> T:
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """What `work` returns or raises in a thread; once nobody waits for it, it is ended where it next looks."""
+    """Runs `work` in a thread. Once the caller no longer waits, the next `look` in the thread raises GivenUp."""
     errand = _Errand()
 
     def carried_out() -> T:
@@ -83,9 +84,9 @@ async def in_thread(work: Callable[[], T]) -> T:
 
 
 def look() -> None:
-    """To be called every few milliseconds by what may compute for long.
+    """To be called every few milliseconds by code that may compute for long.
 
-    Raises GivenUp where nobody waits for it, and TakesLong below `at_once`.
+    Raises GivenUp if the caller no longer waits, and TakesLong if the time that `at_once` gives is over.
     """
     until = _until.get()
     if until and time.monotonic() > until:
@@ -96,6 +97,6 @@ def look() -> None:
 
 
 def leave_loop() -> None:
-    """To be called before a step that takes long and can't be broken. Raises TakesLong below `at_once`."""
+    """To be called before a long step that cannot be interrupted. Raises TakesLong within `at_once`."""
     if _until.get():
         raise TakesLong

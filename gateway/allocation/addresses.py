@@ -38,7 +38,7 @@ class Parent:
 
 
 def _is_network(text: str) -> bool:
-    """Whether it is one: what others wrote to etcd nobody has validated."""
+    """Whether a text is a CIDR. Objects that other programs wrote to etcd are not validated."""
     try:
         ip_network(text)
     except ValueError:
@@ -47,21 +47,21 @@ def _is_network(text: str) -> bool:
 
 
 class Objects(Protocol):
-    """Who writes objects for the server itself, by the stages of a write. What is refused raises StatusError."""
+    """Writes objects for the server itself, through all stages of a write. Raises StatusError for a refused write."""
 
     async def create(self, gvr: GroupVersionResource, namespace: str, obj: JsonObject) -> bool:
-        """Creates an object; False when there is one of its name."""
+        """Creates an object. Returns False if its name is taken."""
         ...
 
     async def delete(
         self, gvr: GroupVersionResource, namespace: str, name: str, *, resource_version: str | None = None
     ) -> None:
-        """Deletes an object, or a version of it; one that is not there is none."""
+        """Deletes an object, if it exists. With `resource_version`, raises StatusError 409 for another version."""
         ...
 
 
 class Stored(Protocol):
-    """Objects as the cache has them, by key."""
+    """Reads objects from the watch cache, by their key in etcd."""
 
     def cached_entry(self, key: bytes) -> Entry | None: ...
 
@@ -69,10 +69,10 @@ class Stored(Protocol):
 
 
 class Addresses:
-    """Hands out addresses and takes them back."""
+    """Allocates addresses and releases them."""
 
     def __init__(self, stored: Stored, etcd_prefix: str, default_ranges: tuple[str, ...], objects: Objects) -> None:
-        """`default_ranges` are used as long as there is no ServiceCIDR object; the first says the primary family."""
+        """`default_ranges` are used as long as there is no ServiceCIDR object; the first has the primary family."""
         self._stored, self._objects = stored, objects
         self._prefix = f"{etcd_prefix}/ipaddresses/"
         self._ranges_prefix = f"{etcd_prefix}/servicecidrs/".encode()
@@ -97,7 +97,7 @@ class Addresses:
         return [ip_network(text) for text in texts if family_of(text) == family and _is_network(text)]
 
     async def allocate(self, address: str, parent: Parent, *, dry_run: bool) -> None:
-        """Takes a certain address; raises AllocationError."""
+        """Allocates the given address. Raises AllocationError."""
         with counted("static", dry_run) as taken:
             await self._allocate(address, parent, taken, dry_run=dry_run)
 
@@ -105,7 +105,7 @@ class Addresses:
         wanted = ip_address(address)
         ranges = self.ranges(family_of(address))
         home = next((block for block in ranges if _has(block, int(wanted))), None)
-        if home is None:  # kube-apiserver's dry run asks one range, whose words are others
+        if home is None:  # a dry run of kube-apiserver asks one range only, which has another message
             told = f"the provided IP ({wanted}) is not in the valid range. The range of valid IPs is "
             raise AllocationError(f"{told}{ranges[0]}" if dry_run and ranges else _ELSEWHERE)
         taken.cidr = str(home)
@@ -113,7 +113,7 @@ class Addresses:
             raise AllocationError(_ALLOCATED)
 
     async def allocate_next(self, family: str, parent: Parent, *, dry_run: bool) -> str:
-        """Takes any free address of a family; raises RangeFull. A dry run answers with the network's own address."""
+        """Allocates any free address of a family, and returns it; a dry run the network's own. Raises RangeFull."""
         with counted("dynamic", dry_run) as taken:
             return await self._allocate_next(family, parent, taken, dry_run=dry_run)
 
@@ -129,18 +129,18 @@ class Addresses:
         raise RangeFull
 
     async def release(self, address: str) -> None:
-        """Gives an address back; one that is not taken is left alone."""
+        """Releases an address, if it is allocated."""
         await self._objects.delete(IP_ADDRESSES, "", str(ip_address(address)))
 
     async def record(self, address: str, parent: Parent) -> bool:
-        """Writes down whose an address is; False when it is somebody's already."""
+        """Creates the IPAddress of an address for its service. Returns False if the address is allocated already."""
         labels = {_FAMILY_LABEL: family_of(address), _MANAGER_LABEL: MANAGED_BY}
         whose = {"resource": "services", "namespace": parent.namespace, "name": parent.name}
         obj = {"metadata": {"name": address, "labels": labels}, "spec": {"parentRef": whose}}
         return await self._objects.create(IP_ADDRESSES, "", obj)
 
     async def forget(self, address: str, revision: int) -> None:
-        """Gives back an address of which nothing was written down since `revision`. Raises StatusError 409."""
+        """Releases an address. Raises StatusError 409 if its IPAddress has changed since `revision`."""
         await self._objects.delete(IP_ADDRESSES, "", address, resource_version=str(revision))
 
     def _key(self, address: str) -> bytes:
@@ -173,7 +173,7 @@ def static_part(size: int) -> int:
 
 
 def _candidates(block: Network) -> Iterator[int]:
-    """All usable addresses, those of the upper part first, each part from a random one on."""
+    """Yields all usable addresses: first the upper part, then the lower one, each from a random address on."""
     first, last = _bounds(block)
     border = first + static_part(block.num_addresses)
     for low, high in ((border, last), (first, border - 1)):

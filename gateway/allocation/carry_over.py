@@ -45,7 +45,7 @@ def _keep_node_ports(spec: JsonObject, before: JsonObject) -> None:
 
 
 def in_step(spec: JsonObject, before: JsonObject | None) -> None:
-    """Brings clusterIPs in line with clusterIP, for clients that know only the one."""
+    """Brings clusterIPs in line with clusterIP, for clients that know only clusterIP."""
     address, addresses = spec.get("clusterIP") or "", spec.get("clusterIPs") or []
     if before is None:
         if address and not addresses:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 
 class AllocationError(Exception):
-    """The wanted address or port cannot be had; the message is what kube-apiserver says."""
+    """The address or port cannot be allocated; the message is kube-apiserver's."""
 
 
 class RangeFull(AllocationError):
-    """There is nothing left."""
+    """The range has no free address or port."""
 
     def __init__(self) -> None:
         super().__init__("range is full")

@@ -41,7 +41,10 @@ def fill_families(service: JsonObject, old: JsonObject | None, families: Sequenc
 
 
 def unchanged_preference(spec: JsonObject, before: JsonObject | None) -> bool:
-    """Whether a service prefers two families as before, and so keeps what it has whatever the cluster is now."""
+    """Whether an update of a PreferDualStack service leaves its families alone.
+
+    It then keeps the families that it has, even if the cluster's families have changed.
+    """
     if before is None or spec.get("ipFamilyPolicy") is None or before.get("type") != spec.get("type"):
         return False
     return (
@@ -54,7 +57,7 @@ def unchanged_preference(spec: JsonObject, before: JsonObject | None) -> bool:
 
 
 def _is_free(spec: JsonObject) -> bool:
-    """A headless service without selector: its endpoints may be anywhere."""
+    """Whether it is a headless service without a selector: its endpoints may have any family."""
     return spec.get("clusterIP") == "None" and not spec.get("selector")
 
 
@@ -65,7 +68,7 @@ def _default_policy(spec: JsonObject, before: JsonObject | None) -> str:
 
 
 def _narrow(spec: JsonObject, before: JsonObject) -> list[FieldError]:
-    """Going from two families to one takes an explicit SingleStack."""
+    """Drops the secondary address and family under SingleStack; errors for an update that drops one without it."""
     errors = []
     for key, what in (("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")):
         now, then = spec.get(key) or [], before.get(key) or []
@@ -138,5 +141,5 @@ def _refuse(service: JsonObject, errors: list[FieldError]) -> None:
 
 
 def refused(service: JsonObject, errors: list[FieldError]) -> StatusError:
-    """422 for a service."""
+    """The StatusError 422 for a service with these errors."""
     return invalid_object("", "Service", service["metadata"].get("name", ""), errors)

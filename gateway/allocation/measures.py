@@ -1,4 +1,4 @@
-"""What is counted of cluster IPs and node ports that services take, under the names of kube-apiserver's allocators."""
+"""Metrics of the allocation of cluster IPs and node ports, under the names of kube-apiserver's allocators."""
 
 from __future__ import annotations
 
@@ -35,19 +35,22 @@ REPAIRED_PORTS = counter(
 )
 ADDRESS_ROUNDS = counter("apiserver_clusterip_repair_reconcile_errors_total", "Looks at cluster IPs that failed.")
 PORT_ROUNDS = counter("apiserver_nodeport_repair_reconcile_errors_total", "Looks at node ports that failed.")
-LEAK, REPAIR = "leak", "repair"  # nobody uses it; a service does whose it was not
+LEAK, REPAIR = "leak", "repair"  # allocated, but no service uses it; a service uses it, but it was not allocated
 
 
 @dataclass(slots=True)
 class Taken:
-    """The range that an address is taken from, as far as that is known."""
+    """The range that an address is taken from; "" until that is known."""
 
     cidr: str = ""
 
 
 @contextmanager
 def counted(scope: str, dry_run: bool) -> Iterator[Taken]:
-    """Counts an address that is taken in the block, "static" or "dynamic", and how long that takes."""
+    """Counts and times the allocation of an address in the block; `scope` is "static" or "dynamic".
+
+    A dry run is not counted.
+    """
     began, taken = monotonic(), Taken()
     try:
         yield taken
@@ -62,7 +65,7 @@ def counted(scope: str, dry_run: bool) -> Iterator[Taken]:
 
 @contextmanager
 def port_counted(scope: str) -> Iterator[None]:
-    """Counts a node port that is taken in the block."""
+    """Counts the allocation of a node port in the block; `scope` is "static" or "dynamic"."""
     try:
         yield
     except Exception:

@@ -22,7 +22,7 @@ _PROTOBUF = b"k8s\x00"
 
 
 class NodePorts:
-    """Hands out ports and takes them back. Every change is committed to etcd before it is told."""
+    """Allocates ports and releases them. A method returns after etcd has committed its change."""
 
     def __init__(self, store: Store, etcd_prefix: str, first: int, last: int) -> None:
         self._store = store
@@ -35,7 +35,7 @@ class NodePorts:
         return self.last - self.first + 1
 
     async def allocate(self, port: int) -> None:
-        """Takes a certain port; raises AllocationError."""
+        """Allocates the given port. Raises AllocationError."""
         bit = self._bit(port)
 
         def take(bits: int) -> int:
@@ -47,7 +47,7 @@ class NodePorts:
             await self._change(take)
 
     async def allocate_next(self) -> int:
-        """Takes any free port; raises RangeFull."""
+        """Allocates and returns any free port. Raises RangeFull."""
         taken: list[int] = []
 
         def take(bits: int) -> int:
@@ -59,26 +59,26 @@ class NodePorts:
         return self.first + taken[0]
 
     async def release(self, ports: Iterable[int]) -> None:
-        """Gives ports back; those that are not taken, or outside the range, are left alone."""
+        """Releases ports. Those that are not allocated, or outside the range, are ignored."""
         mask = self._mask(ports)
         if mask:
             await self._change(lambda bits: bits & ~mask)
 
     async def is_taken(self, port: int) -> bool:
-        """Whether a port is in use; ports outside the range are not."""
+        """Whether a port is allocated, as etcd has it now; False for a port outside the range."""
         if not self.first <= port <= self.last:
             return False
         self._known = await self._store.get(self._key)
         return bool(self._bits(self._known) & 1 << (port - self.first))
 
     async def taken(self) -> set[int]:
-        """All ports in use, as etcd has it now."""
+        """All allocated ports, as etcd has them now."""
         self._known = await self._store.get(self._key)
         bits = self._bits(self._known)
         return {self.first + offset for offset in range(self.size) if bits >> offset & 1}
 
     async def take(self, ports: Iterable[int]) -> None:
-        """Marks ports as taken, whether they are or not; those outside the range are left alone."""
+        """Marks ports as allocated, even if they are already. Those outside the range are ignored."""
         mask = self._mask(ports)
         if mask:
             await self._change(lambda bits: bits | mask)
@@ -105,7 +105,7 @@ class NodePorts:
         raise RangeFull
 
     async def _change(self, change_bits: Callable[[int], int]) -> None:
-        """Applies `change_bits` to the bitmap as it is now, however often others are faster."""
+        """Applies `change_bits` to the current bitmap, again if another replica has changed it meanwhile."""
 
         async def make(current: StoredObject | None) -> Decision:
             bits = self._bits(current)
@@ -128,7 +128,7 @@ class NodePorts:
         )
 
     def _bits(self, stored: StoredObject | None) -> int:
-        """The bitmap; empty when there is none or it is for another range. Raises CorruptObject for what is none."""
+        """The bitmap as a number; 0 if there is none, or if it is for another range. Raises CorruptObject."""
         if stored is None:
             return 0
         try:

@@ -1,7 +1,7 @@
-"""Repairs what a crash between an allocation and its service left behind.
+"""Repairs allocations after a crash between an allocation and the write of its service.
 
-An address or port in use by a service is marked as allocated at once. An unused one is released only after several
-rounds: its service may be about to be written. As kube-apiserver's repair controllers.
+An address or port that a service uses is marked as allocated at once. An unused one is released only after several
+rounds: its service may not be written yet. kube-apiserver's repair controllers do the same.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ ROUNDS = 3
 
 @dataclass(slots=True)
 class Suspects:
-    """What nobody seems to use, with the number of rounds in a row that it has been so."""
+    """Addresses or ports that no service seems to use, each with the number of rounds in a row without a user."""
 
     rounds: dict[str, int] = field(default_factory=dict)
 
     def confirmed(self, unused: set[str]) -> set[str]:
-        """Counts a round; what has been unused for ROUNDS rounds."""
+        """Counts a round, and returns the names that have been unused for ROUNDS rounds."""
         self.rounds = {name: self.rounds.get(name, 0) + 1 for name in unused}
         return {name for name, count in self.rounds.items() if count >= ROUNDS}
 
 
 async def repair_until(allocation: ServiceAllocation, stopping: asyncio.Event, interval: float = INTERVAL) -> None:
-    """Repairs now and then once every `interval` seconds until told to stop. Safe on several replicas at once."""
+    """Repairs now, and then every `interval` seconds until `stopping` is set. Safe on several replicas at once."""
     addresses, ports = Suspects(), Suspects()
     while not stopping.is_set():
         try:
             await repair(allocation, addresses, ports)
         except (StatusError, StorageError) as error:
-            level = logging.DEBUG if isinstance(error, Unavailable) else logging.WARNING  # the feed tells of an outage
+            level = logging.DEBUG if isinstance(error, Unavailable) else logging.WARNING  # the feed logs an outage
             ADDRESS_ROUNDS.labels().inc()
             PORT_ROUNDS.labels().inc()
             log.log(level, "cluster IPs and node ports could not be checked", extra={"error": str(error)})

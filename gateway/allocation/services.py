@@ -1,6 +1,6 @@
 """Allocates cluster IPs and node ports before a service is written, and releases them after its deletion.
 
-As kube-apiserver's service storage; what was allocated for a write is released when the write fails.
+kube-apiserver's service storage does the same. If the write fails, what was allocated for it is released.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class Holding:
-    """What one write has taken, and what it will give back once it has gone through."""
+    """The addresses and ports that one write has allocated, and those that it releases once it has succeeded."""
 
     def __init__(self, addresses: Addresses, ports: NodePorts, parent: Parent, dry_run: bool) -> None:
         self._addresses, self._ports, self._parent, self._dry_run = addresses, ports, parent, dry_run
@@ -41,7 +41,7 @@ class Holding:
         self.freed_ports: list[int] = []
 
     async def address(self, family: str, wanted: str) -> str:
-        """Takes a certain address, or any when `wanted` is empty; raises AllocationError."""
+        """Allocates the address `wanted`, or any of the family if that is empty. Raises AllocationError."""
         if wanted:
             await self._addresses.allocate(wanted, self._parent, dry_run=self._dry_run)
         else:
@@ -50,7 +50,7 @@ class Holding:
         return wanted
 
     async def port(self, wanted: int = 0) -> int:
-        """Takes a certain port, or any; raises AllocationError."""
+        """Allocates the port `wanted`, or any if that is 0. Raises AllocationError."""
         if self._dry_run:
             return await self._dry_port(wanted)
         if wanted:
@@ -61,7 +61,7 @@ class Holding:
         return wanted
 
     async def _dry_port(self, wanted: int) -> int:
-        """A dry run answers with ports beyond the range, which nobody can take for real ones."""
+        """The port that a dry run answers with: `wanted`, or one beyond the range, which is clearly not a real one."""
         if not wanted:
             wanted = max([self._ports.last + 1, *self._taken_ports]) + 1
         elif wanted in self._taken_ports or await self._ports.is_taken(wanted):
@@ -70,7 +70,7 @@ class Holding:
         return wanted
 
     async def finish(self, success: bool) -> None:
-        """Gives back what is no longer needed: what was freed, or all that was taken when the write failed."""
+        """Releases what is no longer needed: after a success what the service gave up, else all that the write took."""
         if self._dry_run:
             return
         try:
@@ -85,14 +85,14 @@ class ServiceAllocation:
     """The write hooks of services."""
 
     def __init__(self, store: Store, stores: Stores, settings: Settings, objects: Objects) -> None:
-        """`store` has the services, and as with kube-apiserver the ports that they have taken."""
+        """`store` has the services and, as in kube-apiserver, the bitmap of their node ports."""
         self.stores, self.prefix, self._objects = stores, settings.etcd_prefix, objects
         ranges = tuple(settings.service_cluster_ip_range.split(","))
         self.addresses = Addresses(stores, settings.etcd_prefix, ranges, objects)
         self.ports = NodePorts(store, settings.etcd_prefix, *settings.service_node_port_range)
 
     async def begin_create(self, obj: JsonObject, attributes: WriteContext) -> Finish:
-        """Completes the specification of a new service and takes what it needs; raises StatusError 422."""
+        """Completes the spec of a new service, and allocates its addresses and ports. Raises StatusError 422, 500."""
         spec = obj.setdefault("spec", {})
         in_step(spec, None)
         fill_families(obj, None, self.addresses.families)
@@ -100,7 +100,7 @@ class ServiceAllocation:
         return await self._guarded(holding, self._take_all(obj, holding))
 
     async def begin_update(self, obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Finish:
-        """As `begin_create`, keeping what the old service has; raises StatusError 422."""
+        """As `begin_create`, but keeps what the old service has. Raises StatusError 422, 500."""
         spec, before = obj.setdefault("spec", {}), deepcopy(old["spec"])
         keep_allocated(spec, before)
         in_step(spec, before)
@@ -109,7 +109,7 @@ class ServiceAllocation:
         return await self._guarded(holding, self._take_difference(obj, before, holding))
 
     async def after_delete(self, old: JsonObject, attributes: WriteContext) -> None:
-        """Gives back what a deleted service had; the Endpoints of its name go too."""
+        """Releases the addresses and ports of a deleted service, and deletes the Endpoints of its name."""
         await self._objects.delete(_ENDPOINTS, attributes.namespace, old["metadata"]["name"])
         spec = old.get("spec") or {}
         if spec.get("type") != "ExternalName":
@@ -214,7 +214,7 @@ async def _take_port(obj: JsonObject, index: int, wanted: int, holding: Holding)
 
 
 async def _take_ports(obj: JsonObject, holding: Holding) -> None:
-    """Ports with the same number share a node port, whatever their protocol."""
+    """Allocates node ports. Ports with the same number share one, even with different protocols."""
     spec = obj["spec"]
     allocates = spec.get("type") == "NodePort" or spec.get("allocateLoadBalancerNodePorts") is not False
     ports = spec.get("ports") or []

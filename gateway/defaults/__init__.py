@@ -1,18 +1,17 @@
 """Fills in what a client left out of a built-in object, as the API server does before it admits a write.
 
-The rule is API Concepts, "Resources and their default values": a field that a client leaves out gets the default of
-the version the client speaks, and the object is stored and answered with it. Which field has which default is said on
-each kind's page of the Kubernetes API reference ("Defaults to ..."); the facts here are those of 1.36 with its feature
-gates as they come. They stand in tables (`gateway.defaults.table` says how to read one), one module a group; the few
-defaults that depend on other fields, or on now, are named functions beside the table that uses them.
+The rule is API Concepts, "Resources and their default values": a field that a client leaves out gets the default of the
+version that the client uses, and the object is stored and answered with it. The Kubernetes API reference names the
+defaults on each kind's page ("Defaults to ..."). The facts here are those of 1.36 with the default values of its
+feature gates. They are in tables (`gateway.defaults.table` says how to read one), one module a group. The few defaults
+that depend on other fields, or on the time, are named functions beside the table that uses them.
 
-Besides defaults, these functions settle what the API server settles whenever it decodes an object, so that whatever
-looks at it later sees one form: deprecated fields and their successors show the same value (`serviceAccount`, `podIP`,
-`podCIDR`), `stringData` moves into `data`, annotations that older versions used for what are fields now go away, and
-quantities in resource lists have nothing finer than a thousandth.
+These functions also normalise an object, as the API server does when it decodes one. Deprecated fields and their
+successors get the same value (`serviceAccount`, `podIP`, `podCIDR`). `stringData` moves into `data`. Annotations that
+have become fields are dropped. Quantities in resource lists are rounded up to thousandths.
 
-Objects arrive decoded: no nulls, canonical quantities, and no zero value where Go omits one. Applying defaults twice
-changes nothing. Kinds that are not in `gateway.defaults.registry` have no defaults.
+The input is a decoded object: no nulls, canonical quantities, and no zero value where Go omits one. Applying defaults
+twice changes nothing. Kinds that are not in `gateway.defaults.registry` have no defaults.
 """
 
 from __future__ import annotations
@@ -29,5 +28,5 @@ def apply_defaults(api_version: str, kind: str, obj: JsonObject) -> None:
 
 
 def apply_gated_defaults(api_version: str, kind: str, obj: JsonObject) -> None:
-    """As `apply_defaults`, with the defaults that a kind has where its gate is on."""
+    """As `apply_defaults`, for a kind of `registry.GATED` whose gate is on. Raises KeyError for another kind."""
     gated_defaulter_for(api_version, kind)(obj)

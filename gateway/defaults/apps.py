@@ -14,7 +14,7 @@ from gateway.schema.integers import int64
 
 
 def _rolling_update(**limits: int | str) -> Rule:
-    """The rule for an update strategy of which the rolling kind has `limits` unless they are set."""
+    """The rule for an update strategy: one of the type RollingUpdate gets those of `limits` that are not set."""
     fill = compile_table({"rollingUpdate+": compile_table({f"{name}?": value for name, value in limits.items()})})
 
     def apply(strategy: JsonObject) -> None:
@@ -25,13 +25,13 @@ def _rolling_update(**limits: int | str) -> Rule:
 
 
 def _template_generation(daemon_set: JsonObject) -> None:
-    """A field that is gone from the API lives on in this annotation, which is always there."""
+    """Sets the annotation that holds templateGeneration, a field that apps/v1 no longer has."""
     annotations = daemon_set["metadata"].setdefault("annotations", {})
     annotations.setdefault("deprecated.daemonset.template.generation", "0")
 
 
 def _stateful_update(strategy: JsonObject) -> None:
-    """Unlike others, a stateful set that asks for rolling updates without parameters is left without them."""
+    """The rule for a stateful set's update strategy: an explicit RollingUpdate without parameters gets none."""
     if not strategy.get("type"):
         strategy["type"] = "RollingUpdate"
         strategy.setdefault("rollingUpdate", {})
@@ -40,7 +40,7 @@ def _stateful_update(strategy: JsonObject) -> None:
 
 
 def _with_unavailable(stateful_set: JsonObject) -> None:
-    """MaxUnavailableStatefulSet: how many pods may be missing while they are rolled."""
+    """MaxUnavailableStatefulSet: a rolling update gets the default of maxUnavailable."""
     DEFAULTERS["apps/v1", "StatefulSet"](stateful_set)
     strategy = stateful_set["spec"]["updateStrategy"]
     if strategy["type"] == "RollingUpdate" and strategy.get("rollingUpdate") is not None:
@@ -56,7 +56,10 @@ _ROLLBACK = "deprecated.deployment.rollback.to"
 
 
 def _rollback_annotation(metadata: JsonObject) -> None:
-    """The revision to go back to, once a field, lives on as an annotation that holds a number or isn't there."""
+    """Normalises the annotation of the rollback revision, a field that apps/v1 no longer has.
+
+    A number is written in its canonical form, and an empty text is dropped; any other text stays.
+    """
     annotations = metadata.get("annotations")
     if not annotations or _ROLLBACK not in annotations:
         return

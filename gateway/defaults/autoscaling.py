@@ -14,7 +14,7 @@ _CPU_PERCENT = 80
 _ANNOTATION = "autoscaling.alpha.kubernetes.io/"
 _METRICS = f"{_ANNOTATION}metrics"
 
-# What version 1 has no fields for travels in these; version 2 has the fields and no such annotations.
+# Version 1 carries in these annotations what it has no fields for; version 2 has the fields, and drops the annotations.
 _ROUND_TRIP = frozenset(
     f"{_ANNOTATION}{name}"
     for name in (
@@ -29,7 +29,7 @@ _ROUND_TRIP = frozenset(
 
 
 def _cpu_target(autoscaler: JsonObject) -> None:
-    """Version 1 aims at a CPU utilisation unless its annotation holds other metrics."""
+    """Sets the CPU target of version 1 unless the annotation holds metrics."""
     spec = autoscaler["spec"]
     if "targetCPUUtilizationPercentage" not in spec:
         annotations = autoscaler["metadata"].get("annotations") or {}

@@ -14,7 +14,7 @@ _UNLIMITED = 2**31 - 1
 
 
 def _counts(spec: JsonObject) -> None:
-    """A job of which neither count is set runs one pod; failures are counted per index or for the job."""
+    """Without completions and parallelism a job runs one pod. With backoffLimitPerIndex, backoffLimit is the highest number."""
     if "completions" not in spec and "parallelism" not in spec:
         spec["completions"] = 1
     spec.setdefault("parallelism", 1)
@@ -32,7 +32,7 @@ def _labels_of_template(job: JsonObject) -> None:
         job["metadata"]["labels"] = dict(labels)
 
 
-# What a job gets at once and the template of a cron job only in the jobs made from it.
+# Defaults of a job that the template of a cron job does not get; the jobs made from the template get them.
 _JOB_SPEC = compile_table(
     {"completionMode?": "NonIndexed", "suspend?": False, "manualSelector?": False},
     _counts,

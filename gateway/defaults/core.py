@@ -1,4 +1,4 @@
-"""Defaults of those kinds of the core group that have no pods or volumes in them; every start needs them.
+"""Defaults of the core kinds without pod specs and volumes; every start of the server needs them.
 
 Source: Kubernetes API reference, each kind's page; "Automatic labelling" for namespaces; LimitRange for its defaults.
 """
@@ -26,7 +26,7 @@ def _allocatable(status: JsonObject) -> None:
 
 
 def _pod_cidrs(spec: JsonObject) -> None:
-    """`podCIDR` and the first of `podCIDRs` are one range; when they differ the single one decides."""
+    """Makes `podCIDR` and the first of `podCIDRs` equal; where they differ, `podCIDR` wins."""
     single, several = spec.get("podCIDR"), spec.get("podCIDRs")
     if single and (not several or several[0] != single):
         spec["podCIDRs"] = [single]
@@ -35,7 +35,7 @@ def _pod_cidrs(spec: JsonObject) -> None:
 
 
 def _container_limits(item: JsonObject) -> None:
-    """Limits default to the maximum, requests to the limits and then to the minimum."""
+    """Limits default to the maximum; requests default to the limits, or else to the minimum."""
     if item.get("type") != "Container":
         return
     limits = {**(item.get("max") or {}), **(item.get("default") or {})}
@@ -47,7 +47,7 @@ def _container_limits(item: JsonObject) -> None:
 
 
 def _string_data(secret: JsonObject) -> None:
-    """`stringData` is only ever written: its values end up in `data`, over what is there."""
+    """Moves the values of `stringData`, which is write-only, into `data`; they replace values of the same key."""
     strings = secret.pop("stringData", None)
     if strings:
         data = secret.setdefault("data", {})

@@ -18,7 +18,7 @@ def _names(names: JsonObject) -> None:
 
 
 def _stored_versions(definition: JsonObject) -> None:
-    """The storage version is the first that objects are stored in."""
+    """Without stored versions, the status gets the storage version as the only one."""
     versions = (definition.get("spec") or {}).get("versions") or ()
     storage = next((version.get("name", "") for version in versions if version.get("storage")), None)
     if storage is not None:

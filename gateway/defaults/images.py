@@ -1,7 +1,7 @@
-"""Which pull policy an image reference implies: the newest of a moving tag is pulled always, anything else once.
+"""The default pull policy of an image reference: Always for the tag `latest`, or no tag and digest; else IfNotPresent.
 
-The reference grammar is that of the distribution project (docker.io/library normalisation); a reference that does
-not parse counts as one with a fixed tag, its rejection being left to validation.
+The grammar is that of the distribution project (docker.io/library normalisation). A reference that does not parse gets
+IfNotPresent: validation refuses it later.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PATH_LIMIT = 255
 
 @memo()
 def pull_policy(image: str) -> str:
-    """The pull policy of a container that names `image` and no policy: "Always" or "IfNotPresent"."""
+    """The pull policy of a container with `image` and without a policy: "Always" or "IfNotPresent"."""
     return "Always" if _is_latest(image) else "IfNotPresent"
 
 

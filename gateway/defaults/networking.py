@@ -11,7 +11,7 @@ from gateway.jsontypes import JsonObject
 
 
 def _policy_types(spec: JsonObject) -> None:
-    """A policy that names no direction is about ingress, and about egress if it has such rules."""
+    """Without policyTypes, a policy applies to ingress; to egress as well if it has egress rules."""
     if not spec.get("policyTypes"):
         spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
 

@@ -1,4 +1,4 @@
-"""Defaults of pods: those that a pod has beyond its pod spec, which templates don't get.
+"""Defaults of pods, including those that pod templates don't get.
 
 Source: Kubernetes API reference, Pod; "Resource Management for Pods and Containers" (requests from limits, pod-level
 resources, KEP-2837); PodStatus and PodIP for the addresses.
@@ -24,7 +24,7 @@ def _requests_from_limits(spec: JsonObject) -> None:
 
 
 def _host_ports(spec: JsonObject) -> None:
-    """On the host's network a container's port is the host's port."""
+    """With hostNetwork, hostPort defaults to containerPort."""
     if not spec.get("hostNetwork"):
         return
     for group in ("containers", "initContainers"):
@@ -35,13 +35,13 @@ def _host_ports(spec: JsonObject) -> None:
 
 
 def _grace_period(spec: JsonObject) -> None:
-    """A negative grace period means the shortest one."""
+    """Replaces a negative grace period by one second."""
     if spec.get("terminationGracePeriodSeconds", 0) < 0:
         spec["terminationGracePeriodSeconds"] = 1
 
 
 def _pod_ips(status: JsonObject) -> None:
-    """`podIP` and the first of `podIPs` are one address; when they differ the single one decides."""
+    """Makes `podIP` and the first of `podIPs` equal; where they differ, `podIP` wins."""
     single, several = status.get("podIP"), status.get("podIPs")
     if single and (not several or several[0].get("ip") != single):
         status["podIPs"] = [{"ip": single}]
@@ -81,4 +81,4 @@ default_all_but_spec = compile_table(_OTHERS)
 
 DEFAULTERS: Defaulters = {("v1", "Pod"): POD}
 GATED: Defaulters = {("v1", "Pod"): compile_table({**_OTHERS, "spec+": _SPEC_BEFORE_ADMISSION})}
-"""PodLevelResourcesFixDefaulting: a pod's own resources follow from those of its containers after admission."""
+"""PodLevelResourcesFixDefaulting: pod-level resources are set after admission, from those of the containers."""

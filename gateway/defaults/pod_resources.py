@@ -1,4 +1,4 @@
-"""Defaults of a pod's own resources from those of its containers.
+"""Defaults of pod-level resources, from those of the containers.
 
 Source: KEP-2837 "Pod Level Resource Specifications".
 """
@@ -13,10 +13,10 @@ _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 
 
 def default_pod_resources(spec: JsonObject, *, without_limits: bool = False) -> None:
-    """Completes `resources` of a pod spec that sets some, after the containers' requests have their defaults.
+    """Completes the pod-level resources of a pod spec that sets some. The containers must have their defaults already.
 
-    Limits of huge pages come from the containers; requests come from the containers, or else from the pod's limits.
-    `without_limits` completes the requests of a pod that sets no limits, too.
+    Limits of huge pages come from the containers. Requests come from the containers, or else from the pod's limits. A
+    pod without limits gets no requests unless `without_limits` is true.
     """
     resources = spec.get("resources")
     if not resources:
@@ -42,9 +42,9 @@ def default_pod_resources(spec: JsonObject, *, without_limits: bool = False) -> 
 
 
 def complete_pod_resources(spec: JsonObject) -> None:
-    """As `default_pod_resources`, for a pod that admission has seen, and its limits (PodLevelResourcesFixDefaulting).
+    """As `default_pod_resources`, after admission, and sets limits too (PodLevelResourcesFixDefaulting).
 
-    A limit that the pod lacks is that of its containers together, where each of them has one; it is not below the
+    A limit that the pod lacks is the total of its containers, if each of them has that limit, but not less than the
     pod's request.
     """
     default_pod_resources(spec, without_limits=True)
@@ -69,7 +69,7 @@ def _limits(container: JsonObject) -> JsonObject:
 
 
 def containers_total(spec: JsonObject, field: str) -> dict[str, Quantity]:
-    """What the containers together need of each resource by `field`: "requests" or "limits"."""
+    """The total of the containers for each resource; `field` is "requests" or "limits"."""
     return pod_total(spec, lambda container: _quantities(container, field))
 
 

@@ -1,4 +1,4 @@
-"""Defaults of containers, volumes and pod specs, wherever a pod spec stands: in pods and in the templates of workloads.
+"""Defaults of containers, volumes and pod specs, in pods and in the pod templates of workloads.
 
 Source: Kubernetes API reference, PodSpec, Container, Probe and Volume.
 """
@@ -61,7 +61,7 @@ _FILE_MODE = 0o644
 
 
 def _volume_source(volume: JsonObject) -> None:
-    """A volume that names no source is an empty directory; an image source gets the pull policy of its tag."""
+    """A volume without a source becomes an emptyDir; an image source gets the pull policy of its tag."""
     if len(volume) == (1 if "name" in volume else 0):
         volume["emptyDir"] = {}
     image = volume.get("image")
@@ -90,7 +90,7 @@ VOLUME = compile_table(
 
 
 def _service_account_names(spec: JsonObject) -> None:
-    """`serviceAccount` is the old name of `serviceAccountName`; both are shown, the newer one deciding."""
+    """Gives `serviceAccount`, the deprecated name, and `serviceAccountName` one value; `serviceAccountName` wins."""
     name = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if name:
         spec["serviceAccountName"] = spec["serviceAccount"] = name
@@ -122,7 +122,7 @@ _RETIRED_ANNOTATIONS = frozenset(
 
 
 def drop_retired_annotations(metadata: JsonObject) -> None:
-    """Takes out the annotations that carried init containers before the field existed."""
+    """Drops the annotations that carried init containers before the field existed."""
     annotations = metadata.get("annotations")
     if annotations and not _RETIRED_ANNOTATIONS.isdisjoint(annotations):
         kept = {key: value for key, value in annotations.items() if key not in _RETIRED_ANNOTATIONS}

@@ -14,7 +14,7 @@ _MATCH_NONE = {"matchExpressions": [{"key": _MARK, "operator": "Exists"}]}
 
 
 def _strip_mark(selector: JsonObject) -> None:
-    """The mark by which an older version told its selectors apart stands only where it is the whole selector."""
+    """Drops the expressions that mark a selector of policy/v1beta1, unless the mark is the whole selector."""
     expressions = selector.get("matchExpressions")
     if not expressions or selector == _MATCH_NONE:
         return

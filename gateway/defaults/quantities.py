@@ -1,4 +1,4 @@
-"""The one thing that defaulting does to quantities: nothing finer than a thousandth is kept in a resource list.
+"""Rounds the quantities of resource lists up to thousandths; defaulting changes nothing else in quantities.
 
 Source: Kubernetes API reference, "Quantity"; "Resource Management for Pods and Containers" (no precision below 1m).
 """
@@ -14,5 +14,5 @@ _MILLI = -3
 def round_up(resources: JsonObject) -> None:
     """Rounds the quantities of a resource list up to thousandths, in place."""
     for name, text in resources.items():
-        if text[-1:] in "nu" or "." in text or "-" in text:  # others have no such fraction
+        if text[-1:] in "nu" or "." in text or "-" in text:  # no other form can be finer than a thousandth
             resources[name] = str(parse_quantity(text).rounded_up(_MILLI))

@@ -1,4 +1,4 @@
-"""Which module holds the defaults of which kind; a module is imported when its first kind is needed."""
+"""The module with the defaults of each kind; it is imported when one of its kinds is first needed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GATED: dict[tuple[str, str], tuple[str, str]] = {
     ("apps/v1", "StatefulSet"): ("MaxUnavailableStatefulSet", "apps"),
     ("storage.k8s.io/v1", "CSIDriver"): ("VolumeLimitScaling", "storage"),
 }
-"""Kinds that have other defaults where a gate is on: the gate, and the module whose `GATED` has all of them."""
+"""Kinds with other defaults while a gate is on: the gate, and the module whose `GATED` has all their defaults then."""
 
 MODULES: dict[str, dict[str, str]] = {
     "v1": {
@@ -67,7 +67,7 @@ _loaded: dict[tuple[str, str], Defaulter] = {}
 
 
 def defaulter_for(api_version: str, kind: str) -> Defaulter | None:
-    """The function that defaults objects of this served version, or None when the kind has no defaults."""
+    """The function that sets the defaults of a kind in a served version; None if it has no defaults."""
     key = (api_version, kind)
     found = _loaded.get(key)
     if found is None:
@@ -78,7 +78,7 @@ def defaulter_for(api_version: str, kind: str) -> Defaulter | None:
 
 
 def gated_defaulter_for(api_version: str, kind: str) -> Defaulter:
-    """The defaults that a kind of `GATED` has where its gate is on. Raises KeyError for another kind."""
+    """The function for a kind of `GATED` whose gate is on. Raises KeyError for another kind."""
     _, name = GATED[api_version, kind]
     found: Defaulter = import_module(f"gateway.defaults.{name}").GATED[api_version, kind]
     return found

@@ -1,7 +1,7 @@
-"""Defaults of a structural schema, and what becomes of nulls ("Defaulting and Nullable" of custom resources).
+"""Sets the defaults of a structural schema, and prunes nulls ("Defaulting and Nullable" of custom resources).
 
-A null in a field that is not nullable is dropped, or replaced by the default; list items stay. Compiled once for a
-type.
+A null in a field that is not nullable is dropped, or replaced by the field's default. A null in a list stays unless the
+items have a default. The rules are compiled once for a type.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from gateway.schema.errors import TooManyDefaults
 from gateway.schema.types import Type, TypeKind, compiled
 
 MOST_MADE = 4 << 20
-"""Bytes of JSON of all defaults that one object is given: no more fit into etcd. Each item of a list, of three bytes,
-may be given thousands."""
+"""The most bytes of defaults, as JSON, that one object gets; more do not fit into etcd. The limit is needed because
+each item of a list, three bytes of the request, may get thousands of bytes."""
 
 Rule = Callable[[Any], None]
 
 
 class _Left:
-    """How many bytes of defaults an object may be given yet."""
+    """How many more bytes of defaults an object may get."""
 
     __slots__ = ("bytes",)
 
@@ -30,7 +30,7 @@ class _Left:
         self.bytes = MOST_MADE
 
     def spend(self, size: int) -> None:
-        """To be called before a default of so many bytes is made. Raises TooManyDefaults."""
+        """Counts a default of `size` bytes, before it is made. Raises TooManyDefaults."""
         self.bytes -= size
         if self.bytes < 0:
             raise TooManyDefaults(f"the object would get more than {MOST_MADE} bytes of defaults; send fewer items")
@@ -40,15 +40,15 @@ Defaulter = Callable[[Any, _Left], None]
 
 
 def apply_structural_defaults(type_: Type, obj: Any) -> None:
-    """Settles nulls and sets defaults in an object, in place. Raises TooManyDefaults."""
+    """Prunes nulls and sets defaults in an object, in place. Raises TooManyDefaults."""
     prune_nulls(type_, obj)
     default_applied(type_, obj)
 
 
 def default_applied(type_: Type, obj: Any) -> None:
-    """Sets defaults in an object that server-side apply has merged, in place: nulls stay, to be refused.
+    """Sets defaults, in place, in an object that server-side apply has merged. Raises TooManyDefaults.
 
-    Raises TooManyDefaults.
+    Nulls without a default stay, so that validation refuses them.
     """
     rule = _defaulter(type_)
     if rule is not None:
@@ -56,7 +56,7 @@ def default_applied(type_: Type, obj: Any) -> None:
 
 
 def prune_nulls(type_: Type, obj: Any) -> None:
-    """Settles nulls alone, in place."""
+    """Prunes nulls, in place, and sets no defaults."""
     rule = _null_pruner(type_)
     if rule is not None:
         rule(obj)
@@ -68,7 +68,7 @@ def _drops_null(type_: Type) -> bool:
 
 @compiled
 def _null_pruner(type_: Type) -> Rule | None:
-    """Takes away nulls that neither may stay nor have a default; None where there can be none."""
+    """The rule that deletes nulls of fields that are not nullable and have no default; None if no value needs it."""
     if not type_.structural:
         return None
     if type_.kind is TypeKind.LIST:
@@ -103,7 +103,7 @@ def _null_pruner(type_: Type) -> Rule | None:
 
 @compiled
 def _defaulter(type_: Type) -> Defaulter | None:
-    """Sets defaults below a value; None where there are none."""
+    """The rule that sets the defaults within a value; None if there are none."""
     if not type_.structural:
         return None
     if type_.kind is TypeKind.LIST:
@@ -139,12 +139,12 @@ _AROUND = 4  # bytes around the name of a member, and behind its value
 
 
 def _maker(default: Any) -> tuple[int, Callable[[], Any]]:
-    """How many bytes a default has, and what makes copies of it."""
+    """The bytes of a default as JSON, and a function that copies it."""
     text = dumps(default)
     size = len(text) + _AROUND
     if not isinstance(default, dict | list):
         return size, lambda: default
-    if dumps(loads(text)) != text:  # integers that JSON's reader takes for floats
+    if dumps(loads(text)) != text:  # it has integers that the JSON parser would read as floats
         return size, lambda: deepcopy(default)
     return size, lambda: loads(text)
 

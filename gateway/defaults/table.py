@@ -1,15 +1,15 @@
-"""Tables of defaults, and their compilation into one function for each type.
+"""Compiles tables of defaults: one function for each type.
 
 A table maps a path to the value that is set there. The steps of a path are field names:
 
 - `name` at the end: set when the field is absent or zero, as Go sees a plain value ("", 0, false, an empty list)
 - `name?` at the end: set only when the field is absent or null, as Go sees a pointer
-- `name` on the way: the rest applies only where this part is present
+- `name` on the way: the rest applies only if this field is present
 - `name+` on the way: a struct that is always there in Go; made when it is absent
 - `name[]`: every element of the list; `name{}`: every value of the map
 
-A value that is callable is no default but a rule: it gets the part at the path and changes it in place. That is
-how compiled tables nest. Within one part the order is: defaults, rules of the part itself, parts below.
+A callable value is not a default but a rule: it gets the value at the path, and changes it in place. Compiled tables
+nest in this way. Within one struct the order is: its defaults, its rules, then the structs below it.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from gateway.jsontypes import JsonObject, dumps, loads
 Rule = Callable[[Any], None]
 Pairs = tuple[tuple[str, Any], ...]
 
-_WIDE = 6  # from this many optional parts on, looking at the keys an object has beats asking for each part
+_WIDE = 6  # from so many optional parts on, a loop over the object's keys is faster than a lookup of each part
 
 
 @dataclass(slots=True)
 class _Node:
-    """What a table says about one part of an object."""
+    """The entries of a table for one part of an object."""
 
     zero: dict[str, Any] = field(default_factory=dict)
     absent: dict[str, Any] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class _Node:
 
 
 def compile_table(table: Mapping[str, Any], *rules: Rule) -> Rule:
-    """The function that applies `table` to an object in place, `rules` being applied to the object itself."""
+    """The function that applies `table` to an object in place. `rules` apply to the object itself."""
     root = _Node(rules=list(rules))
     for path, value in table.items():
         _insert(root, path.split("."), value)
@@ -79,7 +79,7 @@ def _part(step: str, node: _Node) -> tuple[str, Rule]:
 
 
 def _split(defaults: Mapping[str, Any]) -> tuple[Pairs, Pairs]:
-    """Scalars to set as they are, and lists and objects, as JSON, of which each object needs its own copy."""
+    """Splits defaults into scalars, and lists and objects: those are JSON, since each object needs its own copy."""
     scalars = tuple((key, value) for key, value in defaults.items() if not isinstance(value, (dict, list)))
     copied = tuple((key, dumps(value)) for key, value in defaults.items() if isinstance(value, (dict, list)))
     return scalars, copied

@@ -1,4 +1,4 @@
-"""Defaults of those kinds of the core group that have templates of pods (Kubernetes API reference)."""
+"""Defaults of the core kinds with pod templates (Kubernetes API reference)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The Kubernetes release that is served, as an object: its versions and feature gates (`gateway/release/data/`)."""
+"""The Kubernetes release that the server serves, as an object: its versions and feature gates (data/)."""

@@ -26,10 +26,10 @@ def changes() -> Mapping[str, Mapping[str, Any]]:
 
 
 def is_there(minor: str, name: str, binary: str = "") -> bool | None:
-    """Whether a minor has a change; None where no change has that name.
+    """Whether a minor has a change; None if no change has that name.
 
-    A server of the minor `binary` that emulates `minor` has the changes of `binary`, but for those that follow from the
-    emulated version upstream, too.
+    A server of the minor `binary` that emulates `minor` has the changes of `binary`, except those that follow the
+    emulated version upstream.
     """
     change = changes().get(name)
     if change is None:

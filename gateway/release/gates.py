@@ -1,8 +1,8 @@
-"""Feature gates: which there are in a minor, what they are by default, and what --feature-gates makes of them.
+"""Feature gates: those of a minor, their defaults, and the effect of --feature-gates.
 
-The facts are in data/gates.json, which hack/minors/gates.py makes of Kubernetes' published modules. Words and rules are
-those of k8s.io/component-base/featuregate. What a minor changed without a gate has a name in `changes`, and is asked
-for in the same way.
+The facts are in data/gates.json, which hack/minors/gates.py makes from Kubernetes' published modules. Messages and
+rules are those of k8s.io/component-base/featuregate. A change of behaviour without a gate has a name in `changes`, and
+is looked up in the same way.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from gateway.release.changes import is_there
 from gateway.release.minors import compatible_with
 
 Said = Iterable[tuple[str, bool]]
-"""Names of gates, and whether each is to be on."""
+"""The values that --feature-gates gives: the name of each gate, and whether it is on."""
 
 
 class Stage(StrEnum):
-    """How far a feature is. The values are those of the label `stage` of kubernetes_feature_enabled."""
+    """The stage of a feature. The values are those of the label `stage` of kubernetes_feature_enabled."""
 
     ALPHA = "ALPHA"
     BETA = "BETA"
@@ -33,14 +33,14 @@ class Stage(StrEnum):
 
 
 GROUPS: Mapping[str, Stage] = {"AllAlpha": Stage.ALPHA, "AllBeta": Stage.BETA}
-"""Names that stand for all gates of a stage; both are off, and alpha themselves or beta."""
+"""The gates that stand for all gates of a stage. Both are off by default; each is itself of the stage that it names."""
 
 SWITCHABLE = frozenset({"CBORServingAndStorage", "HPAScaleToZero", "MaxUnavailableStatefulSet", "VolumeLimitScaling"})
-"""Gates of kube-apiserver that are served both ways. All others that it asks are as they are by default."""
+"""Gates that this server serves on and off. Any other gate that kube-apiserver's code reads has its default here."""
 
 
 class InvalidGates(ValueError):
-    """--feature-gates names what is not known, is locked, or is not served; the message says which."""
+    """--feature-gates names a gate that is unknown, locked, or not served with that value; the message says which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +51,15 @@ class Gate:
     stage: Stage
     default: bool
     locked: bool
-    served: bool  # whether kube-apiserver's code asks it; the others are of other components, and change nothing here
+    served: bool  # whether kube-apiserver's code reads it; a gate of another component changes nothing here
     needs: tuple[str, ...]
 
 
 class Gates:
-    """The gates of a minor, as they were set, and the changes of the server's own minor."""
+    """The gates of a minor with their values, and the changes that the server has."""
 
     def __init__(self, minor: str, said: Said = (), binary: str = "") -> None:
-        """`binary` is the minor that emulates `minor`, if another one does.
+        """`binary` is the server's own minor if it emulates `minor`, else "".
 
         Raises InvalidGates; KeyError for a minor that is not known.
         """
@@ -67,9 +67,9 @@ class Gates:
         self._on = _resolved(minor, dict(said), self._binary)
 
     def enabled(self, name: str) -> bool:
-        """Whether a feature is on, also where its gate has gone, or comes later; or whether a change is there.
+        """Whether a feature is on, or a change is there; also for a gate that the minor has no more, or not yet.
 
-        Raises KeyError for a wrong name.
+        Raises KeyError for an unknown name.
         """
         on = self._on.get(name, is_there(self._minor, name, self._binary))
         if on is not None:
@@ -79,7 +79,7 @@ class Gates:
         return bool(there if isinstance(there, bool) else there[1])
 
     def states(self) -> Iterator[tuple[str, Stage, bool]]:
-        """All gates that have a stage, and whether they are on."""
+        """Yields name, stage and value of each gate, except the gates that are not alpha yet (PRE-ALPHA)."""
         for name, stage in GROUPS.items():
             yield name, stage, self._on.get(name, False)
         for name, gate in emulated(self._minor, self._binary).items():
@@ -109,7 +109,7 @@ def known(minor: str) -> Mapping[str, Gate]:
 
 
 def emulated(minor: str, binary: str) -> Mapping[str, Gate]:
-    """The gates that a server of `binary` has while it emulates `minor`: its own, in the stages that they had then."""
+    """The gates of a server of `binary` that emulates `minor`: those of `binary`, in their stages of `minor`."""
     if minor == binary:
         return known(minor)
     found, then, facts = {}, known(minor), _document()["gates"]
@@ -122,12 +122,12 @@ def emulated(minor: str, binary: str) -> Mapping[str, Gate]:
 
 
 def _at(minor: str, binary: str) -> str:
-    """The key of a gate's state in `minor` as only the later `binary` declares it; "" where nothing is emulated."""
+    """The key of a gate's state in `minor` if the later `binary` declares another one for it; "" without emulation."""
     return f"{minor} by {binary}" if minor != binary else ""
 
 
 def _resolved(minor: str, said: Mapping[str, bool], binary: str) -> dict[str, bool]:
-    """The gates that are not left as they are."""
+    """The values that `said` sets, including those of all gates of AllAlpha and AllBeta. Raises InvalidGates."""
     if not said:
         return {}
     gates, on, wrong = emulated(minor, binary), dict[str, bool](), list[str]()
@@ -156,7 +156,7 @@ _UNSERVED = "this server has what kube-apiserver does by default, and nothing el
 
 
 def _lacking(gates: Mapping[str, Gate], on: Mapping[str, bool]) -> list[str]:
-    """What is wrong with features that need others."""
+    """The errors of gates that are on although a gate that they depend on is off."""
     found = []
     for gate in gates.values():
         if gate.needs and on.get(gate.name, gate.default):
@@ -167,7 +167,7 @@ def _lacking(gates: Mapping[str, Gate], on: Mapping[str, bool]) -> list[str]:
 
 
 def unserved(gates: Mapping[str, Gate], said: Mapping[str, bool]) -> list[str]:
-    """Which of some gates are set to what this server does not do: to what kube-apiserver does not do by default."""
+    """NAME=VALUE of each gate of `said` whose value this server does not serve, which is one other than the default."""
 
     def differs(name: str, value: bool) -> bool:
         gate = gates.get(name)
@@ -181,4 +181,4 @@ def _go(value: bool) -> str:
 
 
 Enabled = Callable[[str], bool]
-"""Whether a feature is on, by the name of its gate, or a change is there, by its own (`Gates.enabled`)."""
+"""Takes the name of a gate or of a change: whether it is on (`Gates.enabled`)."""

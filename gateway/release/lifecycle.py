@@ -1,6 +1,6 @@
-"""Which versions of kinds a minor has (data/lifecycle.json, which hack/minors/lifecycle.py makes).
+"""The versions of kinds that a minor serves (data/lifecycle.json, which hack/minors/lifecycle.py makes).
 
-The file is read where another minor is served than the one of the catalog, and else never.
+The file is read only for a minor other than the catalog's.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gateway.jsontypes import loads
 
 Key = tuple[str, str, str]  # group, version, plural
 GROUPS_OF_OTHER_MODULES = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
-"""Groups that kube-apiserver has of modules beside k8s.io/api; their v1 is in every minor that is known."""
+"""Groups whose types come from modules other than k8s.io/api. Every known minor serves their v1."""
 
 
 @cache
@@ -33,5 +33,5 @@ def serves(minor: str, group: str, version: str, kind: str) -> bool:
 
 
 def absent(minor: str, kinds: Iterable[tuple[Key, str]]) -> frozenset[Key]:
-    """Those of some resources, each with its kind, that a minor does not serve by default. Raises as `serves` does."""
+    """The keys, of pairs of a resource's key and kind, that a minor does not serve by default. Raises as `serves` does."""
     return frozenset(key for key, kind in kinds if not serves(minor, key[0], key[1], kind))

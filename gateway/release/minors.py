@@ -1,4 +1,4 @@
-"""The minors of Kubernetes that are known, and the release of each whose behaviour is recorded."""
+"""The minors of Kubernetes that this server knows, and the release of each whose behaviour is recorded."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Mapping
 
 DEFAULT = "1.36"
 GIT_VERSIONS: Mapping[str, str] = {"1.34": "v1.34.4", "1.35": "v1.35.4", "1.36": "v1.36.3", "1.37": "v1.37.2"}
-"""The releases that are served, by minor."""
+"""The releases that this server can serve, by minor."""
 CATALOGUED = "1.36"
-"""The minor of which gateway/schema/catalog.json is made; those before it are told by what differs."""
+"""The minor of gateway/schema/catalog.json. Earlier minors are stored as differences from it."""
 CATALOGS: Mapping[str, str] = {"1.37": "catalog-1.37.json"}
 """The minors that have a catalog of their own in gateway/schema/."""
 UNFINISHED = ("1.37",)
-"""Minors that are served, though much of what they changed is not here yet; a start warns of it."""
+"""Minors that are served although many of their changes are missing; the server warns of it when it starts."""
 
 
 def minor_of(text: str) -> str:
-    """The minor that --kubernetes-version names: "1.35" of "1.35", "v1.35" and "1.35.4".
+    """The minor that --kubernetes-version names: "1.35" for "1.35", "v1.35" and "1.35.4".
 
-    Raises ValueError with what may be given.
+    Raises ValueError; the message lists the valid values.
     """
     named = text.removeprefix("v")
     for minor, version in GIT_VERSIONS.items():
@@ -29,11 +29,11 @@ def minor_of(text: str) -> str:
 
 
 EMULATED = 3
-"""How many minors before its own a server emulates at the most."""
+"""How many minors before its own a server can emulate."""
 
 
 def emulated_minor(text: str) -> str:
-    """The minor that --emulated-version names: "1.35" of "1.35" and "kube=1.35".
+    """The minor that --emulated-version names: "1.35" for "1.35" and "kube=1.35".
 
     Raises ValueError, worded as kube-apiserver words it.
     """
@@ -59,7 +59,7 @@ def emulated_minor(text: str) -> str:
 
 
 def check_emulated(minor: str, binary: str) -> None:
-    """Raises ValueError with the reason where a server of the minor `binary` does not emulate `minor`."""
+    """Raises ValueError, with the reason, if a server of the minor `binary` cannot emulate `minor`."""
     major, last = number(binary)
     least = major, last - EMULATED
     if not least <= number(minor) <= (major, last):
@@ -75,7 +75,7 @@ def check_emulated(minor: str, binary: str) -> None:
 
 
 def compatible_with(minor: str, binary: str) -> str:
-    """The minor that other servers have at least beside one of `binary` that emulates `minor`.
+    """The minCompatibilityVersion of a server of `binary` that emulates `minor`: the least minor of other replicas.
 
     It is the one before `minor`, but not more than three before `binary`.
     """
@@ -84,27 +84,26 @@ def compatible_with(minor: str, binary: str) -> str:
 
 
 def catalog_file(minor: str) -> str:
-    """The file in gateway/schema/ that has the resources and types of a minor."""
+    """The file in gateway/schema/ with the resources and types of a minor."""
     return CATALOGS.get(minor, "catalog.json")
 
 
 def minor_of_assets(name: str) -> str:
-    """The minor of envtest's assets: "1.35" of "1.35", "1.35.x", "1.35.0-linux-amd64"; "" where none is named.
+    """The minor in the name of envtest's assets: "1.35" for "1.35", "1.35.x", "1.35.0-linux-amd64"; "" without one.
 
-    Which patch of a minor is named does not matter. Raises ValueError with what may be given for a minor that is not
-    served.
+    The patch version is ignored. Raises ValueError for a minor that is not served; the message lists the valid ones.
     """
     found = re.match(r"v?(\d+\.\d+)(?![\d])", name)
     return minor_of(found[1]) if found else ""
 
 
 def number(minor: str) -> tuple[int, int]:
-    """What minors are compared by: (1, 36) of "1.36"."""
+    """The sort key of a minor: (1, 36) for "1.36"."""
     major, _, rest = minor.partition(".")
     return int(major), int(rest)
 
 
 def before(minor: str) -> str:
-    """The minor before one: "1.35" of "1.36"."""
+    """The minor before `minor`: "1.35" for "1.36"."""
     major, rest = number(minor)
     return f"{major}.{rest - 1}"

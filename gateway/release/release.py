@@ -16,15 +16,15 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What follows from --kubernetes-version, --emulated-version and --feature-gates; made once a process, passed on.
+    """The outcome of --kubernetes-version, --emulated-version and --feature-gates; made once a process, and passed on.
 
-    An emulated release has the APIs and the gates of `minor`, and the types and words of `binary` (KEP-4330).
+    With emulation, APIs and gates are those of `minor`; types and messages are those of `binary` (KEP-4330).
     """
 
     minor: str  # "1.35"
     git_version: str  # of `binary`: "v1.36.3"
     gates: Gates
-    binary: str  # the minor that --kubernetes-version names; `minor`, but where an earlier one is emulated
+    binary: str  # the minor of --kubernetes-version; the same as `minor` without emulation
 
     @property
     def major_and_minor(self) -> tuple[str, str]:
@@ -34,11 +34,11 @@ class Release:
 
     @property
     def before(self) -> str:
-        """The minor that replicas beside this server may have at least: "1.35"."""
+        """The minCompatibilityVersion: the lowest minor that replicas beside this server may have, as "1.35"."""
         return compatible_with(self.minor, self.binary)
 
     def version_info(self) -> JsonObject:
-        """What /version answers, as apimachinery's `version.Info`."""
+        """The answer of /version: apimachinery's `version.Info`."""
         major, emulated = self.major_and_minor
         return {
             "major": major,
@@ -58,10 +58,9 @@ class Release:
 
 
 def release_of(gates: tuple[tuple[str, bool], ...] = (), minor: str = DEFAULT, emulated: str = "") -> Release:
-    """The release of a minor with gates as said, the same object for the same; it emulates an earlier minor, if one is
-    named.
+    """The release of `minor` with these values of gates; it emulates the minor `emulated` unless that is "".
 
-    Raises InvalidGates; KeyError for a minor that is not served.
+    The same arguments give the same object. Raises InvalidGates; KeyError for a minor that is not served.
     """
     return _release(gates, minor, emulated or minor)
 

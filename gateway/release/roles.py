@@ -1,4 +1,6 @@
-"""Which default roles and bindings a minor has others of (data/roles.json, which hack/minors/roles.py makes)."""
+"""The default roles and bindings of each minor that differ from the catalog's (data/roles.json, made by
+hack/minors/roles.py).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from gateway.jsontypes import JsonObject, loads
 from gateway.release.minors import CATALOGUED
 
 Policy = dict[str, list[JsonObject]]
-"""Objects by the plural of their kind, each list in the order of namespaces and names."""
+"""Objects by the plural of their kind; each list is sorted by namespace and name."""
 
 BY_GATES = frozenset(
     {
@@ -19,14 +21,17 @@ BY_GATES = frozenset(
         *("system:cluster-trust-bundle-discovery", "system:kube-scheduler", "system:monitoring"),
     }
 )
-"""Default roles that follow from feature gates: an emulated minor has its own of these."""
+"""Default roles that depend on feature gates: with emulation, these come from the emulated minor."""
 NODE = "system:node"
 _OF_NODES = frozenset({"clustertrustbundles", "podcertificaterequests"})
-"""The role of nodes, and the resources in its rules that follow from gates; its other rules are the server's own."""
+"""`NODE` is the role of nodes, and `_OF_NODES` are the resources whose rules in it depend on feature gates.
+
+With emulation, its other rules are those of the server's own minor.
+"""
 
 
 def policy_of(minor: str, catalogued: Policy) -> Policy:
-    """The default roles and bindings of a minor, out of those of the catalog's. Raises KeyError for another minor."""
+    """The default roles and bindings of a minor, given those of the catalog. Raises KeyError for an unknown minor."""
     if minor == CATALOGUED:
         return catalogued
     content: dict[str, Any] = loads((Path(__file__).parent / "data" / "roles.json").read_bytes())
@@ -40,7 +45,10 @@ def policy_of(minor: str, catalogued: Policy) -> Policy:
 
 
 def emulated_policy(binary: Policy, emulated: Policy) -> Policy:
-    """Those of a server that emulates a minor: its own, but for what follows from feature gates."""
+    """The default roles and bindings of a server that emulates a minor.
+
+    They are the server's own (`binary`); those that depend on feature gates are from `emulated`.
+    """
     found: Policy = {}
     for kind, objects in binary.items():
         there = {each["metadata"]["name"]: each for each in emulated[kind]}
@@ -52,7 +60,7 @@ def emulated_policy(binary: Policy, emulated: Policy) -> Policy:
 
 
 def _of_nodes(own: JsonObject, there: dict[str, JsonObject]) -> JsonObject:
-    """The role of nodes, without what the emulated minor's lacks because of a gate."""
+    """The role of nodes without the rules that the emulated minor lacks because of a gate."""
     if "rules" not in own:
         return own
     gone = _OF_NODES - {name for rule in there[NODE]["rules"] for name in rule.get("resources", ())}

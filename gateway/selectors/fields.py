@@ -1,4 +1,4 @@
-"""Field selectors: apimachinery's `fields.ParseSelector`, and which fields each kind lets select."""
+"""Field selectors: the grammar of apimachinery's `fields.ParseSelector`, and the selectable fields of a kind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from storage.entry import Texts
 FieldMatcher = Callable[[Texts], bool]
 
 _TERM = re.compile(r",((?:[^,\\]+|\\.|\\\Z)*)", re.DOTALL)
-_FEW = 4  # terms that are looked at one by one
+_FEW = 4  # a selector of at most so many terms is checked term by term
 _OPERATOR = re.compile("!=|==|=")
 
 METADATA_FIELDS = ("metadata.name", "metadata.namespace")
@@ -66,7 +66,7 @@ def _unescape(value: str) -> str:
 
 
 class Selectable(NamedTuple):
-    """The fields of a kind: what requests may name (and what each stands for), and how refusals read."""
+    """The selectable fields of a kind, and the message for a field that is none of them."""
 
     names: dict[str, str]  # accepted name -> name in the object's field set
     refusal: str  # with {label} and {quoted}
@@ -109,11 +109,14 @@ def matcher(terms: list[Term]) -> FieldMatcher | None:
 
 
 def exact_name(terms: list[Term]) -> str | None:
-    """The one name that `metadata.name=X` asks for."""
+    """X of the first `metadata.name=X`; None without one."""
     return next((term.value for term in terms if term.field == "metadata.name" and term.equal), None)
 
 
 def exact_value(terms: list[Term]) -> tuple[str, str] | None:
-    """A field of which one value that is not empty is selected, and that; not the namespace, which says little."""
+    """Field and value of the first term that asks for a value, which is not empty; None without one.
+
+    metadata.namespace does not count: it excludes few objects.
+    """
     exact = (term for term in terms if term.equal and term.value and term.field != "metadata.namespace")
     return next(((term.field, term.value) for term in exact), None)

@@ -11,7 +11,7 @@ Matches = Callable[[Labels], bool]
 
 
 def compile_selector(selector: JsonObject | None) -> Matches | None:
-    """What tells which labels a valid LabelSelector selects; None for one that selects everything."""
+    """The predicate on labels of a LabelSelector, which must be valid; None if it selects everything."""
     wanted: Labels = (selector or {}).get("matchLabels") or {}
     tests = [_requirement(each) for each in (selector or {}).get("matchExpressions") or ()]
     if not wanted and not tests:

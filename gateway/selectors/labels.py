@@ -19,7 +19,7 @@ Matcher = Callable[[dict[str, str]], bool]
 
 
 class SelectorError(ValueError):
-    """The selector can't be read; the message is what the client gets with a 400."""
+    """The selector can't be parsed; the client gets the message with a 400."""
 
 
 class Requirement(NamedTuple):
@@ -30,7 +30,7 @@ class Requirement(NamedTuple):
 
 _INT64_DIGITS = 19
 MOST_PARTS = 10_000  # requirements and values of a selector
-MOST_TOLD = 100  # wrong values that a refusal describes; the description is many times longer than the value
+MOST_TOLD = 100  # wrong values that an error message describes: a description is many times longer than the value
 MOST_REQUIREMENTS = 2_000  # of a selector; each takes some 10 us
 
 _TOKEN = re.compile(r"[!=]=|[=!(),><]|[^=!(),>< \t\r\n]+")
@@ -38,14 +38,14 @@ _SYMBOLS = frozenset([")", ",", "!", "==", "=", ">", "<", "!=", "("])
 _WORDS = frozenset(["in", "notin"])
 _OPERATORS = {"in": "in", "=": "in", "==": "in", ">": "gt", "<": "lt", "notin": "notin", "!=": "notin"}
 _NEEDS_KEY = frozenset(["in", "exists", "gt", "lt"])
-_FEW = 4  # requirements that are looked at one by one
+_FEW = 4  # a selector of at most so many requirements is checked requirement by requirement
 _BINARY = "in, notin, =, ==, !=, gt, lt"
 
 _Token = tuple[str, str]  # (class, literal); classes: "id", the symbol itself, "in"/"notin", "" at the end
 
 
 def _scan(text: str) -> list[str]:
-    """The literals, up to a NUL or the end, which is an empty one."""
+    """The tokens up to a NUL or the end. The last one is empty: it stands for the end."""
     if text.count(",") >= MOST_PARTS:
         raise SelectorError(f"selector has more than {MOST_PARTS} parts")
     return [*_TOKEN.findall(text.partition("\0")[0]), ""]
@@ -216,7 +216,10 @@ def parse(text: str) -> Matcher | None:
 
 
 def exact_value(text: str) -> tuple[str, str] | None:
-    """A label of which a selector selects one value that is not empty, and that. Raises SelectorError."""
+    """Key and value of the first requirement that allows one value only, which is not empty; None without one.
+
+    Raises SelectorError.
+    """
     for requirement in _Parser(text).parse() if text else ():
         if requirement.operator == "in" and len(requirement.values) == 1 and "" not in requirement.values:
             return requirement.key, next(iter(requirement.values))
@@ -224,7 +227,7 @@ def exact_value(text: str) -> tuple[str, str] | None:
 
 
 def _many(requirements: list[Requirement]) -> Matcher:
-    """A predicate that takes time by an object's labels, not by the number of requirements."""
+    """A predicate whose time depends on the number of an object's labels, not on the number of requirements."""
     needed = frozenset(requirement.key for requirement in requirements if requirement.operator in _NEEDS_KEY)
     groups: dict[tuple[str, str], list[Requirement]] = {}
     for requirement in requirements:
@@ -242,7 +245,7 @@ def _many(requirements: list[Requirement]) -> Matcher:
 
 
 def _together(operator: str, requirements: list[Requirement]) -> frozenset[str]:
-    """The values of the one requirement that asks for what several of the same key and operator do."""
+    """Merges requirements of the same key and operator into one that has the same effect: its values."""
     values = [requirement.values for requirement in requirements]
     match operator:
         case "in":

@@ -1,1 +1,1 @@
-"""Text at the doors of the server."""
+"""Makes text that comes into the server valid Unicode."""

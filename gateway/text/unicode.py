@@ -1,7 +1,7 @@
-"""Valid Unicode: text of the server has no half of a surrogate pair, which no UTF-8 can say (Unicode, section 3.9).
+"""Valid Unicode: no text of the server has a lone surrogate, which UTF-8 cannot encode (Unicode, section 3.9).
 
-Python's strings may hold one; Go's readers make U+FFFD of it. So does each door by which text comes in: then whatever
-is made of the text can be written.
+A Python string may hold one; Go's readers replace it by U+FFFD. Every reader of input does the same here, so that each
+text of the server can be written.
 """
 
 from __future__ import annotations
@@ -14,5 +14,5 @@ _LONE = re.compile("[\ud800-\udfff]")
 
 
 def valid(text: str) -> str:
-    """A text with U+FFFD for each lone surrogate."""
+    """The text with U+FFFD in the place of each lone surrogate."""
     return text if text.isascii() else _LONE.sub(REPLACEMENT, text)

@@ -1,1 +1,1 @@
-"""Traces of requests by OpenTelemetry: what --tracing-config-file says, and the spans that go to its collector."""
+"""Traces of requests by OpenTelemetry: the file of --tracing-config-file, and the spans that go to its collector."""

@@ -1,4 +1,4 @@
-"""The file of --tracing-config-file: a TracingConfiguration, read and judged as kube-apiserver does
+"""The file of --tracing-config-file: a TracingConfiguration, read and validated as kube-apiserver does
 (component-base's `tracing/api/v1`).
 """
 
@@ -20,14 +20,14 @@ _SCHEMES = ("dns", "unix", "unix-abstract")
 
 @dataclass(frozen=True, slots=True)
 class TracingConfiguration:
-    """Where spans go (by gRPC, without TLS), and how many of a million requests are traced that nobody else traces."""
+    """The collector's endpoint (gRPC without TLS), and how many of a million requests without a parent are traced."""
 
     endpoint: str = DEFAULT_ENDPOINT
     sampled_per_million: int = 0
 
 
 def read_tracing(path: Path) -> TracingConfiguration:
-    """What a file says. Raises OSError, InvalidConfiguration."""
+    """Reads and validates the file. Raises OSError, InvalidConfiguration."""
     found = read_configuration(path, "TracingConfiguration", VERSIONS, _SHAPE)
     rate, endpoint = found.get("samplingRatePerMillion", 0), found.get("endpoint", DEFAULT_ENDPOINT)
     if rate < 0:

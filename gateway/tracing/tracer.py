@@ -1,6 +1,6 @@
 """Makes spans, and sends them to a collector by OTLP over gRPC.
 
-Imports OpenTelemetry's SDK, which is an optional part: only a server that is to trace imports this module.
+Imports OpenTelemetry's SDK, an optional dependency: only a server with tracing imports this module.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _NOTHING: AbstractContextManager[None] = nullcontext()
 
 
 class Tracer:
-    """Begins the traces of a server process. To be made once it has been forked: a thread of its sends the spans."""
+    """Begins the traces of a server process. To be made after the fork: it has a thread, which would not be forked."""
 
     def __init__(self, configuration: TracingConfiguration, instance: str) -> None:
         """`instance` is the name of this server among its replicas."""
         for chatty in ("opentelemetry.exporter", "opentelemetry.sdk"):
-            logging.getLogger(chatty).setLevel(logging.CRITICAL)  # what is wrong is said once, by `_Told`
+            logging.getLogger(chatty).setLevel(logging.CRITICAL)  # `_Told` logs a failure, and only once
         exporter = OTLPSpanExporter(endpoint=configuration.endpoint, insecure=True, timeout=_PATIENCE)
         share = configuration.sampled_per_million
         self._provider = TracerProvider(
@@ -59,8 +59,8 @@ class Tracer:
     ) -> RequestTrace:
         """The trace of a request that came at `began`, nanoseconds since the epoch.
 
-        `given` are the request's headers of W3C Trace Context. Of a client that is `trusted` they say which trace it is
-        part of, and whether that is recorded; of others they are a link only, as to kube-apiserver.
+        `given` are the request's headers of W3C Trace Context. Those of a `trusted` client name the parent span, and
+        say whether the trace is recorded. Those of other clients are only a link, as in kube-apiserver.
         """
         others = _W3C.extract(dict(given), Context()) if given else Context()
         asked = get_current_span(others).get_span_context()
@@ -79,7 +79,7 @@ class Tracer:
         return self._tracer.start_span(name, context=context, attributes=attributes, start_time=began)
 
     def close(self) -> None:
-        """Sends what there is yet, which may take some seconds."""
+        """Sends the spans that are still queued, which may take some seconds."""
         self._provider.shutdown()
 
 
@@ -93,14 +93,14 @@ class RequestTrace:
         self.id = format_trace_id(root.get_span_context().trace_id) if root.is_recording() else ""  # "": not recorded
 
     def span(self, name: str, attributes: Mapping[str, str]) -> AbstractContextManager[object]:
-        """A context manager: what is done within is a span below the present one."""
+        """A context manager: its block becomes a span below the current one."""
         if not self.id:
             return _NOTHING
         span = self._tracer.started(name, self._here(), attributes)
         return use_span(span, end_on_exit=True, record_exception=False, set_status_on_exception=False)
 
     def has_been(self, name: str, attributes: Mapping[str, str], began: int, ended: int) -> None:
-        """Adds a span that is over, with its times in nanoseconds since the epoch."""
+        """Adds a span that has ended; its times are nanoseconds since the epoch."""
         if self.id:
             self._tracer.started(name, self._context, attributes, began).end(ended)
 
@@ -111,24 +111,27 @@ class RequestTrace:
         return [*carried.items()]
 
     def answered(self, status: int) -> None:
-        """Notes the answer's status."""
+        """Records the HTTP status of the response."""
         self._root.set_attribute("http.response.status_code", status)
         if status >= 500:
             self._root.set_status(StatusCode.ERROR)
 
     def end(self) -> None:
-        """The request is over."""
+        """Ends the request's span."""
         self._root.end()
 
     def _here(self) -> Context:
-        """The span that the task is in, if it is of this trace: a connection's next request may inherit another's."""
+        """The task's current span if it belongs to this trace, else the request's span.
+
+        A task may still have the span of an earlier request of its connection.
+        """
         here = get_current_span()
         same = here.get_span_context().trace_id == self._root.get_span_context().trace_id
         return set_span_in_context(here, Context()) if same else self._context
 
 
 class _Told(SpanExporter):
-    """Sends spans; that the collector does not take them is one line of the log, and that it does again is another."""
+    """Sends spans. Logs one line when the collector stops taking them, and one when it takes them again."""
 
     def __init__(self, exporter: SpanExporter, endpoint: str) -> None:
         self._exporter, self._endpoint, self._lost = exporter, endpoint, 0

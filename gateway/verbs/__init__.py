@@ -1,8 +1,8 @@
 """The verbs, one module each, and the table that finds them.
 
 A verb is `async def VERB(endpoint, request) -> Response`. `VERBS` names the module and function that serve a verb on
-every resource; `SPECIAL` what serves it on one subresource, or on a resource without storage, where that differs.
-Modules are imported when their verb is first asked for.
+every resource. `SPECIAL` names those for one subresource, or for a resource without storage, where they differ. A
+module is imported at the first request for its verb.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SPECIAL: dict[tuple[GroupResource, str], dict[str, str]] = {
 
 
 def verb_for(verb: str, resource: Resource) -> Verb:
-    """What serves `verb` on a resource; raises KeyError for a verb that nobody serves."""
+    """The function that serves `verb` on a resource. Raises KeyError for an unknown verb."""
     own, subresource = resource.gvr.group_resource, resource.subresource
     special = SPECIAL.get((own, subresource)) or EVERYWHERE.get(subresource, {})
     return _imported(special.get(verb) or VERBS[verb])

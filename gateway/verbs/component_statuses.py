@@ -1,6 +1,6 @@
-"""componentstatuses: deprecated and not stored; whether scheduler, controllers and each etcd answer.
+"""componentstatuses: deprecated and not stored; the health of the scheduler, the controller manager and each etcd.
 
-The first two are looked for where they listen by default on this machine, as kube-apiserver does.
+The first two are asked at their default ports on this machine, as kube-apiserver does.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _PATIENCE, _LARGEST = 20.0, 10 << 10  # seconds for an answer, and bytes of it
 
 
 async def list_(endpoint: Endpoint, request: Request) -> Response:
-    """A list of the components that an API server knows.
+    """Answers with the list of the components.
 
-    Raises StatusError 400 and 422 for options that no list takes.
+    Raises StatusError 400 and 422 for list options that are not valid.
     """
     match = list_options(request, endpoint.selectable, watch=False).match
     components = await asyncio.gather(*(check() for check in _checks(endpoint).values()))
@@ -48,7 +48,7 @@ async def list_(endpoint: Endpoint, request: Request) -> Response:
 
 
 async def get(endpoint: Endpoint, request: Request) -> Response:
-    """One component. Raises StatusError 404."""
+    """Answers with one component. Raises StatusError 404."""
     check = _checks(endpoint).get(request.info.name)
     if check is None:
         raise not_found("", "componentstatus", request.info.name)
@@ -56,7 +56,7 @@ async def get(endpoint: Endpoint, request: Request) -> Response:
 
 
 async def watch(endpoint: Endpoint, request: Request) -> Response:
-    """There is nothing to watch. Raises StatusError 400, 405 and 422."""
+    """Refuses every watch. Raises StatusError 405; 400 and 422 for options that are not valid."""
     list_options(request, endpoint.selectable, watch=True)
     raise method_not_supported("", "componentstatuses", "watch")
 
@@ -66,7 +66,7 @@ def _labels_and_fields(component: JsonObject) -> LabelsAndFields:
 
 
 def _checks(endpoint: Endpoint) -> dict[str, Callable[[], Awaitable[JsonObject]]]:
-    """What finds out about each component, by its name."""
+    """The health check of each component, by the component's name."""
     services = endpoint.services
     etcds = {f"etcd-{number}": each.client for number, each in enumerate(services.databases)}
     return {
@@ -76,7 +76,7 @@ def _checks(endpoint: Endpoint) -> dict[str, Callable[[], Awaitable[JsonObject]]
 
 
 async def _server(name: str, port: int, outbound: Client) -> JsonObject:
-    """What a server of this machine says of its health; whoever it is, its certificate is not looked at."""
+    """Asks a server on this machine for its health. Its certificate is not verified."""
     target = Target("127.0.0.1", port, context_of("", b"", b"", True))
     request = OutboundRequest("GET", "/healthz", ((b"accept", b"*/*"),))
     try:

@@ -16,7 +16,7 @@ from gateway.writing.write import begin
 
 
 async def create(endpoint: Endpoint, request: Request) -> Response:
-    """Creates the object of the body; answers 201 with it. Raises StatusError 400, 403, 404, 409, 413, 415, 422."""
+    """Creates the object in the body; answers 201 with it. Raises StatusError 400, 403, 404, 409, 413, 415, 422."""
     options = write_options(request.query, "CreateOptions")
     write = begin(endpoint, request, options)
     attributes, resource = write.attributes, endpoint.resource

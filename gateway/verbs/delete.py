@@ -15,7 +15,10 @@ from gateway.writing.write import Write, begin
 
 
 async def delete(endpoint: Endpoint, request: Request) -> Response:
-    """Deletes or marks an object; answers it or a Status. Raises StatusError 400, 404, 409, 413, 415, 422."""
+    """Deletes an object, or sets its deletionTimestamp; answers with the object or a Status.
+
+    Raises StatusError 400, 403, 404, 409, 413, 415, 422.
+    """
     options = await read_delete_options(request, endpoint.services.admission.release.gates.enabled)
     resource = endpoint.resource
     write = begin(endpoint, request, WriteOptions(dry_run=options.dry_run))
@@ -34,7 +37,7 @@ async def delete(endpoint: Endpoint, request: Request) -> Response:
 
 
 def warn_of_dependents(endpoint: Endpoint, request: Request, options: DeleteOptions) -> None:
-    """Warns where the client leaves it to the kind what becomes of an object's dependents, and that may surprise."""
+    """Adds the kind's warning if the client names no propagation policy, and the kind's default may surprise."""
     warning = endpoint.strategy.warning_on_default_dependents
     if warning and options.propagation is None and options.orphan_dependents is None:
         request.warnings.append(warning)

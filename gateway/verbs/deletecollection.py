@@ -23,14 +23,14 @@ from storage.keys import namespace_and_name
 
 
 async def deletecollection(endpoint: Endpoint, request: Request) -> Response:
-    """Deletes what the selectors select; answers the list of it as it was. Raises StatusError 400, 410, 422 and more.
+    """Deletes the objects that the selectors select; answers with the list of them as they were before.
 
-    It is not atomic: when one deletion fails, others may have been made. Few come one by one, in the order of names;
-    of many some are made at the same time.
+    This is not atomic: when one deletion fails, others may have been made. Few objects are deleted one by one in the
+    order of their names; of many, several at the same time. Raises StatusError 400, 410, 422, and those of `delete`.
     """
     selection = list_options(request, endpoint.selectable, watch=False)
     if selection.resource_version not in ("", "0") and not selection.resource_version_match:
-        selection.resource_version_match = EXACT  # kube-apiserver reads in chunks, which are of that very version
+        selection.resource_version_match = EXACT  # kube-apiserver reads in chunks, all of exactly that version
     enabled = endpoint.services.admission.release.gates.enabled
     options = await read_delete_options(request, enabled)
     if options.unsafe and enabled("AllowUnsafeMalformedObjectDeletion"):
@@ -41,7 +41,7 @@ async def deletecollection(endpoint: Endpoint, request: Request) -> Response:
     write = begin(endpoint, request, WriteOptions(dry_run=options.dry_run))
     warn_of_dependents(endpoint, request, options)
     if request.info.in_no_namespace and page.entries:
-        raise no_namespace()  # each is looked for where the request is, and not where it has been found
+        raise no_namespace()  # kube-apiserver looks for each in the request's namespace, not in the object's own
     at_once = write.endpoint.services.settings.delete_collection_workers
     await delete_each(page.entries, lambda entry: _delete_one(write, entry, options), at_once)
     return await answer_page(endpoint, request, page, prefix, selection)

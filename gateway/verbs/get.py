@@ -10,8 +10,9 @@ from gateway.reading.objects import read_entry
 
 
 async def get(endpoint: Endpoint, request: Request) -> Response:
-    """Answers the cached bytes of an object. Raises StatusError 404, 504 and, as kube-apiserver, 500 for a version
-    that is no number.
+    """Answers with the cached bytes of an object.
+
+    Raises StatusError 404, 504 and, as kube-apiserver does, 500 for a resourceVersion that is no number.
     """
     entry = await read_entry(endpoint, request)
     encoder = endpoint.encoder(request.representation)

@@ -11,7 +11,7 @@ from gateway.reading.pages import read_page
 
 
 async def list_(endpoint: Endpoint, request: Request) -> Response:
-    """Answers a list of the objects' bytes. Raises StatusError 400, 410, 422 and 504."""
+    """Answers with the list of the objects that the options select. Raises StatusError 400, 410, 422 and 504."""
     options = list_options(request, endpoint.selectable, watch=False)
     prefix = endpoint.collection(request.info.namespace)
     if len(endpoint.cache) > MANY:

@@ -1,4 +1,4 @@
-"""patch: PATCH in four kinds, told apart by their content type (API Concepts, "Updates to existing resources")."""
+"""patch: PATCH; the content type says which of four patch types (API Concepts, "Updates to existing resources")."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from gateway.writing.write import begin
 
 
 async def patch(endpoint: Endpoint, request: Request) -> Response:
-    """Changes an object as the body says; an apply may create it. Raises StatusError 400, 404, 409, 413, 415, 422."""
+    """Applies the patch in the body to an object; a server-side apply may create the object.
+
+    Raises StatusError 400, 404, 409, 413, 415, 422.
+    """
     media_type, body, options = await read_patch(request, endpoint.resource)
     write = begin(endpoint, request, options)
     may_create = media_type in APPLIES and _creates(endpoint)
@@ -30,6 +33,6 @@ async def patch(endpoint: Endpoint, request: Request) -> Response:
 
 
 def _creates(endpoint: Endpoint) -> bool:
-    """Whether an apply makes what is missing: any object, and some that are applied to by their status."""
+    """Whether an apply creates a missing object: always by the resource itself, for some kinds by a subresource too."""
     strategy = endpoint.strategy
     return not endpoint.resource.subresource or strategy.allow_create_on_update or strategy.allow_create_on_apply

@@ -1,4 +1,4 @@
-"""update: PUT of an object, or of a subresource that takes its kind (API Concepts, "Updates to existing resources")."""
+"""update: PUT of an object, or of a subresource of the same kind (API Concepts, "Updates to existing resources")."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gateway.writing.write import begin
 
 
 async def update(endpoint: Endpoint, request: Request) -> Response:
-    """Replaces an object; where the kind allows it, creates a missing one. Answers 200 or 201 with the object."""
+    """Replaces an object; creates a missing one if its kind allows that. Answers 200 or 201 with the object."""
     options = write_options(request.query, "UpdateOptions")
     write = begin(endpoint, request, options)
     attributes, resource = write.attributes, endpoint.resource

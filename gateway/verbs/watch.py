@@ -16,14 +16,14 @@ from gateway.reading.watch_stream import WatchStream
 
 
 async def watch(endpoint: Endpoint, request: Request) -> Response:
-    """Answers a stream of watch events. Raises StatusError for a request that can't be read."""
+    """Answers with a stream of watch events. Raises StatusError for options that are not valid."""
     options = list_options(request, endpoint.selectable, watch=True)
     revision = parse_resource_version(options.resource_version)
     initial = revision == 0 if options.send_initial_events is None else options.send_initial_events
     transform = request.representation.transform
     if transform is not None and transform.kind == PARTIAL_LIST:  # no event is a list: as upstream, none is sent
         return Response(200, nothing(), request.representation.content_type, encoded=True)
-    if options.watch_seconds < 0:  # its time was over before it began
+    if options.watch_seconds < 0:  # timeoutSeconds is negative: the watch ends at once
         return Response(200, nothing(), request.representation.content_type, encoded=True)
     encoder = endpoint.encoder(request.representation)
     stream = WatchStream(endpoint, encoder, _view(endpoint, encoder, request, options), options, initial=initial)
