@@ -46,7 +46,7 @@ def create_file(path: Path, content: bytes, mode: int = 0o600) -> bool:
 
 
 def words(error: OSError, path: Path | None = None) -> str:
-    """One line with the path of a file and what went wrong with it. `path` is the file that the caller named, if known."""
+    """One line with the path of a file and the error of the operation. `path` is the file that the caller named."""
     place = error.filename or path
     reason = (
         "is no directory" if isinstance(error, FileExistsError | NotADirectoryError) else error.strerror or str(error)

@@ -1,7 +1,7 @@
 """Node ports: one bitmap for all of them in etcd, changed by compare-and-swap.
 
-It is the RangeAllocation that kube-apiserver keeps at ranges/servicenodeports; KEP-3668 splits the range into a lower
-part for static ports and an upper one for dynamic ones.
+It is the RangeAllocation that kube-apiserver keeps at ranges/servicenodeports; KEP-3668 splits the range: the
+lower part is for static ports, the upper one for dynamic ports.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ _UNLIMITED = 2**31 - 1
 
 
 def _counts(spec: JsonObject) -> None:
-    """Without completions and parallelism a job runs one pod. With backoffLimitPerIndex, backoffLimit is the highest number."""
+    """Without completions and parallelism a job runs one pod. backoffLimitPerIndex leaves backoffLimit unlimited."""
     if "completions" not in spec and "parallelism" not in spec:
         spec["completions"] = 1
     spec.setdefault("parallelism", 1)

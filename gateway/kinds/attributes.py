@@ -1,7 +1,7 @@
-"""The attributes of a request, who wants to do what: the input of authorization, impersonation and audit.
+"""The attributes of a request, its user and its action: the input of authorization, impersonation and audit.
 
-As apiserver's `authorizer.Attributes`. The context of a write is in `gateway.kinds.write_context`, the input of
-admission in `gateway.admission.record`.
+The same as apiserver's `authorizer.Attributes`. The context of a write is in `gateway.kinds.write_context`, the input
+of admission in `gateway.admission.record`.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from gateway.http.user import User
 
 
 class Operation(Enum):
-    """What is done, as admission names it."""
+    """The operation of a request, under admission's names."""
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"
     DELETE = "DELETE"
     CONNECT = "CONNECT"
 
-    __hash__ = object.__hash__  # there is one of each; Enum's own hash is computed in Python, several times a write
+    __hash__ = object.__hash__  # members are singletons; Enum's own hash is slow, and is needed several times a write
 
 
 class Attributes(NamedTuple):
-    """`info` has the verb, the path and what that names: group, version, resource, subresource, namespace, name."""
+    """`info` has the verb, the path, and its parts: group, version, resource, subresource, namespace, name."""
 
     user: User
     info: RequestInfo

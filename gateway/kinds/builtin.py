@@ -22,7 +22,7 @@ from gateway.release.release import Release, release_of
 from gateway.schema.catalog import Catalog, catalog_of
 from gateway.selectors.fields import DEFAULT
 
-# Where kube-apiserver keeps what is not under its plural.
+# The storage prefixes of kube-apiserver that are not the plural.
 STORAGE_PREFIXES = {
     GroupResource("", "replicationcontrollers"): "controllers",
     GroupResource("", "endpoints"): "services/endpoints",
@@ -32,11 +32,11 @@ STORAGE_PREFIXES = {
 }
 _PREFIXED_BY_GROUP = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
 
-# Resources that are not stored in the version that is preferred, or first.
+# Storage versions that are not the first version of the group in discovery.
 STORAGE_VERSIONS = {
     GroupResource("autoscaling", "horizontalpodautoscalers"): GroupVersion("autoscaling", "v2"),
 }
-# Versions whose every answer has a warning ("Deprecated API Migration Guide").
+# Deprecated versions: every answer has a warning ("Deprecated API Migration Guide").
 WARNINGS = {
     GroupVersionKind("", "v1", "ComponentStatus"): "v1 ComponentStatus is deprecated in v1.19+",
     GroupVersionKind("", "v1", "Endpoints"): (
@@ -44,15 +44,16 @@ WARNINGS = {
     ),
 }
 
-# Kinds of whose annotations some are fields of Go's own types, and what reads them where conversions don't.
+# Kinds with annotations that are fields of Go's internal types, and the function that reads them; "" if the conversion
+# between versions does.
 ANNOTATED_FIELDS = {
     GroupVersionKind("apps", "v1", "DaemonSet"): "read_daemon_set",
     GroupVersionKind("apps", "v1", "Deployment"): "read_deployment",
     GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler"): "",
 }
 
-# The resources whose stored objects lack fields that came later and say what others do. The modules of their strategies
-# have `on_read`, which completes an object as kube-apiserver's Decorators do.
+# Resources whose old stored objects lack fields that follow from others. `on_read` in the modules of their strategies
+# completes an object, as kube-apiserver's Decorators do.
 COMPLETED = frozenset({GroupResource("", "services"), GroupResource("", "persistentvolumeclaims")})
 
 
@@ -60,10 +61,10 @@ Entry = dict[str, Any]  # a resource as the catalog describes it
 
 
 def builtin_registry(primary_family: str = "IPv4", release: Release | None = None) -> Registry:
-    """A registry of the catalog's resources, which are made once a process for each primary IP family and gates.
+    """A registry of the catalog's resources; these are made once a process for each primary IP family and release.
 
-    `release` is the default one where none is given. What its minor does not have stays for the server itself alone, so
-    that nothing is lost of an etcd that a later minor wrote.
+    Without `release` it is the default one. Resources that its minor does not have are served to the server itself
+    only, so that no object is lost in an etcd that a later minor has written.
     """
     release = release or release_of()
     registry = _registry(primary_family, release).copy(release)
@@ -78,7 +79,7 @@ def builtin_registry(primary_family: str = "IPv4", release: Release | None = Non
 def _registry(primary_family: str, release: Release) -> Registry:
     catalog = catalog_of(release.binary)
     registry, models = Registry(), _models(primary_family, release.gates, catalog)
-    verbs: dict[frozenset[str], frozenset[str]] = {}  # a few, which all share
+    verbs: dict[frozenset[str], frozenset[str]] = {}  # resources share equal sets of verbs
     for group, version, entries in _versions(catalog):
         served = (each for entry in entries for each in _resources(models, GroupVersion(group, version), entry, verbs))
         registry.add_version(group, version, served)
@@ -101,7 +102,7 @@ def _models(primary_family: str, gates: Gates, catalog: Catalog) -> dict[str, Mo
 
 
 def _place(group: str, entry: Entry) -> str:
-    """What tells models apart: where their objects are stored, or a name that no such place has."""
+    """The key of a model: the storage prefix, or for a kind that is not stored, a name that no prefix equals."""
     plural = entry["name"]
     if not _is_stored(entry):
         return f"//{group}/{plural}"
@@ -206,5 +207,5 @@ def _resources(
 
 
 def _kind(written: str, version: GroupVersion) -> GroupVersionKind:
-    """A catalog entry's kind: "Pod", or "autoscaling/v1/Scale" for another group's."""
+    """The kind of a catalog entry, which is "Pod", or "autoscaling/v1/Scale" for a kind of another group."""
     return GroupVersionKind(*written.split("/")) if "/" in written else GroupVersionKind(*version, written)

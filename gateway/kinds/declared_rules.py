@@ -1,7 +1,7 @@
-"""The rules that stand beside fields of built-in types, by resource (zz_generated.validations.go of k8s.io/kubernetes).
+"""The declarative validation rules of built-in types, by resource (zz_generated.validations.go of k8s.io/kubernetes).
 
-The table has only the rules that kube-apiserver enforces: rules of the stage alpha change nothing. The
-table has no rules of resource.k8s.io, nor of fields that no minor here has: handwritten validation checks those.
+The table has only the rules that kube-apiserver enforces: rules of the stage alpha have no effect. It has no rules of
+resource.k8s.io, since handwritten validation checks them, nor of fields that no served minor has.
 """
 
 from __future__ import annotations

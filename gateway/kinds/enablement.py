@@ -1,6 +1,6 @@
-"""Which built-in resources are served to clients: all, but for what --runtime-config switches off.
+"""Which built-in resources are served to clients: all except those that --runtime-config switches off.
 
-The server itself goes on working with what is switched off: it keeps roles, leases and namespaces.
+The server itself still uses resources that are switched off: it reads and writes roles, leases and namespaces.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _STAGES = {
     "api/beta": re.compile(r"v\d+beta\d+"),
     "api/alpha": re.compile(r"v\d+alpha\d+"),
 }
-# what kube-apiserver 1.36 knows and serves nobody who does not ask for it
+# versions of kube-apiserver 1.36 that are off by default, and that this server does not have
 _NOT_HERE: Mapping[str, tuple[str, ...]] = {
     "admissionregistration.k8s.io": ("v1beta1", "v1alpha1"),
     "apps": ("v1beta2", "v1beta1"),
@@ -45,18 +45,19 @@ _NOT_HERE: Mapping[str, tuple[str, ...]] = {
 
 
 class UnknownApi(ValueError):
-    """What is to be switched is none of kube-apiserver's, or cannot be switched on here; the message says which."""
+    """--runtime-config names an API that kube-apiserver does not have, or that cannot be switched on here."""
 
 
 def is_elsewhere(key: str) -> bool:
-    """Whether a group/version, or a resource of one, is an alpha or beta version that only kube-apiserver has."""
+    """Whether `key`, a group/version or group/version/resource, is a version that only kube-apiserver has."""
     group, _, rest = key.partition("/")
     return rest.partition("/")[0] in _NOT_HERE.get(group, ())
 
 
 def switched_off(registry: Registry, overrides: Sequence[tuple[str, bool]]) -> frozenset[Key]:
-    """The resources that are not served. Those of a resource go before those of its version, and these before those of
-    a stage. Raises UnknownApi.
+    """The resources that `overrides` switch off. Raises UnknownApi.
+
+    An override of a resource wins over one of its version, and that wins over one of a stage ("api/beta").
     """
     said = dict(overrides)
     _check(registry, said)

@@ -1,8 +1,8 @@
-"""Fields of built-in kinds that belong to a feature gate: while it is off, a write drops them.
+"""Fields of built-in kinds that depend on a feature gate: while the gate is off, a write drops them.
 
-What the stored object has stays, so that nothing is lost where a gate is switched off again ("Changing the API", a page
-of the Kubernetes community, on fields of alpha features). Fields of pods that are off in every minor are in
-`gateway.validation.pod_features`; those of ResourceSlices and of claims of volumes are in their strategies.
+A field stays if the stored object has it, so that switching a gate off loses no data (page "Changing the API" of the
+Kubernetes community, on fields of alpha features). Pod fields whose gate is off in every minor are in
+`gateway.validation.pod_features`; fields of ResourceSlices and PersistentVolumeClaims are in their strategies.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from gateway.release.gates import Enabled
 
 
 class Gated(NamedTuple):
-    """Fields of a gate, by the members that lead to them; `[]` stands for each item of a list.
+    """The fields of a gate, as dotted paths; `[]` stands for each item of a list.
 
-    They stay where the stored object has one of them. `subresource` is the one whose writes set them.
+    All of them stay if the stored object has one of them. `subresource` is the one whose writes set them.
     """
 
     gate: str
@@ -48,7 +48,7 @@ FIELDS: Mapping[GroupResource, tuple[Gated, ...]] = {
     ),
     GroupResource("storage.k8s.io", "csinodes"): (Gated("CSIVolumeHealth", ("status.storageHealth",), "status"),),
 }
-"""The fields of each resource that belong to a gate."""
+"""The gated fields of each resource."""
 
 OF_PODS = (
     Gated("HostnameOverride", ("hostnameOverride",)),
@@ -61,7 +61,7 @@ OF_PODS = (
         ),
     ),
 )
-"""The same of the specification of a pod."""
+"""The gated fields of a pod spec, as paths within it."""
 
 _TEMPLATE = "spec.template.spec"
 SPECIFICATIONS: Mapping[GroupResource, str] = {
@@ -75,14 +75,14 @@ SPECIFICATIONS: Mapping[GroupResource, str] = {
     GroupResource("batch", "cronjobs"): "spec.jobTemplate.spec.template.spec",
     GroupResource("batch", "jobs"): _TEMPLATE,
 }
-"""Where resources have the specification of a pod."""
+"""The path of the pod spec in each resource that has one."""
 
 Drop = Callable[[JsonObject, JsonObject | None], None]
-"""Takes fields out of a new object, in place; the stored one, None at a create, says what stays."""
+"""Drops fields of the new object, in place; the second argument is the stored object, None at a create."""
 
 
 def gated(resource: GroupResource) -> Iterator[Gated]:
-    """All fields of a resource that belong to a gate."""
+    """Yields all gated fields of a resource, including those of its pod spec."""
     yield from FIELDS.get(resource, ())
     if (place := SPECIFICATIONS.get(resource)) is not None:
         for subresource in ("", "ephemeralcontainers") if place == "spec" else ("",):
@@ -91,7 +91,7 @@ def gated(resource: GroupResource) -> Iterator[Gated]:
 
 
 def drop_of(resource: GroupResource, enabled: Enabled, subresource: str = "") -> Drop | None:
-    """What drops the fields of a resource whose gates are off; None where there are none."""
+    """The function that drops the fields of a resource whose gates are off; None if there are none."""
     off = [
         [_split(path) for path in each.paths]
         for each in gated(resource)
@@ -99,7 +99,7 @@ def drop_of(resource: GroupResource, enabled: Enabled, subresource: str = "") ->
     ]
     if not off:
         return None
-    shared: dict[Way, list[tuple[int, str]]] = {}  # each way is gone once, though several gates have fields there
+    shared: dict[Way, list[tuple[int, str]]] = {}  # a path that several gates share is followed once
     for number, fields in enumerate(off):
         for way, name in fields:
             shared.setdefault(way, []).append((number, name))
@@ -107,7 +107,7 @@ def drop_of(resource: GroupResource, enabled: Enabled, subresource: str = "") ->
 
     def drop(obj: JsonObject, old: JsonObject | None) -> None:
         if old is not None and all(obj.get(each) is old.get(each) for each in members):
-            return  # a patch has left them alone
+            return  # a patch did not touch these members
         found: dict[int, list[tuple[JsonObject, str]]] = {}
         for way, wanted in shared.items():
             for holder in _holders(obj, way):
@@ -124,11 +124,11 @@ def drop_of(resource: GroupResource, enabled: Enabled, subresource: str = "") ->
 
 
 Way = tuple[tuple[str, bool], ...]
-"""Names of members, from the object down, each with whether it is a list whose items the way goes through."""
+"""The steps of a path: the name of each member, and whether it is a list whose items are followed."""
 
 
 def _split(path: str) -> tuple[Way, str]:
-    """The way to what holds a field, and the field's name."""
+    """The path to the object that has the field, and the field's name."""
     *above, name = path.split(".")
     return tuple((each.removesuffix("[]"), each.endswith("[]")) for each in above), name
 

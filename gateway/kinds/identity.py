@@ -16,7 +16,7 @@ class GroupVersion(NamedTuple):
 
     @property
     def api_version(self) -> str:
-        """As objects have it: "v1", "apps/v1"."""
+        """The apiVersion in objects: "v1", "apps/v1"."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def __str__(self) -> str:
@@ -24,7 +24,7 @@ class GroupVersion(NamedTuple):
 
     @classmethod
     def parse(cls, api_version: str) -> GroupVersion:
-        """The group and version of an apiVersion; what stands before the last slash is the group."""
+        """The group and version of an apiVersion; the group is the part before the last slash."""
         group, _, version = api_version.rpartition("/")
         return cls(group, version)
 
@@ -36,7 +36,7 @@ class GroupResource(NamedTuple):
     resource: str
 
     def __str__(self) -> str:
-        """plural.group, as messages have it: "deployments.apps", "pods"."""
+        """plural.group, as in messages: "deployments.apps", "pods"."""
         return f"{self.resource}.{self.group}" if self.group else self.resource
 
 
@@ -53,7 +53,7 @@ class GroupVersionKind(NamedTuple):
 
     @property
     def api_version(self) -> str:
-        """As objects have it: "v1", "apps/v1"."""
+        """The apiVersion in objects: "v1", "apps/v1"."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
 

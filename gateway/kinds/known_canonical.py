@@ -1,4 +1,4 @@
-"""Values known to be canonical: a process does not parse a value for its cache that it has just written itself."""
+"""Values that are known to be canonical: the watch cache need not parse a value that its process has just written."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ _MOST = 8 << 20  # bytes of all values of a process
 
 
 class SettledValues:
-    """The values of one model that were written a moment ago and nobody has read yet."""
+    """Canonical values of one model that the process has written, and that the cache has not received yet."""
 
     __slots__ = ()
 
     def add(self, value: bytes) -> None:
-        """Notes a value that reading would not change."""
+        """Records a value that is canonical."""
         if len(value) > _LONGEST or (self, value) in _noted:
             return
         _noted[self, value] = None
         _size[0] += len(value)
-        while _size[0] > _MOST:  # of writes that failed
+        while _size[0] > _MOST:  # values of failed writes are never taken
             self._forget(next(iter(_noted)))
 
     def take(self, value: bytes) -> bool:
-        """Whether a value is known to be read as it is; it is asked once."""
+        """Whether a value is known to be canonical. The value is forgotten: the next call returns False."""
         if (self, value) not in _noted:
             return False
         self._forget((self, value))

@@ -1,4 +1,4 @@
-"""The versions in entries of managedFields, among them versions that their kind no longer has."""
+"""The versions in managedFields entries, including versions that the kind no longer has."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from gateway.kinds.resource import Resource
 
 
 def version_of_manager(resource: Resource, api_version: str) -> Version | None:
-    """The version in which a manager owns fields of an object.
+    """The version of a managedFields entry with this apiVersion.
 
-    None for one that a built-in kind does not have in the group in which it is written: such managers are forgotten.
-    Raises ValueError where kube-apiserver can't tell anything of any manager: for what is no apiVersion, and for a
-    version that is not in a custom kind's definition.
+    None for a version that a built-in kind does not have in the resource's group: the entry is dropped. Raises
+    ValueError for an invalid apiVersion, and for a version that is not in a custom kind's CRD. For these kube-apiserver
+    cannot read any entry of the object.
     """
     if api_version.count("/") > 1:
         raise ValueError(f"unexpected GroupVersion string: {api_version}")

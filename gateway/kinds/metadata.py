@@ -15,7 +15,7 @@ from gateway.kinds.resource import Resource
 from gateway.schema.integers import parse_uint
 from gateway.validation.field import go_quote
 
-# apimachinery leaves out vowels and digits that look like letters, so that no words appear
+# as in apimachinery: no vowels, and no digits that look like letters, so that no words appear
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH = 5
 _MAX_BASE_LENGTH = 63 - _SUFFIX_LENGTH
@@ -50,14 +50,14 @@ def seconds_of(text: str) -> int:
 
 
 def wipe_system_fields(meta: JsonObject) -> None:
-    """Drops from an object to be created what only the server sets."""
+    """Drops the fields that only the server sets from the metadata of an object to be created."""
     for key in _SYSTEM_FIELDS:
         if key in meta:
             del meta[key]
 
 
 def fill_system_fields(meta: JsonObject, now: str) -> None:
-    """Gives a new object its uid, its creation time and, from generateName, its name."""
+    """Sets uid and creationTimestamp of a new object, and its name if it has a generateName."""
     meta["uid"] = new_uid()
     meta["creationTimestamp"] = now
     if not meta.get("name") and meta.get("generateName"):
@@ -115,7 +115,10 @@ def drop_duplicate_owners(meta: JsonObject, warnings: Warnings, *, after_admissi
 
 
 def carry_over(meta: JsonObject, old: JsonObject) -> None:
-    """Puts back what an update cannot change without being told so: uid, creation time, deletion fields."""
+    """Restores uid, creationTimestamp and deletion fields, which an update cannot change; no error is reported.
+
+    An uid that the update names stays: validation compares it.
+    """
     if not meta.get("uid"):
         meta["uid"] = old.get("uid", "")
     if "creationTimestamp" in old:
@@ -127,7 +130,7 @@ def carry_over(meta: JsonObject, old: JsonObject) -> None:
 
 
 def keep_generation(meta: JsonObject, old: JsonObject) -> None:
-    """Updates don't set the generation: it starts as the old one."""
+    """Restores the generation, which an update cannot set."""
     if "generation" in old:
         meta["generation"] = old["generation"]
     else:
@@ -135,7 +138,7 @@ def keep_generation(meta: JsonObject, old: JsonObject) -> None:
 
 
 def resource_version(meta: JsonObject) -> int:
-    """The resourceVersion that an object carries, 0 for none; raises StatusError 500 for what is no number."""
+    """The resourceVersion of an object; 0 without one. Raises StatusError 500 if it is no number."""
     text = meta.get("resourceVersion") or ""
     if not text:
         return 0
@@ -146,7 +149,7 @@ def resource_version(meta: JsonObject) -> int:
 
 
 def carries_version(meta: JsonObject) -> bool:
-    """Whether an object to be created has a resourceVersion; one that is no number, or 0, does not count."""
+    """Whether an object to be created has a resourceVersion that is a number other than 0."""
     if not meta.get("resourceVersion"):
         return False
     try:
@@ -156,5 +159,5 @@ def carries_version(meta: JsonObject) -> bool:
 
 
 def expected_namespace(resource: Resource, namespace: str) -> str:
-    """The namespace that objects of a request must have: none for cluster-scoped resources."""
+    """The namespace that objects of a request must have: "" for cluster-scoped resources."""
     return namespace if resource.namespaced else ""

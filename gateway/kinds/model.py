@@ -1,7 +1,7 @@
-"""All that is known of a kind, in one object.
+"""The model of a kind: all facts of the kind in one object.
 
-Built-in models are made from the catalog (`gateway.kinds.builtin`), others from a CustomResourceDefinition. A model
-never changes: when a CRD changes, another model takes its place.
+Built-in models are made from the catalog (`gateway.kinds.builtin`), others from a CustomResourceDefinition. A model is
+immutable: when a CRD changes, a new model replaces it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ from gateway.selectors.fields import DEFAULT, Selectable
 from storage.entry import LabelsAndFieldsOf
 
 ConvertObject = Callable[[JsonObject, GroupVersion, GroupVersion], JsonObject]
-"""An object in another version of its kind. Raises ValueError when it can't be converted."""
+"""Takes an object, its version and another version; returns the object in that version. Raises ValueError."""
 
 Canonicalise = Callable[[bytes], bytes]
 
 ConvertAll = Callable[[Sequence[JsonObject], GroupVersion], Awaitable[list[JsonObject]]]
-"""Objects of any versions in another one, in their order. Raises ConversionFailed when somebody else fails to do it."""
+"""Takes objects of any versions, and a version; returns them in that version and the same order.
+
+Raises ConversionFailed if the conversion webhook fails."""
 
 
 class ConversionFailed(StatusError):
@@ -54,22 +56,22 @@ def _generic(subresource: str) -> Strategy:
 
 @dataclass(frozen=True, eq=False)
 class Version:
-    """One version of a kind: what its objects look like there, and what is said of it."""
+    """One version of a kind: its schema, its defaults, and all else that differs between the versions of a kind."""
 
     gvk: GroupVersionKind
     make_type: Callable[[], Type]  # called once, when the type is first needed
     served: bool = True
-    warning: str = ""  # for every answer: that the version is deprecated
+    warning: str = ""  # in every answer, if the version is deprecated
     default: Callable[[JsonObject], None] = _keep  # sets defaults in an object, in place
-    default_applied: Callable[[JsonObject], None] | None = None  # the same of what server-side apply has merged
-    # what the conversion to Go's own type changes besides, in place; it raises DecodeError
+    default_applied: Callable[[JsonObject], None] | None = None  # `default` for the result of a server-side apply
+    # changes an object, in place, as the conversion to Go's internal type does; it raises DecodeError
     read_internal: Callable[[JsonObject], None] | None = None
-    annotated_fields: Callable[[], frozenset[str]] = frozenset  # annotations that are fields of Go's own type
+    annotated_fields: Callable[[], frozenset[str]] = frozenset  # annotations that are fields of Go's internal type
     selectable: Selectable = DEFAULT
     columns: tuple[JsonObject, ...] = ()  # additionalPrinterColumns of a CRD
     openapi: JsonObject | None = None  # the schema of a CRD; the catalog has those of built-in kinds
     subresources: JsonObject = field(default_factory=dict)  # of a CRD: status, scale
-    strategies: Callable[[str], Strategy] | None = None  # where each version has its own rules, by subresource
+    strategies: Callable[[str], Strategy] | None = None  # by subresource, if each version has rules of its own
 
     @property
     def api_version(self) -> str:
@@ -82,17 +84,17 @@ class Version:
 
     @cached_property
     def order(self) -> Order | None:
-        """What puts members in the order in which they are written."""
+        """Puts the members of an object in the order in which they are written; None if there is nothing to do."""
         return orderer(self.type)
 
     def decode(self, value: JsonObject, report: DecodeReport) -> JsonObject:
-        """An object as it is after reading it, without defaults. Raises DecodeError."""
+        """Decodes an object, without defaults; `report` collects unknown and duplicate fields. Raises DecodeError."""
         return decode(self.type, value, report)
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A kind. Its identity is that of its collection in storage: an Event's is core, whichever group serves it."""
+    """A kind. Group and plural are those of its storage: the group of Event is core, whichever group serves it."""
 
     group: str
     plural: str
@@ -100,7 +102,7 @@ class Model:
     namespaced: bool
     storage_version: GroupVersion
     versions: Mapping[GroupVersion, Version]  # served ones and the storage version, in the order of discovery
-    storage_prefix: str = ""  # below --etcd-prefix, as kube-apiserver lays it out; empty for what is never stored
+    storage_prefix: str = ""  # below --etcd-prefix, the same as kube-apiserver's; empty if objects are never stored
     list_kind: str = ""
     singular: str = ""
     short_names: tuple[str, ...] = ()
@@ -108,12 +110,12 @@ class Model:
     strategies: Callable[[str], Strategy] = _generic  # by subresource, "" for the resource itself
     on_read: Callable[[JsonObject], None] = _keep  # completes an object of the storage version, in place
     convert: ConvertObject = _same
-    convert_all: ConvertAll | None = None  # where `convert` can't: a webhook does it
+    convert_all: ConvertAll | None = None  # used in the place of `convert` if a webhook converts
     canonicaliser: Callable[[Model], Canonicalise] = canonicaliser
     since: int = 0  # the revision of a CRD's model: no watch starts before it
-    settled: SettledValues | None = None  # of kinds whose stored values are read by the present schema
-    written_as_served: bool = False  # whether a write's rules are those of the version that it is made in
-    field_values: Mapping[str, FieldValue] = field(default_factory=dict)  # what selectors see beyond metadata
+    settled: SettledValues | None = None  # for kinds whose stored values are read with the current schema
+    written_as_served: bool = False  # whether writes follow the rules of the request's version, not of the stored one
+    field_values: Mapping[str, FieldValue] = field(default_factory=dict)  # selectable fields beyond metadata
 
     @property
     def group_resource(self) -> GroupResource:
@@ -121,19 +123,19 @@ class Model:
 
     @cached_property
     def canonicalise(self) -> Canonicalise:
-        """What makes the canonical value of what any writer stored. It raises ValueError for what can't be read."""
+        """Turns a stored value, by any writer, into the canonical one. It raises ValueError for an unreadable value."""
         return self.canonicaliser(self)
 
     @property
     def stored(self) -> Version:
-        """The version in which objects are stored."""
+        """The storage version."""
         return self.versions[self.storage_version]
 
     def strategy(self, subresource: str = "") -> Strategy:
-        """The rules of writes to the resource or to a subresource."""
+        """The strategy of the resource or of a subresource."""
         return self.strategies(subresource)
 
     @cached_property
     def labels_and_fields_of(self) -> LabelsAndFieldsOf:
-        """How to read out of a stored object what selectors look at."""
+        """Reads the labels and selectable fields of a stored object."""
         return labels_and_fields_of(self.field_values)

@@ -1,6 +1,6 @@
-"""Looks up other objects: by GroupVersionResource, in that version, from the watch cache.
+"""Looks up objects by GroupVersionResource, in that version, from the watch cache.
 
-Kinds may come and go: a CRD's kind is found while it is served. Returned objects are shared and must not be changed.
+A custom kind is found as long as it is served. Returned objects are shared and must not be changed.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from storage.store import EtcdStore
 
 Labels = dict[str, str]
 T = TypeVar("T")
-_MOST_PLACES = 1000  # definitions come and go
+_MOST_PLACES = 1000  # a limit is needed since CRDs come and go
 
 
 class NotServed(LookupError):
-    """There is no such resource, or not any more."""
+    """The resource is not served."""
 
     def __init__(self, gvr: GroupVersionResource) -> None:
         super().__init__(f"{gvr.group_resource} is not served in {gvr.version}")
@@ -30,7 +30,7 @@ class NotServed(LookupError):
 
 
 class _Place(NamedTuple):
-    """A served resource, under what the registry has it, and what the keys of its objects begin with."""
+    """A served resource, its key in the registry, and the etcd prefix, cache and store of its objects."""
 
     key: tuple[str, str, str, str]
     resource: Resource
@@ -54,11 +54,11 @@ class Objects:
         self._places: dict[GroupVersionResource, _Place] = {}
 
     def resource(self, gvr: GroupVersionResource) -> Resource:
-        """What is served under a name. Raises NotServed."""
+        """The served resource. Raises NotServed."""
         return self._place(gvr).resource
 
     def _place(self, gvr: GroupVersionResource) -> _Place:
-        """Where the objects of a resource are; remembered for as long as the same resource is served."""
+        """Where the objects of a resource are; cached as long as the same `Resource` is served. Raises NotServed."""
         resources, known = self._registry.resources, self._places.get(gvr)
         if known is not None and resources.get(known.key) is known.resource:
             cache = known.cache
@@ -75,16 +75,16 @@ class Objects:
         store = self._apart.get(served.storage_prefix, self._store)
         cache = store.cache.of_key(f"{prefix}x".encode())
         found = _Place(key, served, prefix, served.namespaced, cache, store)
-        if cache is not None:  # it may be there soon
+        if cache is not None:  # without a cache it is not remembered, since the cache may start soon
             self._places[gvr] = found
         return found
 
     async def get(
         self, gvr: GroupVersionResource, namespace: str, name: str, *, live: bool = False
     ) -> JsonObject | None:
-        """An object, None if there is none; `live` asks etcd at once, else etcd is asked for what the cache lacks.
+        """An object; None if it does not exist. With `live` it is read from etcd, else only if the cache lacks it.
 
-        Raises NotServed, ConversionFailed, ValueError where there is no conversion, CorruptObject, Unavailable.
+        Raises NotServed, ConversionFailed, ValueError if there is no conversion, CorruptObject, Unavailable.
         """
         _, resource, prefix, namespaced, _, store = self._place(gvr)
         key = (f"{prefix}{namespace}/{name}" if namespaced else prefix + name).encode()
@@ -100,7 +100,7 @@ class Objects:
         return await _converted(obj, resource)
 
     def cached(self, gvr: GroupVersionResource, namespace: str, name: str) -> JsonObject | None:
-        """An object that the cache has and that can be read, in the version in which it is stored. Raises NotServed."""
+        """A cached object in its storage version; None if it is not cached or not readable. Raises NotServed."""
         _, _, prefix, namespaced, cache, store = self._place(gvr)
         key = (f"{prefix}{namespace}/{name}" if namespaced else prefix + name).encode()
         entry = store.cached_entry(key) if cache is None else cache.get(key)
@@ -110,10 +110,10 @@ class Objects:
     async def select(
         self, gvr: GroupVersionResource, namespace: str = "", matches: Callable[[Labels], bool] | None = None
     ) -> list[JsonObject]:
-        """The cached objects of a namespace ("": of all), in key order, whose labels `matches` likes.
+        """The cached objects of a namespace ("": of all), in key order, whose labels match.
 
-        Of what can't be read, that counts which could be read last. Raises NotServed, ConversionFailed, ValueError
-        where there is no conversion.
+        For an unreadable object its last readable version counts. Raises NotServed, ConversionFailed, ValueError if
+        there is no conversion.
         """
         resource = self.resource(gvr)
         entries: Sequence[Entry] = self.readable(gvr, namespace)
@@ -123,7 +123,7 @@ class Objects:
         return [await _in_version(entry, resource) for entry in entries]
 
     def stored(self, gvr: GroupVersionResource, namespace: str = "") -> list[JsonObject]:
-        """The readable cached objects of a namespace ("": of all), in their stored version. Raises NotServed."""
+        """The readable cached objects of a namespace ("": of all), in their storage version. Raises NotServed."""
         entries = self.entries(gvr, namespace)
         return [found.parsed() for entry in entries if (found := entry.readable) is not None] if entries else []
 
@@ -134,14 +134,14 @@ class Objects:
             if cache is not None:
                 return cache.of_namespace(namespace)
             prefix = f"{prefix}{namespace}/"
-        elif cache is not None and not cache:  # as of most kinds that plug-ins look for
+        elif cache is not None and not cache:  # the usual case for kinds that admission plug-ins look up
             return ()
         return store.cached_entries(prefix.encode())
 
     def found(self, gvr: GroupVersionResource, find: Callable[[Sequence[Entry]], T]) -> T:
-        """What `find` finds among all entries of a resource that can be read: once for each state of the cache.
+        """The result of `find` for all readable entries of a resource; computed once for each state of the cache.
 
-        `find` looks at nothing else. Raises NotServed, and what `find` raises.
+        `find` must depend on the entries only. Raises NotServed, and what `find` raises.
         """
         cache = self._place(gvr).cache
         if cache is None:
@@ -154,7 +154,7 @@ class Objects:
         return made
 
     def readable(self, gvr: GroupVersionResource, namespace: str = "") -> Sequence[Entry]:
-        """The entries of a namespace ("": of all) that can be read, unparsed. Raises NotServed."""
+        """The readable entries of a namespace ("": of all), unparsed. Raises NotServed."""
         entries = self.entries(gvr, namespace)
         return [found for entry in entries if (found := entry.readable) is not None] if entries else entries
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
 
-TEMPLATES: dict[tuple[str, str], tuple[str, ...]] = {  # group and resource -> the members that lead to it
+TEMPLATES: dict[tuple[str, str], tuple[str, ...]] = {  # group and resource -> path
     ("", "replicationcontrollers"): ("spec", "template"),
     ("", "podtemplates"): ("template",),
     ("apps", "replicasets"): ("spec", "template"),
@@ -17,12 +17,12 @@ TEMPLATES: dict[tuple[str, str], tuple[str, ...]] = {  # group and resource -> t
 
 
 def template_of(group: str, resource: str, obj: JsonObject) -> JsonObject | None:
-    """The template of an object's pods; None where it has none."""
+    """The pod template of an object; None if it has none. Raises KeyError for a resource without pod templates."""
     return at(obj, TEMPLATES[group, resource])
 
 
 def at(obj: JsonObject, path: tuple[str, ...]) -> JsonObject | None:
-    """The object to which members lead; None where there is none."""
+    """The object at a path; None if there is none."""
     found: JsonObject | None = obj
     for member in path:
         found = (found or {}).get(member)

@@ -1,12 +1,12 @@
-"""Memory of specifications that come again, as those of the pods that a controller makes of one template.
+"""A cache for specs that recur, as those of the pods that a controller makes from one template.
 
-The first object with a specification leaves a hash. From the second one on, what follows from the specification alone
-is remembered by its bytes: what decoding and defaulting make of it, which fields it sets, that it is valid, its
-warnings and its bytes in Go's order. Where admission changes a specification, it has other bytes and is checked anew.
+The first object with a spec leaves a hash. From the second one on, results that depend on the spec alone are cached,
+with the bytes of the spec as key. They are the decoded and defaulted spec, the fields that it sets, that it is valid,
+its warnings, and its bytes in Go's order. A spec that admission changes has other bytes, and is checked anew.
 
-The body's reader looks a specification up (`Templates.of`), creation says when it does not change any more
-(`Specification.prepared`), and the encoder copies its bytes (`Specification.spliced`). Rules in between only ask
-`Specification.once` and `has_passed`, and do not know whether anything is remembered.
+The reader of the body looks a spec up (`Templates.of`). Creation calls `Specification.prepared` once the spec is final.
+The encoder copies its bytes (`Specification.spliced`). The rules in between only call `Specification.once` and
+`has_passed`; they do not know whether anything is cached.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from gateway.schema.body import Body
 from gateway.schema.order import in_go_order
 from gateway.schema.types import Type
 
-LONGEST = 64 << 10  # bytes of a specification; longer ones hardly come again
-SEEN = 4096  # specifications that are known to have come once
-FACTS = 32  # that are remembered of one specification
-BUDGET = 16 << 20  # bytes of all that is remembered; then all is forgotten
-_SHARE = 8  # bytes that decoding and field sets make of one byte of a specification, about
+LONGEST = 64 << 10  # bytes of a spec; longer ones rarely come again
+SEEN = 4096  # hashes of specs that have come once
+FACTS = 32  # cached results of one spec
+BUDGET = 16 << 20  # bytes of the whole cache; when it is full, all entries are dropped
+_SHARE = 8  # bytes, about, of the decoded spec and its field set for each byte of the spec
 _OVERHEAD = 1 << 10
-_EACH = 64  # bytes of a value besides its text
+_EACH = 64  # bytes of a value in addition to its text
 
 _MEMBER = "spec"
 
@@ -39,7 +39,7 @@ Facts = dict[Hashable, Any]
 
 
 class Template:
-    """The memory of one specification in the form that clients send. `spend` is told of bytes that it keeps."""
+    """The cached results of one spec, as clients send it. `spend` is called with the bytes of each result."""
 
     __slots__ = ("fields", "of_sent", "of_stored", "settled", "spend")
 
@@ -48,18 +48,18 @@ class Template:
     def __init__(self, spend: Callable[[int], None]) -> None:
         self.spend = spend
         self.settled: bytes | None = None  # decoded and defaulted
-        self.fields: FieldSet | None = None  # which it sets in a new object
+        self.fields: FieldSet | None = None  # the fields that the spec sets in a new object
         self.of_sent: Facts = {}
-        self.of_stored: tuple[bytes, Facts] = (b"", {})  # of what was made of it last, by its bytes
+        self.of_stored: tuple[bytes, Facts] = (b"", {})  # bytes and results of the latest final spec
 
 
 class Templates:
-    """The specifications of a kind that have come more than once."""
+    """The specs of a kind that have come more than once."""
 
     def __init__(self, default_others: Callable[[JsonObject], None]) -> None:
-        """`default_others` sets, in place, the defaults of all but the specification.
+        """`default_others` sets, in place, the defaults of all but the spec.
 
-        Those of a specification have to follow from nothing else.
+        The defaults of the spec must depend on the spec alone.
         """
         self.default_others = default_others
         self._seen: set[int] = set()
@@ -67,7 +67,7 @@ class Templates:
         self._free = BUDGET
 
     def of(self, sent: Any) -> Template | None:
-        """The memory of a body's specification; None for one that comes for the first time."""
+        """The cached results for a body's spec; None if the spec comes for the first time, or cannot be cached."""
         if not isinstance(sent, dict) or (type(sent) is Body and (sent.duplicates or sent.too_large)):
             return None
         specification = sent.get(_MEMBER)
@@ -75,7 +75,7 @@ class Templates:
             return None
         try:
             content = orjson.dumps(specification)
-        except orjson.JSONEncodeError:  # too deep, or with numbers that are no JSON
+        except orjson.JSONEncodeError:  # too deep, or a number that orjson cannot write
             return None
         return self._templates.get(content) or self._noted(content)
 
@@ -99,10 +99,10 @@ class Templates:
 
 
 class Specification:
-    """The specification of an object that is written, and what follows from it alone, worked out once.
+    """The spec of an object that is written, with the results that depend on it alone.
 
-    It is the one that was sent until it is `prepared`, and the one to be stored after that. Of one that has not come
-    before (`template` is None) nothing is remembered.
+    Until `prepared` is called it is the spec as sent, then the spec to be stored. Without a `template`, as for a spec
+    that has not come before, nothing is cached.
     """
 
     __slots__ = ("_facts", "template")
@@ -112,7 +112,7 @@ class Specification:
         self._facts = None if template is None else template.of_sent
 
     def once(self, fact: Hashable, make: Callable[[], T]) -> T:
-        """What `make` makes of the specification and of nothing else; remembered under the name `fact`."""
+        """The result of `make`, which must depend on the spec alone; cached under the name `fact`."""
         facts = self._facts
         if facts is None:
             return make()
@@ -127,19 +127,19 @@ class Specification:
         return found
 
     def has_passed(self, rule: Hashable) -> bool:
-        """Whether the specification is known to obey a rule that looks at nothing else."""
+        """Whether the spec is known to pass a rule that depends on the spec alone."""
         return self._facts is not None and rule in self._facts
 
     def passes(self, rule: Hashable) -> None:
-        """Remembers that it does."""
+        """Records that the spec passes a rule."""
         self.once(rule, lambda: True)
 
     def prepared(self, obj: JsonObject) -> None:
-        """The specification is as it is to be stored; it must not change any more."""
+        """To be called when the spec of `obj` is final: it must not change any more."""
         if self.template is None:
             return
         content = dumps(obj[_MEMBER])
-        if len(content) > LONGEST:  # what admission has made of it
+        if len(content) > LONGEST:  # admission has made it longer
             self._facts = None
             return
         known, facts = self.template.of_stored
@@ -150,13 +150,13 @@ class Specification:
         self._facts = facts
 
     def spliced(self, obj: JsonObject, type_: Type) -> JsonObject:
-        """The object with the bytes of its specification, in Go's order, in its place: the encoder copies them."""
+        """The object with its spec replaced by the spec's bytes in Go's order, which the encoder copies."""
         ordered = self.once("in Go's order", lambda: dumps(in_go_order(type_.fields[_MEMBER].type, obj[_MEMBER])))
         return {**obj, _MEMBER: orjson.Fragment(ordered)}
 
 
 def _size(value: Any) -> int:
-    """How many bytes a fact takes, about."""
+    """The size of a cached result in bytes, roughly."""
     if isinstance(value, str | bytes):
         return len(value) + _EACH
     if isinstance(value, dict):
@@ -165,4 +165,4 @@ def _size(value: Any) -> int:
 
 
 ANY_SPECIFICATION = Specification()
-"""One of which nothing is remembered."""
+"""A spec without a cache."""

@@ -1,7 +1,7 @@
-"""The served resources: built-in ones, and those that are added while running (custom resources).
+"""The served resources: built-in ones, and those that are added at run time (custom resources).
 
-`Registry.resources` is what a request looks itself up in; groups and versions are kept in the order in which
-discovery shows them, the preferred version first (API Concepts, "Discovery API").
+A request is looked up in `Registry.resources`. Groups and versions have the order of discovery, the preferred version
+first (API Concepts, "Discovery API").
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ Key = tuple[str, str, str, str]  # group, version, plural, subresource ("" for t
 
 @dataclass(slots=True)
 class Registry:
-    """All served resources. Changes are made by `add` and `remove` on the event loop; readers never see half of one."""
+    """All served resources. They change only on the event loop, in one step: no reader sees half a change."""
 
     resources: dict[Key, Resource] = field(default_factory=dict)
     groups: dict[str, list[str]] = field(default_factory=dict)  # group -> versions, preferred first
     release: Release = field(default_factory=release_of)
-    unserved: frozenset[tuple[str, str, str]] = frozenset()  # for the server itself alone: group, version, plural
+    unserved: frozenset[tuple[str, str, str]] = frozenset()  # served to the server itself only: group, version, plural
     _of_version: dict[tuple[str, str], tuple[Resource, ...]] = field(default_factory=dict)
     _of_kind: dict[tuple[str, str, str], Resource] = field(default_factory=dict)
 
     def copy(self, release: Release | None = None) -> Registry:
-        """Another registry of the same resources, which changes by itself; `release` is of another setting of gates."""
+        """A copy that changes on its own. `release` replaces the release, as for other values of feature gates."""
         groups = {group: list(versions) for group, versions in self.groups.items()}
         tables = self._of_version.copy(), self._of_kind.copy()
         return Registry(self.resources.copy(), groups, release or self.release, self.unserved, *tables)
@@ -39,20 +39,20 @@ class Registry:
         return self.resources.get((group, version, resource, subresource))
 
     def by_kind(self, group: str, version: str, kind: str) -> Resource | None:
-        """The resource, not a subresource, whose objects are of a kind."""
+        """The resource of a kind; never a subresource."""
         return self._of_kind.get((group, version, kind))
 
     def kinds(self) -> Iterator[tuple[tuple[str, str, str], str]]:
-        """The resources, not subresources, by group, version and plural, each with its kind."""
+        """Yields all resources without subresources: (group, version, plural) and the kind."""
         for (group, version, kind), resource in self._of_kind.items():
             yield (group, version, resource.resource), kind
 
     def of_version(self, group: str, version: str) -> tuple[Resource, ...]:
-        """What a group's version serves, each resource followed by its subresources, in discovery order."""
+        """The resources of a version, each followed by its subresources, in discovery order."""
         return self._of_version.get((group, version), ())
 
     def preferred(self, group: str, resource: str) -> Resource | None:
-        """The resource in the first of its group's versions that serves it."""
+        """The resource in the first version of its group that serves it. Resources that are switched off come last."""
         found = (self.get(group, version, resource) for version in self.groups.get(group, ()))
         first = next((each for each in found if each), None)
         if first is None and self.unserved:
@@ -60,7 +60,7 @@ class Registry:
         return first
 
     def stored(self) -> Iterator[Resource]:
-        """One resource for each storage prefix: that of the storage version where it is served."""
+        """One resource for each storage prefix: that of the storage version, if it is served."""
         seen: dict[str, Resource] = {}
         for resource in self.resources.values():
             if resource.storage_prefix and not resource.subresource:
@@ -70,8 +70,8 @@ class Registry:
         yield from seen.values()
 
     def add(self, resources: Iterable[Resource]) -> None:
-        """Serves more resources, or others in the place of those with the same names. New groups come last, by name;
-        a group's versions in kube-apiserver's order (v2, v1, v1beta1, v1alpha1, others)."""
+        """Adds resources, or replaces those with the same names. A new group comes last. The versions of a group have
+        kube-apiserver's order (v2, v1, v1beta1, v1alpha1, others)."""
         added: dict[tuple[str, str], dict[tuple[str, int, str], Resource]] = {}
         for each in resources:
             self._enter(each)
@@ -86,15 +86,15 @@ class Registry:
             self.groups[group] = sorted(versions, key=version_priority)
 
     def add_version(self, group: str, version: str, resources: Iterable[Resource]) -> None:
-        """Serves all of another version, in the order given and behind the group's other versions."""
+        """Adds a version with its resources, in the given order. It comes after the group's other versions."""
         served = self._of_version[group, version] = tuple(resources)
         self.groups.setdefault(group, []).append(version)
         for each in served:
             self._enter(each)
 
     def switch_off(self, resources: frozenset[tuple[str, str, str]]) -> None:
-        """Stops serving resources (group, version, plural) to clients: no path leads to them, and the documents of
-        discovery and OpenAPI leave them out. Those that are switched off already stay so.
+        """Stops serving resources (group, version, plural) to clients: requests for them get 404, and discovery and
+        OpenAPI leave them out. Those that are switched off already stay so.
         """
         resources, self.unserved = resources - self.unserved, self.unserved | resources
         for group, version in {each[:2] for each in resources}:
@@ -111,7 +111,7 @@ class Registry:
             self._of_kind[each.group, each.version, each.kind] = each
 
     def remove(self, resources: Iterable[GroupVersionResource]) -> None:
-        """Stops serving resources and their subresources; nothing happens to those that are not served."""
+        """Removes resources and their subresources; those that are not served are ignored."""
         going: dict[tuple[str, str], set[str]] = {}
         for group, version, resource in resources:
             going.setdefault((group, version), set()).add(resource)
@@ -135,7 +135,7 @@ class Registry:
 
 
 def builtin_groups(registry: Registry) -> frozenset[str]:
-    """The groups whose kinds no CRD made."""
+    """The groups that have kinds without a CRD."""
     return frozenset(each.group for each in registry.resources.values() if each.model_version.openapi is None)
 
 

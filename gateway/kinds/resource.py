@@ -1,4 +1,4 @@
-"""What is served: one `Resource` per group, version and plural."""
+"""A served resource: one `Resource` per group, version and plural."""
 
 from __future__ import annotations
 
@@ -19,21 +19,19 @@ from gateway.schema.types import Type
 class Resource:
     """A served resource, or a subresource of one (then `subresource` is its name and `resource` its parent's).
 
-    What follows from its members is worked out once: every request asks for it.
+    Values that follow from the fields are computed once: every request needs them.
     """
 
     model: Model  # of the kind whose objects are in the collection; a subresource's is its parent's
     group: str
     version: str
     resource: str  # plural: "pods"
-    kind: str  # "Pod"; for a subresource the kind that it takes and answers ("Scale")
+    kind: str  # of the objects in requests and answers: "Pod", or "Scale" for a subresource
     kind_group: str  # group and version of that kind ("autoscaling", "v1" for a Scale)
     kind_version: str
     verbs: frozenset[str]
     subresource: str = ""
-    shown_verbs: tuple[
-        str, ...
-    ] = ()  # those that discovery tells, in this order; all of them, sorted, where it is empty
+    shown_verbs: tuple[str, ...] = ()  # the verbs in discovery, in this order; if empty, all verbs, sorted
 
     @property
     def discovered_verbs(self) -> list[str]:
@@ -47,7 +45,7 @@ class Resource:
 
     @cached_property
     def gvk(self) -> GroupVersionKind:
-        """The kind that it takes and answers."""
+        """The kind of the objects in requests and answers."""
         return GroupVersionKind(self.kind_group, self.kind_version, self.kind)
 
     @cached_property
@@ -56,12 +54,12 @@ class Resource:
         return f"{self.kind_group}/{self.kind_version}" if self.kind_group else self.kind_version
 
     def is_internal(self, api_version: str) -> bool:
-        """Whether that names Go's own version of the kind's group."""
+        """Whether `api_version` names the internal version of the kind's group."""
         return api_version == (f"{self.kind_group}/__internal" if self.kind_group else "__internal")
 
     @cached_property
     def qualified(self) -> str:
-        """plural.group, as messages have it: "deployments.apps", "pods"."""
+        """plural.group, as in messages: "deployments.apps", "pods"."""
         return f"{self.resource}.{self.group}" if self.group else self.resource
 
     @cached_property
@@ -71,17 +69,17 @@ class Resource:
 
     @cached_property
     def foreign_kind(self) -> bool:
-        """Whether its kind is of another group or version, as that of scale: discovery tells which."""
+        """Whether its kind has another group or version, as the kind of scale has. Discovery then shows them."""
         return (self.kind_group, self.kind_version) != (self.group, self.version)
 
     @cached_property
     def type(self) -> Type:
-        """The schema of the kind that it takes and answers."""
+        """The schema of the objects in requests and answers."""
         own = self.model_version
         return own.type if own.gvk == self.gvk else type_for(*self.gvk)
 
     def default(self, obj: JsonObject, *, applied: bool = False) -> None:
-        """Sets the defaults of the kind that it takes and answers, in place; `applied` is what an apply has merged."""
+        """Sets the defaults of an object, in place; `applied` is true for the result of a server-side apply."""
         own = self.model_version
         if own.gvk == self.gvk:
             default = own.default_applied if applied else None
@@ -91,7 +89,7 @@ class Resource:
 
     @cached_property
     def read_internal(self) -> Callable[[JsonObject], None] | None:
-        """What the conversion to Go's own type changes in an object, in place; it raises DecodeError."""
+        """Changes an object, in place, as the conversion to Go's internal type does. It raises DecodeError."""
         own = self.model_version
         return own.read_internal if own.gvk == self.gvk else None
 
@@ -108,17 +106,17 @@ class Resource:
 
     @cached_property
     def type_name(self) -> str:
-        """That schema's name in the catalog ("io.k8s.api.core.v1.Pod"). Raises KeyError for a custom kind."""
+        """The name of `type` in the catalog ("io.k8s.api.core.v1.Pod"). Raises KeyError for a custom kind."""
         return type_name_for(*self.gvk)
 
     @cached_property
     def strategy(self) -> Strategy:
-        """The rules of its writes."""
+        """The strategy of this resource or subresource."""
         return self._strategies(self.subresource)
 
     @cached_property
     def object_strategy(self) -> Strategy:
-        """The rules of the kind, also where this is a subresource."""
+        """The strategy of the resource itself, also if this is a subresource."""
         return self._strategies("")
 
     @property
@@ -143,10 +141,10 @@ class Resource:
 
     @cached_property
     def storage_prefix(self) -> str:
-        """Where its objects are, below --etcd-prefix: "pods", "services/specs"; empty for what is not stored."""
+        """The prefix of its objects in etcd, below --etcd-prefix: "pods", "services/specs"; empty if not stored."""
         return self.model.storage_prefix
 
     @cached_property
     def storage_version(self) -> str:
-        """The apiVersion in which etcd holds its objects ("v1", "autoscaling/v2"); empty for what is not stored."""
+        """The apiVersion of its objects in etcd ("v1", "autoscaling/v2"); empty if they are not stored."""
         return self.model.storage_version.api_version if self.model.storage_prefix else ""

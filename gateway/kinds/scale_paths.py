@@ -14,11 +14,11 @@ INT64 = range(-(2**63), 2**63)
 
 
 class WrongType(ValueError):
-    """What is at a path is not of the type that it has to be."""
+    """The value at a path has the wrong type."""
 
 
 def at_path(obj: JsonObject, path: tuple[str, ...], type_: type, name: str) -> Any:
-    """The value at a path, None if there is none. Raises WrongType, in unstructured's words."""
+    """The value at a path; None if there is none. Raises WrongType, with the message of apimachinery's unstructured."""
     value: Any = obj
     for i, step in enumerate(path):
         if value is None:
@@ -41,7 +41,7 @@ def _wrong(path: tuple[str, ...], value: Any, expected: str) -> WrongType:
 
 @dataclass(frozen=True, slots=True)
 class ScalePaths:
-    """The paths, as they are written; empty where there is no scale subresource, or no selector."""
+    """The paths as the CRD has them; "" without a scale subresource, or without a selector."""
 
     spec: str = ""
     status: str = ""
@@ -49,18 +49,18 @@ class ScalePaths:
 
     @classmethod
     def of(cls, subresources: JsonObject) -> ScalePaths:
-        """The paths that a version's subresources name."""
+        """The paths in the `subresources` of a CRD's version."""
         scale = subresources.get("scale")
         if scale is None:
             return cls()
         return cls(scale["specReplicasPath"], scale["statusReplicasPath"], scale.get("labelSelectorPath") or "")
 
     def spec_errors(self, obj: JsonObject) -> list[FieldError]:
-        """What is wrong with the wanted number of replicas."""
+        """The errors of the number of replicas in the spec."""
         return _number_errors(obj, self.spec) if self.spec else []
 
     def status_errors(self, obj: JsonObject) -> list[FieldError]:
-        """What is wrong with the actual number, and with the selector."""
+        """The errors of the number of replicas in the status, and of the selector."""
         found = _number_errors(obj, self.status) if self.status else []
         if self.selector:
             try:
@@ -71,7 +71,7 @@ class ScalePaths:
 
 
 def steps(path: str) -> tuple[str, ...]:
-    """The names that a written path (".spec.replicas") leads through."""
+    """The field names in a path such as ".spec.replicas"."""
     return tuple(path.removeprefix(".").split("."))
 
 

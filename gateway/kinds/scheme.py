@@ -12,7 +12,7 @@ _GROUP_PACKAGES = {
     "events.k8s.io": "core",
     "internal.apiserver.k8s.io": "apiserverinternal",
 }
-# of core/v1 in Go's scheme, and in no document: nothing is served as these
+# kinds of core/v1 in Go's scheme that no OpenAPI document has, since no resource serves them
 _UNSERVED = frozenset(
     {
         *("List", "RangeAllocation", "SerializedReference", "PodStatusResult", "PodLogOptions", "PodExecOptions"),
@@ -28,7 +28,7 @@ _OF_META = frozenset(
 )
 _NOWHERE = frozenset({"Table", "TableOptions", "PartialObjectMetadata", "PartialObjectMetadataList", "APIResource"})
 _META = "meta.k8s.io/v1"
-# kinds of which another group has the internal type
+# kinds whose internal type is in another group
 _MOVED = {
     ("extensions", "Deployment"): "apps",
     ("extensions", "DaemonSet"): "apps",
@@ -42,21 +42,21 @@ _MOVED = {
 
 
 def is_registered(kind: str, version: str, catalogued: bool) -> bool:
-    """Whether the scheme that reads objects knows a kind in a version; `catalogued`: whether the documents do."""
+    """Whether Go's scheme for objects knows a kind in a version; `catalogued`: whether the OpenAPI documents do."""
     if kind in _NOWHERE or (version == _META and kind not in _UNVERSIONED):
         return False
     return catalogued or (version in ("", "v1") and kind in _UNSERVED) or reads_unserved(kind, version)
 
 
 def is_registered_of_meta(kind: str, version: str) -> bool:
-    """Whether the scheme that reads options knows a kind in a version, "" being the one of meta/v1."""
+    """Whether Go's scheme for options knows a kind in a version; "" means meta/v1."""
     if kind in _UNVERSIONED or kind in ("CreateOptions", "UpdateOptions"):
         return True
     return version in ("", _META) and kind in _OF_META
 
 
 def unregistered(kind: str, version: str) -> str:
-    """What Go's scheme says of a kind that it does not know in that version."""
+    """The error message of Go's scheme for a kind that it does not know in that version."""
     group, _, number = version.rpartition("/")
     if number == "__internal":
         return f"no kind {go_quote(kind)} is registered for the internal version of group {go_quote(group)} {SCHEME}"
@@ -64,7 +64,7 @@ def unregistered(kind: str, version: str) -> str:
 
 
 def internal_package(group: str) -> str:
-    """The Go package that holds a group's internal types, as conversion errors name it."""
+    """The Go package of a group's internal types, which conversion errors name."""
     return _GROUP_PACKAGES.get(group) or group.partition(".")[0]
 
 

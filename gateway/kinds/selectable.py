@@ -1,8 +1,9 @@
 """Table of the fields that field selectors may name for each kind, and the paths of their values in the object.
 
-All kinds have metadata.name and metadata.namespace ("Field Selectors"); the others are those of the kind's field label
-conversion and of its strategy's selectable fields in kube-apiserver. They are not in the strategies here, because reads
-do not import strategies.
+
+All kinds have metadata.name and metadata.namespace ("Field Selectors"). The others come from kube-apiserver: the field
+label conversion of the kind, and the selectable fields of its strategy. They are not in the strategies here, because
+reads do not import strategies.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ FieldValue = Callable[[dict[str, Any]], str]
 
 
 def _at(path: str, default: str = "") -> FieldValue:
-    """Reads a dotted path; numbers and booleans as Go prints them."""
+    """A function that reads the value at a dotted path; numbers and booleans as Go prints them."""
     parts = path.split(".")
 
     def read(obj: dict[str, Any]) -> str:
@@ -52,7 +53,7 @@ _EVENT = (
     "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason", "type",
 )  # fmt: skip
 
-# the fields of a kind's stored objects beyond metadata
+# the values of selectable fields in stored objects, beyond metadata
 VALUES: dict[GroupResource, dict[str, FieldValue]] = {
     GroupResource("", "pods"): {
         **_paths(
@@ -92,7 +93,7 @@ _EVENTS_GROUP = {
     for part in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 }
 
-# what a request may name
+# the names of fields that a request may use
 NAMES: dict[GroupResource, Selectable] = {
     GroupResource("", "pods"): _named(
         *METADATA_FIELDS, *VALUES[GroupResource("", "pods")], "status.podIPs", **{"spec.host": "spec.nodeName"}
@@ -122,7 +123,7 @@ NAMES: dict[GroupResource, Selectable] = {
 
 
 def labels_and_fields_of(values: Mapping[str, FieldValue]) -> LabelsAndFieldsOf:
-    """How to read labels and field set out of the objects of a kind with these fields."""
+    """A function that reads the labels and the selectable fields of an object; `values` are the fields of its kind."""
 
     def read(obj: dict[str, Any]) -> LabelsAndFields:
         metadata = obj.get("metadata", {})

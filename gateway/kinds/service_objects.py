@@ -1,4 +1,4 @@
-"""Looks up a service and its EndpointSlices, for calls to servers by a service's name; the family of an address."""
+"""Looks up a service and its EndpointSlices, for calls to a service by its name; the IP family of an address."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ class ServiceObjects:
 
 
 def family_of(address: str) -> str:
-    """The family of a well-formed address or network, "IPv4" or "IPv6"; of several, of the first one."""
+    """The family, "IPv4" or "IPv6", of a valid address or network; of the first one in a comma-separated list."""
     return "IPv6" if ":" in address.partition(",")[0] else "IPv4"

@@ -1,18 +1,18 @@
-"""Labels and fields for selectors, with one shared dict for all objects that have equal ones.
+"""Labels and fields for selectors; objects with equal ones share one dict.
 
-Pods of one template have the same labels, and the same fields except their name. A dict for each object would take a
+Pods of one template have the same labels, and the same fields except their name. A dict for each pod would take a
 kilobyte.
 """
 
 from __future__ import annotations
 
-MOST = 2048  # dicts that are known at once
-LONGEST = 16  # members of one that is looked for; longer ones hardly come again
-LENGTH = 2048  # characters of its values: fields of custom kinds may be of any length, and what is known stays
+MOST = 2048  # shared dicts
+LONGEST = 16  # members of a shared dict; longer ones rarely come again
+LENGTH = 2048  # characters of its values: fields of custom kinds may be of any length, and shared dicts stay in memory
 
 
 class FieldSet:
-    """An object's selectable fields: its name, and what others have too."""
+    """The selectable fields of an object: its name, and the fields that it may share with other objects."""
 
     __slots__ = ("_name", "_others")
 
@@ -28,7 +28,7 @@ _known: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
 
 
 def alike(texts: dict[str, str]) -> dict[str, str]:
-    """The first of late that was equal, in the same order, else this one; not to be changed."""
+    """A shared dict that is equal, in the same order; else `texts`, which is shared from now on. Not to be changed."""
     if len(texts) > LONGEST or sum(map(len, texts.values())) > LENGTH:
         return texts
     members = tuple(texts.items())

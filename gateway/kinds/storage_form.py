@@ -13,10 +13,10 @@ from gateway.schema.encode import encode_stored
 from gateway.schema.protobuf import MAGIC, read_envelope, read_message
 from gateway.schema.types import Type
 
-_ESCAPED = frozenset('"\\')  # where the uid ends is found without parsing
+_ESCAPED = frozenset('"\\')  # no uid has one of these, since the end of the uid is found without parsing
 _DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1beta1", "CustomResourceDefinition")
 
-# Versions that kube-apiserver 1.36 stores in but does not serve by default; their fields are those of the served one.
+# Storage versions of kube-apiserver 1.36 that it does not serve by default; they have the fields of the served version.
 _SAME_AS = {
     GroupVersionKind("admissionregistration.k8s.io", "v1beta1", kind): "v1"
     for kind in ("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding")
@@ -24,7 +24,7 @@ _SAME_AS = {
 
 
 class StoredVersion(Protocol):
-    """A version of a kind, as far as stored objects are read in it: `gateway.kinds.model.Version`."""
+    """The members of `gateway.kinds.model.Version` that reading a stored object needs."""
 
     @property
     def gvk(self) -> GroupVersionKind: ...
@@ -42,7 +42,7 @@ class StoredVersion(Protocol):
 
 
 class StoredKind(Protocol):
-    """A kind, as far as its stored objects are read: `gateway.kinds.model.Model`."""
+    """The members of `gateway.kinds.model.Model` that reading a stored object needs."""
 
     @property
     def kind(self) -> str: ...
@@ -61,9 +61,9 @@ class StoredKind(Protocol):
 
 
 def canonicaliser(model: StoredKind) -> Callable[[bytes], bytes]:
-    """A function that makes the canonical, defaulted value of what any writer stored in any served version.
+    """A function that turns a stored value, by any writer and in any served version, into the canonical one.
 
-    That is JSON, or kube-apiserver's protobuf form. It raises ValueError for a value that can't be read.
+    The input is JSON or kube-apiserver's protobuf form. It raises ValueError for a value that can't be read.
     """
 
     def canonicalise(value: bytes) -> bytes:
@@ -94,7 +94,7 @@ def _parsed(model: StoredKind, value: bytes) -> tuple[StoredVersion, JsonObject]
     if not isinstance(raw, dict):
         raise ValueError("the stored value is no JSON object")
     if raw.get("apiVersion") == _DEFINITION.api_version and raw.get("kind") == _DEFINITION.kind:
-        from gateway.kinds.conversions.definitions import definition_to_v1  # few definitions are others'
+        from gateway.kinds.conversions.definitions import definition_to_v1  # rare: only others store it
 
         raw = definition_to_v1(raw)
     stored = raw.get("apiVersion", model.storage_version.api_version)
@@ -102,7 +102,7 @@ def _parsed(model: StoredKind, value: bytes) -> tuple[StoredVersion, JsonObject]
 
 
 def _version(model: StoredKind, api_version: str, kind: str) -> StoredVersion:
-    """The version that a value says to be of; raises ValueError."""
+    """The version of a stored value by its apiVersion and kind. Raises ValueError if it is none of the model's."""
     named = GroupVersion.parse(api_version)
     same = _SAME_AS.get(GroupVersionKind(*named, kind))
     found = model.versions.get(named if same is None else GroupVersion(named.group, same))

@@ -1,8 +1,8 @@
-"""How stored values begin."""
+"""The first bytes of stored values."""
 
 from __future__ import annotations
 
 
 def head_of(kind: str, api_version: str) -> bytes:
-    """How every stored object of a kind starts."""
+    """The bytes with which every stored object of a kind starts: its kind and apiVersion."""
     return f'{{"kind":"{kind}","apiVersion":"{api_version}",'.encode()

@@ -1,9 +1,9 @@
-"""The strategy of a kind: what its creates and updates do beyond the generic rules.
+"""The strategy of a kind: the rules of its creates, updates and deletes beyond the generic ones.
 
-As `rest.RESTCreateStrategy` and `rest.RESTUpdateStrategy`: a module in `gateway/kinds/strategies/` exports
-`STRATEGIES`, a dict from subresource name ("" for the resource itself, "status", "scale", …) to `Strategy`. Objects
-are decoded, defaulted dicts in the resource's *storage* version; functions change `obj` in place and never `old`.
-Object metadata is prepared and validated generically before these run (see `gateway.writing`).
+It has the part of `rest.RESTCreateStrategy` and `rest.RESTUpdateStrategy`. A module in `gateway/kinds/strategies/`
+exports `STRATEGIES`, a dict from subresource name ("" for the resource itself, "status", "scale", …) to `Strategy`.
+Objects are decoded, defaulted dicts in the resource's *storage* version; functions change `obj` in place and never
+`old`. Object metadata is prepared and validated generically before these run (see `gateway.writing`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _valid_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) ->
 
 
 def on_update(judge: Callable[[JsonObject, WriteContext], _R]) -> Callable[[JsonObject, JsonObject, WriteContext], _R]:
-    """A rule of updates that looks at the new object alone, as one of creates does."""
+    """Makes a rule of creates one of updates: it looks at the new object only."""
     return lambda obj, old, attributes: judge(obj, attributes)
 
 
@@ -50,26 +50,26 @@ class Dependents(Enum):
 
     DELETE = "delete"
     ORPHAN = "orphan"
-    NONE = "none"  # its deletions take no part in garbage collection at all
+    NONE = "none"  # its deletes take no part in garbage collection
 
 
 class Allocation(Enum):
-    """What a kind allocates before it is written, and releases after its deletion."""
+    """The things that a kind allocates before a write, and releases after a deletion."""
 
     SERVICE_ADDRESSES = "cluster IPs and node ports"
 
 
 @dataclass(frozen=True, slots=True)
 class Termination:
-    """How an object ends that has to be emptied before it can go, as a namespace does.
+    """How an object is deleted that must be emptied first, as a namespace.
 
-    `begin` marks it, given the time; it goes when nobody holds it any more by `finalizers`, which are not those of its
-    metadata.
+    `begin` marks the object, given the time. The object is removed once `finalizers` are empty; these are not the
+    finalizers in its metadata.
     """
 
     begin: Callable[[JsonObject, str], None]
     finalizers: Callable[[JsonObject], Sequence[str]]
-    propagates: bool = True  # whether the propagation that a delete asks for is noted when the end begins
+    propagates: bool = True  # whether `begin` also records the propagation policy of the delete
 
 
 def _deletable(name: str) -> str:
@@ -84,41 +84,41 @@ class Strategy:
     prepare_for_update: Callable[[JsonObject, JsonObject, WriteContext], None] = _nothing_on_update
     validate: Callable[[JsonObject, WriteContext], list[FieldError]] = _valid
     validate_update: Callable[[JsonObject, JsonObject, WriteContext], list[FieldError]] = _valid_update
-    # one by one, where there may be many: no more are asked for than the answer has room for
+    # an iterable, since there may be many: only as many are computed as fit into the answer
     warnings_on_create: Callable[[JsonObject, WriteContext], Iterable[str]] | None = None
     warnings_on_update: Callable[[JsonObject, JsonObject, WriteContext], Iterable[str]] | None = None
     canonicalize: Callable[[JsonObject], None] | None = None
     # (name, whether it is a generateName) -> messages; None: a DNS subdomain
     validate_name: Callable[[str, bool], Sequence[str]] | None = None
     allow_create_on_update: bool = False
-    allow_create_on_apply: bool = False  # of a subresource: whether an apply to it creates what is missing
+    allow_create_on_apply: bool = False  # of a subresource: whether an apply to it creates a missing object
     allow_unconditional_update: bool = True
-    reset_fields: tuple[tuple[str, ...], ...] = ()  # paths that this (sub)resource's writers never own: (("status",),)
-    standard_finalizers: bool = True  # whether unqualified finalizers have to be among those that the system knows
-    metadata_last: bool = False  # whether metadata is looked at only once there is nothing else wrong with a new object
+    reset_fields: tuple[tuple[str, ...], ...] = ()  # paths that a field manager cannot own here: (("status",),)
+    standard_finalizers: bool = True  # whether a finalizer without a domain must be one of Kubernetes' own
+    metadata_last: bool = False  # whether a new object's metadata is validated only if there are no other errors
     declared: tuple[Declared, ...] = ()  # rules that are checked after `validate` and `validate_update`
-    tells_once: bool = False  # whether an error that is found twice is told once
-    rechecks_metadata: bool = True  # whether the kind checks the metadata of updates once more, and reports it twice
-    grants_rights: bool = False  # whether its writers have to have the rights that they grant
-    hands_out_devices: bool = False  # whether its writers need rights to the devices that they ask for or hand out
-    signs: bool = False  # whether who changes the status has to be allowed to sign for the object's signer
-    governs: bool = False  # whether others' requests are decided by its objects: its writes are answered once they are
-    reread: bool = False  # whether reading from storage changes objects: a write answers what is read back
-    weight: int = 1  # how much longer its rules take for a byte than those of other kinds
+    tells_once: bool = False  # whether an error that is found twice is reported once
+    rechecks_metadata: bool = True  # whether an update's metadata is validated twice, and its errors are reported twice
+    grants_rights: bool = False  # whether a user can grant only the rights that the user has (RBAC escalation)
+    hands_out_devices: bool = False  # whether a user needs rights to the devices that the object requests or allocates
+    signs: bool = False  # whether a change of the status needs the verb "sign" on the object's signer
+    governs: bool = False  # whether its objects decide on other requests: its writes are answered once they take effect
+    reread: bool = False  # whether decoding from storage changes objects: the answer of a write is the decoded object
+    weight: int = 1  # time that its rules take for a byte, relative to other kinds
 
     # creation
-    expires: bool = False  # whether objects go by themselves, --event-ttl after their last write
+    expires: bool = False  # whether objects expire --event-ttl after their last write
     allocation: Allocation | None = None
-    templates: Templates | None = None  # of a kind of which many objects have the same specification
-    in_its_own_namespace: bool = False  # whether requests for an object are in the namespace of its name
+    templates: Templates | None = None  # for a kind of which many objects have the same spec
+    in_its_own_namespace: bool = False  # whether the namespace of a request is the object's name (Namespace)
 
-    refuse_creation: str = ""  # the reason why objects cannot be created, "" where they can
+    refuse_creation: str = ""  # why objects cannot be created; "" if they can
 
     # deletion; only the resource's own strategy is asked
-    refuse_deletion: Callable[[str], str] = _deletable  # name -> the reason why it cannot be deleted, "" where it can
-    # (object, seconds that the client asks for or None) -> seconds until it goes; None: objects go at once
+    refuse_deletion: Callable[[str], str] = _deletable  # name -> why it cannot be deleted; "" if it can
+    # (object, the client's gracePeriodSeconds or None) -> seconds until deletion; None: objects are deleted at once
     grace_period: Callable[[JsonObject, int | None], int] | None = None
     dependents: Dependents = Dependents.DELETE
-    warning_on_default_dependents: str = ""  # for a delete that leaves it to `dependents`
+    warning_on_default_dependents: str = ""  # for a delete without a propagation policy
     termination: Termination | None = None
-    returns_deleted: bool = False  # whether a delete answers the object that is gone, and not a Status
+    returns_deleted: bool = False  # whether a delete answers with the deleted object, and not with a Status

@@ -1,4 +1,4 @@
-"""Strategies of a server that has no privileged containers (--allow-privileged=false)."""
+"""Strategies of a server that refuses privileged containers (--allow-privileged=false)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gateway.validation.field import FieldError
 
 
 def unprivileged(strategy: Strategy, resource: Resource) -> Strategy:
-    """The rules of a kind with --allow-privileged=false; the strategy itself for kinds without pods."""
+    """The strategy that also refuses privileged containers; `strategy` itself for a resource without pod specs."""
     path = _path(resource)
     if not path:
         return strategy
@@ -34,7 +34,7 @@ def unprivileged(strategy: Strategy, resource: Resource) -> Strategy:
 
 
 def _path(resource: Resource) -> tuple[str, ...]:
-    """The members that lead to a pod's specification; none where the resource has none."""
+    """The path of the pod spec; empty if the resource has none."""
     if (resource.group, resource.resource) == ("", "pods"):
         return ("spec",) if resource.subresource in ("", "ephemeralcontainers", "resize") else ()
     template = TEMPLATES.get((resource.group, resource.resource))

@@ -1,4 +1,4 @@
-"""Versions of built-in kinds that Go's scheme reads although nothing is served in them; bodies may name them."""
+"""Versions of built-in kinds that Go's scheme decodes although they are not served; a body may name one."""
 
 from __future__ import annotations
 
@@ -63,16 +63,16 @@ _UNSERVED: dict[str, frozenset[str]] = {  # the register.go of each version in k
     ),
     "storagemigration.k8s.io/v1beta1": frozenset({"StorageVersionMigration"}),
 }
-# versions that an endpoint takes beside its own (a GroupVersionAcceptor in Go)
+# versions that an endpoint accepts in addition to its own (a GroupVersionAcceptor in Go)
 _TAKEN: dict[tuple[str, str], str] = {("policy/v1", "Eviction"): "policy/v1beta1"}
 
 
 def reads_unserved(kind: str, version: str) -> bool:
-    """Whether the scheme reads a kind, or a list of it, in a version that is not served."""
+    """Whether Go's scheme decodes a kind, or its list, in a version that is not served."""
     kinds = _UNSERVED.get(version)
     return kinds is not None and kind.removesuffix("List") in kinds
 
 
 def taken_beside(api_version: str, kind: str) -> str:
-    """The other version in which an endpoint of a kind takes bodies; "" where there is none."""
+    """The other apiVersion that an endpoint of a kind accepts in bodies; "" if there is none."""
     return _TAKEN.get((api_version, kind), "")

@@ -1,4 +1,4 @@
-"""The context of a write for strategies, hooks and validation: everything but its objects."""
+"""The context of a write for strategies, hooks and validation: all but the objects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gateway.validation.field import FieldError
 
 
 class NamedResource(Protocol):
-    """The resource of a write, by its names: all that a strategy may know of it."""
+    """The names of a write's resource; a strategy may know no more of it."""
 
     @property
     def group(self) -> str: ...
@@ -28,7 +28,7 @@ class NamedResource(Protocol):
 class WriteContext:
     """The circumstances of one write.
 
-    `namespace` and `name` are the object's as far as they are known: a generated name comes late. `warnings` become
+    `namespace` and `name` are those of the object; `name` is "" until a generated name is known. `warnings` become
     Warning headers (code 299) of the answer.
     """
 
@@ -41,18 +41,18 @@ class WriteContext:
     dry_run: bool = False
     warnings: Warnings = field(default_factory=Warnings)
     specification: Specification = ANY_SPECIFICATION  # of a new object
-    deadline: float | None = None  # by the loop's clock: when the client stops waiting, where it has said so
-    access_errors: Sequence[FieldError] = ()  # rights beyond the request's that the user lacks
-    unstored: Sequence[str] = ()  # members of an update that are not stored as they were sent: empty maps, null bytes
-    metadata_errors: Sequence[FieldError] = ()  # which strategies need not find, but may have to know of
+    deadline: float | None = None  # by the loop's clock: when the client stops waiting; None if the client has not said
+    access_errors: Sequence[FieldError] = ()  # rights that the user lacks, beyond those to the request itself
+    unstored: Sequence[str] = ()  # members of an update that are not stored as sent: empty maps, null bytes
+    metadata_errors: Sequence[FieldError] = ()  # found by the generic validation; some strategies depend on them
 
     @property
     def user(self) -> User:
-        """The user who writes."""
+        """The user of the request."""
         return self.request.user
 
     def of_object(self, namespace: str, name: str) -> WriteContext:
-        """The context of a write of another object of the resource."""
+        """The context for another object of the same resource."""
         other = copy(self)
         other.namespace, other.name = namespace, name
         return other

@@ -33,5 +33,5 @@ def serves(minor: str, group: str, version: str, kind: str) -> bool:
 
 
 def absent(minor: str, kinds: Iterable[tuple[Key, str]]) -> frozenset[Key]:
-    """The keys, of pairs of a resource's key and kind, that a minor does not serve by default. Raises as `serves` does."""
+    """The keys of the resources, given with their kinds, that a minor does not serve by default. Raises as `serves`."""
     return frozenset(key for key, kind in kinds if not serves(minor, key[0], key[1], kind))

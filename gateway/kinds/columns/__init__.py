@@ -1,4 +1,4 @@
-"""Columns of Tables: which a kind has, and what its objects put into them ("Receiving resources as Tables").
+"""The columns of a kind's Table, and the cells of its objects ("Receiving resources as Tables").
 
-`registry.columns_of` finds a built-in kind's, `custom.custom_columns` makes those of a custom resource definition.
+`registry.columns_of` finds those of a built-in kind, `custom.custom_columns` makes those of a CustomResourceDefinition.
 """

@@ -1,4 +1,4 @@
-"""Columns of autoscalers, which show autoscaling/v2 in every version, and of scales."""
+"""Columns of autoscalers, made from the autoscaling/v2 form in every version, and of scales."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _metrics(metrics: list[JsonObject], current: list[JsonObject]) -> str:
 
 
 def _metric(metric: JsonObject, status: JsonObject) -> str:
-    """The present value and the target, of the spec's type of source."""
+    """The current value and the target of a metric: "CURRENT/TARGET"."""
     source = _SOURCES.get(metric.get("type", ""))
     if source is None:
         return "<unknown type>"

@@ -1,4 +1,4 @@
-"""The text of a cell that shows a JSON value: as Go's fmt ("%v") writes it, or its encoding/json."""
+"""The text of a JSON value in a cell, as Go's fmt ("%v") or encoding/json writes it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_DEPTH = 200
 
 
 def printed(value: Any) -> str:
-    """A value as fmt.Sprint shows it, and objects and lists as JSON."""
+    """A value as fmt.Sprint writes it; objects and lists as JSON. Raises ValueError as `encoded` does."""
     match value:
         case None:
             return "<no value>"
@@ -29,7 +29,7 @@ def printed(value: Any) -> str:
 def encoded(value: Any) -> str:
     """Compact JSON with the members in the order of their names, and <, > and & escaped.
 
-    Raises ValueError for what is nested more deeply than MAX_DEPTH.
+    Raises ValueError for a value that is nested more deeply than MAX_DEPTH.
     """
     text: str = orjson.dumps(_with_go_floats(value), option=orjson.OPT_SORT_KEYS).decode()
     return go_escaped(text)

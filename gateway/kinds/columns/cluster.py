@@ -1,4 +1,4 @@
-"""Columns of the small kinds: leases, classes, API services, storage versions, workloads."""
+"""Columns of several small kinds: leases, classes, API services, storage versions and migrations, pod groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparisons in JSONPath filters: of values of one kind only, as Go's templates compare."""
+"""Comparisons in JSONPath filters: only values of the same type compare, as in Go's templates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ORDERED = (int, float, str)
 
 
 def compare(operator: str, left: Any, right: Any) -> bool:
-    """Whether `left operator right`. Raises PathError for values that have no such relation."""
+    """Whether `left operator right` is true. Raises PathError for values that cannot be compared so."""
     kind = _kind(left)
     if kind is not _kind(right):
         raise PathError("incompatible types for comparison")

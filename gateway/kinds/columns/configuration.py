@@ -15,7 +15,7 @@ def _secret(obj: JsonObject) -> list[Cell]:
 
 
 def name_and_age(obj: JsonObject) -> list[Cell]:
-    """The cells of kinds that show nothing of their own."""
+    """The cells of kinds that show only name and age."""
     return [name_of(obj), age(obj)]
 
 
@@ -49,4 +49,4 @@ BEFORE = {
         Columns((NAME, column("Secrets", "core.v1.ServiceAccount.secrets"), AGE), _with_secrets),
     )
 }
-"""What columns were before a change, by name."""
+"""By kind: the name of a change (gateway.release.changes), and the columns before it."""

@@ -14,9 +14,9 @@ from gateway.kinds.columns.jsonpath_nodes import Opaque, PathError
 from gateway.kinds.columns.model import AGE, NAME, UNKNOWN, Cell, Column, Columns, Elapsed, name_of
 from gateway.schema.times import TimeError, canonical_time
 
-MAX_COLUMNS = 256  # of a version; what is behind them is left out
+MAX_COLUMNS = 256  # of a version; further ones are left out
 STEPS = 20_000  # values of an object that all columns together may look at
-SOME_STEPS, STEPS_A_BYTE = 300, 2  # as many where a path may look at a value many times
+SOME_STEPS, STEPS_A_BYTE = 300, 2  # a lower limit, by the object's size, for paths that may look at a value many times
 TEXT_STEP = 64  # characters of text that count as one value
 _MAX_INT = 1 << 63
 _fraction = re.compile(r"[.,]([0-9]+)").search
@@ -25,9 +25,9 @@ _DEFAULT = ({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimes
 
 
 def custom_columns(definitions: Sequence[JsonObject] | None) -> Columns:
-    """The columns that a version of a CRD gives its resource: the name and then those.
+    """The columns of a version of a CRD: the name, then the additionalPrinterColumns; without these, the age.
 
-    A column whose path can't be read ends them, as in kube-apiserver; without any there is the age.
+    A column with an invalid path, and all columns after it, are left out, as in kube-apiserver.
     """
     columns, paths = [NAME], list[tuple[str, JsonPath]]()
     for definition in (definitions or _DEFAULT)[:MAX_COLUMNS]:
@@ -79,7 +79,7 @@ def _cell(kind: str, path: JsonPath, obj: JsonObject, budget: Budget) -> Cell:
 
 
 def _typed(kind: str, value: Any) -> Cell:
-    """The value where it is of the column's type; a date as the time since."""
+    """The value if it has the column's type, else None. A date becomes the time since then."""
     if value is None or isinstance(value, Opaque):
         return None
     match kind:

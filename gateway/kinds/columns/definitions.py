@@ -44,4 +44,4 @@ COLUMNS = {
     )
 }
 BEFORE = {_KEY: ("DefinitionColumns", NAME_AND_TIME)}
-"""What columns were before a change, by name."""
+"""By kind: the name of a change (gateway.release.changes), and the columns before it."""

@@ -1,4 +1,4 @@
-"""Durations and ages as Tables write them: "5s", "3m20s", "2d4h", "400d"."""
+"""Durations and ages as in Tables: "5s", "3m20s", "2d4h", "400d"."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _YEAR_ONE = -62_135_596_800.0
 def human_duration(seconds: int) -> str:
     """A duration in whole seconds (rounded toward zero) with two or three significant figures.
 
-    One second less than nothing still counts as nothing: clocks differ.
+    A duration of -1 second counts as 0, since clocks differ; a lower one is "<invalid>".
     """
     if seconds < -1:
         return "<invalid>"
@@ -43,20 +43,20 @@ def _two(seconds: int, large: int, large_unit: str, small: int, small_unit: str)
 
 
 def seconds_between(start: float, end: float) -> int:
-    """The whole seconds of a duration, rounded toward zero, no more than Go can hold."""
+    """The seconds from `start` to `end`, rounded toward zero and limited to Go's longest duration."""
     return max(-LONGEST, min(LONGEST, int(end - start)))
 
 
 @lru_cache(maxsize=8192)
 def aging(seconds: int) -> tuple[str, int]:
-    """The text of an age, and every how many seconds it changes."""
+    """The text of an age, and after how many seconds at the earliest it changes."""
     step = 1 if seconds < 10 * MINUTE else MINUTE if seconds < 8 * HOUR else HOUR if seconds < 8 * DAY else DAY
     return human_duration(seconds), step
 
 
 @lru_cache(maxsize=8192)
 def epoch(time: str) -> float:
-    """A canonical time of an object as seconds since 1970."""
+    """A canonical RFC 3339 time as seconds since 1970."""
     try:
         return datetime.fromisoformat(time).timestamp()
     except (ValueError, OverflowError):  # the year 0

@@ -1,4 +1,4 @@
-"""Columns of flow schemas, which are listed by precedence, and priority levels."""
+"""Columns of flow schemas, which are listed by precedence, and of priority levels."""
 
 from __future__ import annotations
 

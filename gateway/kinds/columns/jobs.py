@@ -24,7 +24,7 @@ from gateway.kinds.columns.model import (
 from gateway.kinds.columns.selectors import selector_cell
 from gateway.kinds.columns.workloads import CONTAINERS
 
-_STATES = (  # condition and state; a deletion comes between the first two and the rest
+_STATES = (  # condition and state, the first that is true; "" stands for a deletionTimestamp
     ("Complete", "Complete"),
     ("Failed", "Failed"),
     ("", "Terminating"),

@@ -1,7 +1,7 @@
-"""JSONPath in the dialect of Kubernetes ("JSONPath Support"), as printer columns of custom resources use it.
+"""JSONPath in the dialect of Kubernetes ("JSONPath Support"), for additionalPrinterColumns.
 
-Authors of CRDs write paths, and other users write the objects: so a path is parsed in linear time up to a length, and
-its evaluation takes no more steps than the caller allows.
+Paths and objects come from users who may not be trusted. So a path is parsed in linear time up to a length, and its
+evaluation takes no more steps than the caller allows.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MANY = (Recursive, Wildcard, Filter)
 
 
 class Budget:
-    """How many values may still be looked at."""
+    """How many more values an evaluation may look at."""
 
     __slots__ = ("left",)
 
@@ -43,7 +43,7 @@ class Budget:
         self.left = steps
 
     def spend(self, steps: int) -> None:
-        """Raises PathError when the budget is used up."""
+        """Takes `steps` from the budget. Raises PathError when it is used up."""
         self.left -= steps
         if self.left < 0:
             raise PathError("the path leads to too many values")
@@ -51,7 +51,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class JsonPath:
-    """A path that can be followed. `JsonPath.of` raises PathError for a text that is none."""
+    """A parsed path. `JsonPath.of` raises PathError for an invalid one."""
 
     actions: tuple[tuple[Node, ...], ...]
 
@@ -61,9 +61,9 @@ class JsonPath:
 
     @property
     def weight(self) -> int:
-        """How many values, about, a path looks at for each 16 bytes of an object.
+        """How many values, about, the path looks at for each 16 bytes of an object.
 
-        A step through all that is below another such step may look at a value many times, and so may a union.
+        A path with a union, or with two recursive descents, may look at a value many times: it gets `MOST_WEIGHT`.
         """
         steps = list(_all_steps(self.actions))
         many = sum(isinstance(step, _MANY) for step in steps)
@@ -73,9 +73,9 @@ class JsonPath:
         return len(steps) // 16 + 4 * many
 
     def first(self, value: Any, budget: Budget) -> Any:
-        """The first value that the path leads to, MISSING where there is none. Raises PathError where it can't go on.
+        """The first value at the path; MISSING if there is none. Raises PathError if the path does not fit the object.
 
-        Of several actions, "a}{b", the first counts; the others may fail all the same.
+        Of several actions, "a}{b", the first gives the result, but an error in the others is raised too.
         """
         results = [_follow([value], nodes, budget) for nodes in self.actions]
         return results[0][0] if results and results[0] else MISSING
@@ -126,7 +126,7 @@ def _step(values: list[Any], node: Node, budget: Budget) -> list[Any]:
 
 
 def _children(value: Any, budget: Budget) -> list[Any]:
-    """What is below a value; of a string its bytes."""
+    """The members or items of a value; the bytes of a string."""
     if isinstance(value, dict):
         children = list(value.values())
     elif isinstance(value, list):
@@ -141,7 +141,7 @@ def _children(value: Any, budget: Budget) -> list[Any]:
 
 
 def _descendants(values: list[Any], budget: Budget) -> Iterator[Any]:
-    """The values and all below them that have something below: each before what it has."""
+    """The values and all values below them, parents first; only objects, lists and strings that are not empty."""
     stack = values[::-1]
     while stack:
         value = stack.pop()
@@ -201,7 +201,7 @@ def _exists(item: Any, path: tuple[Node, ...], budget: Budget) -> bool:
     except PathError:
         if budget.left < 0:
             raise
-        return True  # an exhausted iterator still refers to its source
+        return True  # in Go, a path that fails in a filter still counts as found
 
 
 def _sides(item: Any, left: tuple[Node, ...], right: tuple[Node, ...], budget: Budget) -> tuple[Any, Any] | None:

@@ -1,4 +1,4 @@
-"""What a JSONPath is made of once it is read."""
+"""The nodes of a parsed JSONPath."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 
 class PathError(ValueError):
-    """A text that is no JSONPath, or a path that cannot be followed in some object."""
+    """A text is no JSONPath, or a path does not fit an object."""
 
 
 class Opaque(int):
-    """A number that is no number of the object: one of the path's own, or a byte of a string."""
+    """A number that is not from the object: one in the path, or a byte of a string."""
 
 
 class Field(NamedTuple):
@@ -41,7 +41,7 @@ class Literal(NamedTuple):
 
 
 class Keyword(NamedTuple):
-    """A word such as "range", which means something in templates only."""
+    """A word such as "range", which has a meaning in templates only."""
 
     name: str
 

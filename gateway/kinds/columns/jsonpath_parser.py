@@ -1,6 +1,6 @@
-"""Reads the text of a JSONPath, in one pass and up to a length.
+"""Parses a JSONPath, in one pass and up to a length.
 
-Follows Kubernetes' own reader where that is lenient: quotes within names, words after blanks, text between actions.
+It is as lenient as Kubernetes' own parser: with quotes within names, words after blanks, and text between actions.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MAX_INT = 1 << 63
 
 
 def parse(text: str) -> tuple[tuple[Node, ...], ...]:
-    """The actions of the path {text}, each a row of nodes; text between actions is one too. Raises PathError."""
+    """The actions of the path {text}, each a tuple of nodes. Text between actions is one, too. Raises PathError."""
     if len(text) > MAX_LENGTH:
         raise PathError("the path is too long")
     return _parse(text, 0)
@@ -72,7 +72,7 @@ def _one(text: str, depth: int) -> tuple[Node, ...]:
 
 
 class _Action:
-    """Reads from after a "{" to its "}"."""
+    """Parses one action, from after its "{" to its "}"."""
 
     __slots__ = ("at", "depth", "nodes", "text")
 
@@ -185,7 +185,7 @@ class _Action:
             self.nodes.append(Filter(_one(text, self.depth), (), "exists"))
 
     def _filter_end(self, start: int) -> int:
-        """Where the ")" of a filter is: the first that does not stand in the first quoted text."""
+        """The position of the ")" of a filter: the first one outside the first quoted text."""
         quote, closed = "", False
         for i in range(start, len(self.text)):
             character = self.text[i]
@@ -227,7 +227,7 @@ def _index(text: str) -> int:
 
 
 def _unquoted(text: str, quote: str) -> str:
-    """A quoted text without its escapes, those of Go."""
+    """A quoted text with Go's escapes resolved. Raises PathError."""
     if "\\" not in text:
         return text
     out = bytearray()

@@ -1,6 +1,6 @@
-"""The Table of a kind: column definitions, and the cells of one object.
+"""The model of a kind's Table: column definitions, and the cells of one object.
 
-Cells do not depend on the present time: an age is an `Elapsed`, which becomes text when it is sent.
+Cells do not depend on the current time: an age is an `Elapsed`, which becomes text when the cell is sent.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ NONE, UNSET, UNKNOWN = "<none>", "<unset>", "<unknown>"
 
 
 class Elapsed(NamedTuple):
-    """The time since a moment, in words; with what stands before and after it in the cell."""
+    """A cell that shows the time since a moment, with text before and after it."""
 
     since: float  # seconds since 1970
     before: str = ""
     after: str = ""
 
     def text_until(self, now: float) -> tuple[str, float]:
-        """The cell's text, and the time at which it may become another."""
+        """The cell's text at the time `now`, and the time from which it may differ."""
         text, step = aging(seconds_between(self.since, now))
         return self.before + text + self.after, self.since + ((now - self.since) // step + 1) * step
 
@@ -32,27 +32,27 @@ Cell = str | int | float | bool | Elapsed | None
 
 
 class Column(NamedTuple):
-    """One column definition; priority 0 is shown always, 1 with -o wide."""
+    """One column definition; priority 0 is always shown, 1 with -o wide."""
 
     name: str
     type: str = "string"
     format: str = ""
     priority: int = 0
-    field: str = ""  # whose description is the column's: a type below io.k8s and a field, "api.core.v1.PodStatus.podIP"
-    description: str = ""  # where a client gave one
+    field: str = ""  # its description is the column's; a type below io.k8s and a field: "api.core.v1.PodStatus.podIP"
+    description: str = ""  # if it does not come from `field`
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """A kind's columns, and how cells and conditions of a row come out of an object in JSON form `form`."""
+    """The columns of a kind, and the functions that make cells and conditions of a row from an object."""
 
     definitions: tuple[Column, ...]
     cells: Callable[[JsonObject], list[Cell]]
-    conditions: Callable[[JsonObject], tuple[str, str] | None] | None = None  # reason and message of being completed
-    order: Callable[[JsonObject], Any] | None = None  # what lists are sorted by; by key where there is none
-    no_rows: bytes = b"[]"  # what a list without items has for rows
-    form: str = ""  # the apiVersion of the objects, where this is another one than the served
-    weight: int = 1  # how much longer the cells of an object take for each of its bytes than those of other kinds
+    conditions: Callable[[JsonObject], tuple[str, str] | None] | None = None  # reason and message of Completed
+    order: Callable[[JsonObject], Any] | None = None  # sort key of a list; None: by etcd key
+    no_rows: bytes = b"[]"  # `rows` of an empty list
+    form: str = ""  # the apiVersion that `cells` reads, if it is not the served one
+    weight: int = 1  # time that the cells take for a byte of an object, relative to other kinds
 
 
 _META = "apimachinery.pkg.apis.meta.v1.ObjectMeta"
@@ -92,11 +92,11 @@ def name_and_time(obj: JsonObject) -> list[Cell]:
 
 
 NAME_AND_TIME = Columns((NAME, CREATED_AT), name_and_time, no_rows=b"null")
-"""The columns of kinds that have none of their own."""
+"""The columns of kinds without columns of their own."""
 
 
 def since(time: str | None, before: str = "", after: str = "") -> Cell:
-    """The time since a time of an object; "<unknown>" without one."""
+    """A cell with the time since an RFC 3339 time; "<unknown>" without one."""
     return Elapsed(epoch(time), before, after) if time else f"{before}{UNKNOWN}{after}"
 
 
@@ -106,7 +106,7 @@ def age(obj: JsonObject) -> Cell:
 
 
 def part(obj: JsonObject, *names: str) -> JsonObject:
-    """A struct within an object, empty where it is missing."""
+    """A struct within an object; an empty one if it is missing."""
     for name in names:
         obj = obj.get(name) or {}
     return obj
@@ -117,17 +117,17 @@ def joined(texts: Sequence[str], otherwise: str = NONE) -> str:
 
 
 def first_of(texts: Sequence[str], count: int, most: int = 3) -> str:
-    """The first few, and how many more there are; `texts` need not hold more than `most` + 1."""
+    """The first `most` texts, and how many more of `count` there are; `texts` needs to have no more than the first."""
     shown = ",".join(texts[:most])
     return f"{shown} + {count - most} more..." if count > most else shown or UNSET
 
 
 def labels_text(labels: dict[str, str] | None) -> str:
-    """a=b,c=d in the order of the keys; "<none>" without any."""
+    """Labels as "a=b,c=d", sorted by key; "<none>" without labels."""
     return ",".join([f"{key}={labels[key]}" for key in sorted(labels)]) or NONE if labels else NONE
 
 
 def containers(template: JsonObject) -> list[Cell]:
-    """Names and images of a pod template's containers."""
+    """Two cells: names and images of a pod template's containers."""
     found = part(template, "spec").get("containers") or ()
     return [",".join([one.get("name", "") for one in found]), ",".join([one.get("image", "") for one in found])]

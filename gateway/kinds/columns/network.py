@@ -116,7 +116,7 @@ def _ingress(obj: JsonObject) -> list[Cell]:
 
 
 def _hosts(rules: list[JsonObject]) -> str:
-    """The first three, and how many rules come beside them once a rule follows the third host."""
+    """The first three hosts. If rules follow the third host, the number of rules beyond three is added."""
     at = [i for i, rule in enumerate(rules) if rule.get("host")][:_MOST]
     shown = ",".join([rules[i]["host"] for i in at]) or "*"
     more = len(at) == _MOST and len(rules) > at[-1] + 1
@@ -143,7 +143,7 @@ def _service_cidr(obj: JsonObject) -> list[Cell]:
 
 
 def _ip_address(obj: JsonObject) -> list[Cell]:
-    """One cell more than there are columns, as kube-apiserver has it."""
+    """Three cells for two columns, as in kube-apiserver."""
     parent = part(obj, "spec").get("parentRef")
     shown = NONE
     if parent is not None:

@@ -1,4 +1,4 @@
-"""Columns of pods, in all the states they can be in, and of pod templates."""
+"""Columns of pods and of pod templates."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from gateway.kinds.columns.model import (
 )
 
 _NODE_LOST = "NodeLost"
-_COMPLETED = {  # of a phase: reason and message of the row's condition
+_COMPLETED = {  # phase -> reason and message of the row's condition
     "Succeeded": ("Succeeded", "The pod has completed successfully."),
     "Failed": ("Failed", "The pod failed."),
 }
 
 
 class _Tally(NamedTuple):
-    """What containers add up to."""
+    """The sums over the containers of a pod, and the reason that the pod shows."""
 
     reason: str
     ready: int = 0
     restarts: int = 0
-    restarted: str = ""  # when the last of them ended
+    restarted: str = ""  # when a container last ended before a restart
 
 
 class _Init(NamedTuple):
-    """What init containers up to the first unfinished one add up to."""
+    """The sums over the init containers up to the first that is not finished."""
 
     done: bool
     tally: _Tally
-    sidecars: _Tally  # its restarts are those of sidecars alone
+    sidecars: _Tally  # only the restarts of sidecars
 
 
 def _pod(pod: JsonObject) -> list[Cell]:
@@ -71,14 +71,14 @@ def _pod(pod: JsonObject) -> list[Cell]:
 
 
 def _ip(status: JsonObject) -> str:
-    """The first address; podIP is the one that counts where it differs from podIPs."""
+    """The first address; podIP wins over podIPs."""
     ips = status.get("podIPs")
     ip: str = status.get("podIP") or (ips[0].get("ip") if ips else "")
     return ip or NONE
 
 
 def _tally(spec: JsonObject, status: JsonObject) -> tuple[_Tally, int]:
-    """The containers' states, and how many containers are to be ready."""
+    """The sums over all containers, and the number of containers that should be ready."""
     conditions = status.get("conditions") or ()
     reason = status.get("reason") or status.get("phase", "")
     for condition in conditions:
@@ -132,7 +132,7 @@ def _init(statuses: Sequence[JsonObject], reason: str, count: int, names: set[st
 
 
 def _main(statuses: Sequence[JsonObject], tally: _Tally, conditions: Sequence[JsonObject]) -> _Tally:
-    """Adds the ordinary containers; of several reasons the first container's counts."""
+    """Adds the regular containers. If several have a reason, the first container's is shown."""
     reason, ready, restarts, restarted = tally
     running, failure = False, ""
     for container in reversed(statuses):
@@ -160,7 +160,7 @@ def _main(statuses: Sequence[JsonObject], tally: _Tally, conditions: Sequence[Js
 
 
 def _last_end(container: JsonObject) -> str:
-    """When the container's run before this one ended."""
+    """When the previous run of the container ended; "" if unknown."""
     ended = (container.get("lastState") or {}).get("terminated") or {}
     return ended.get("finishedAt") or ""
 

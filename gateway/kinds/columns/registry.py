@@ -1,4 +1,4 @@
-"""Which columns a built-in kind has."""
+"""Finds the columns of a built-in kind."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gateway.kinds.columns.model import NAME_AND_TIME, Columns
 from gateway.release.gates import Enabled
 from gateway.release.release import DEFAULT_GATES
 
-_MODULES = {  # of a group: where the columns of its kinds may be
+_MODULES = {  # group -> modules that may have the columns of its kinds
     "": ("pods", "workloads", "network", "nodes", "events", "configuration", "storage"),
     "admissionregistration.k8s.io": ("admission",),
     "apiextensions.k8s.io": ("definitions",),
@@ -34,9 +34,10 @@ _MODULES = {  # of a group: where the columns of its kinds may be
 
 
 def columns_of(group: str, kind: str, enabled: Enabled = DEFAULT_GATES.enabled) -> Columns:
-    """The columns of a built-in kind, the same in all its versions; name and creation time for kinds without own ones.
+    """The columns of a built-in kind, the same in all versions; name and creation time for a kind without its own.
 
-    `enabled` says which columns the release has. A module is imported when a kind of its is first asked for.
+    `enabled` tells whether the release has a change of columns. A module is imported when one of its kinds is first
+    needed.
     """
     for name in _MODULES.get(group, ()):
         module = import_module(f"gateway.kinds.columns.{name}")

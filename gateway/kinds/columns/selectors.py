@@ -1,4 +1,4 @@
-"""Label selectors as cells show them."""
+"""The text of label selectors in cells."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gateway.validation.names import is_label_value, is_qualified_name
 
 
 def selector_text(selector: JsonObject | None) -> str | None:
-    """The requirements in the order of their keys, "a=b,c in (d,e),!f"; "" for all or nothing, None if one is wrong."""
+    """The requirements, sorted by key: "a=b,c in (d,e),!f"; "" without requirements, None if one is invalid."""
     requirements = list[tuple[str, str]]()
     for key, value in ((selector or {}).get("matchLabels") or {}).items():
         if is_qualified_name(key) or is_label_value(value):
@@ -41,13 +41,13 @@ def _expression_text(expression: JsonObject) -> str | None:
 
 
 def selector_cell(selector: JsonObject | None) -> str:
-    """What most kinds show of a selector."""
+    """The cell of a selector for most kinds: "<none>" if it is empty, "<error>" if it is invalid."""
     text = selector_text(selector)
     return "<error>" if text is None else text or NONE
 
 
 def selector_struct(selector: JsonObject) -> str:
-    """A selector as Go prints the struct, for references to parameters that have one instead of a name."""
+    """A selector as Go prints the struct, for a paramRef with a selector instead of a name."""
     labels: dict[str, str] = selector.get("matchLabels") or {}
     shown = "".join([f"{key}: {labels[key]}," for key in sorted(labels)])
     expressions = "".join([_expression_struct(one) for one in selector.get("matchExpressions") or ()])

@@ -1,6 +1,6 @@
-"""Annotations that are fields of Go's own types: a version lacks the fields, and annotations keep what they said.
+"""Annotations that stand for fields of Go's internal types, which the served version does not have.
 
-A text that is no number cannot be read as the kind; one that is comes back as Go writes it.
+An object whose annotation should be a number, and is none, cannot be decoded. A number gets Go's canonical form.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ NAMES = {
     "Deployment": frozenset({ROLLBACK}),
     "HorizontalPodAutoscaler": OF_AUTOSCALERS,
 }
-"""By kind: they are no metadata to Go, and answers of metadata alone lack them."""
+"""The annotations of each kind. To Go they are no metadata, so PartialObjectMetadata answers leave them out."""
 
 
 def read_daemon_set(obj: JsonObject) -> None:
-    """Makes the generation of a DaemonSet's template canonical. Raises DecodeError."""
+    """Writes the number in the template generation annotation in canonical form, in place. Raises DecodeError."""
     annotations = obj["metadata"].get("annotations") or {}
     if TEMPLATE_GENERATION in annotations:
         annotations[TEMPLATE_GENERATION] = _canonical(annotations[TEMPLATE_GENERATION])
 
 
 def read_deployment(obj: JsonObject) -> None:
-    """Makes the revision that a Deployment is to go back to canonical. Raises DecodeError."""
+    """Writes the number in the rollback annotation in canonical form, or drops an empty one. Raises DecodeError."""
     annotations = obj["metadata"].get("annotations") or {}
     if ROLLBACK not in annotations:
         return
@@ -52,13 +52,13 @@ def read_deployment(obj: JsonObject) -> None:
 
 
 def number(obj: JsonObject, key: str) -> int | None:
-    """The number in an annotation; None where there is none."""
+    """The number in an annotation; None if there is no annotation, or no number in it."""
     text = (obj["metadata"].get("annotations") or {}).get(key)
     return None if text is None else int64(text)
 
 
 def put(obj: JsonObject, key: str, value: int | None) -> None:
-    """Sets the annotation, or takes it away."""
+    """Sets an annotation to a number; None removes it."""
     meta = obj["metadata"]
     annotations = {name: text for name, text in (meta.get("annotations") or {}).items() if name != key}
     if value is not None:

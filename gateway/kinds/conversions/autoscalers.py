@@ -1,7 +1,7 @@
-"""HorizontalPodAutoscaler between autoscaling/v1 and v2.
+"""Converts HorizontalPodAutoscaler between autoscaling/v1 and v2.
 
-Version 1 has one CPU target; other metrics, behavior and conditions of version 2 are kept in annotations
-(autoscaling.alpha.kubernetes.io/…), metrics in the older form that only these annotations still have.
+Version 1 has one CPU target only. Other metrics, behavior and conditions of version 2 are kept in annotations
+(autoscaling.alpha.kubernetes.io/…). The metrics there have an older form, which is used nowhere else.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def autoscaler_to_v1(autoscaler: JsonObject) -> JsonObject:
 
 
 def autoscaler_to_v2(autoscaler: JsonObject) -> JsonObject:
-    """An autoscaling/v1 autoscaler as v2; shares parts with it. Annotations that can't be read count for nothing."""
+    """An autoscaling/v1 autoscaler as v2; shares parts with it. Annotations that can't be parsed are ignored."""
     meta = autoscaler.get("metadata") or {}
     spec, status = dict(autoscaler.get("spec") or {}), dict(autoscaler.get("status") or {})
     annotations = meta.get("annotations") or {}
@@ -184,7 +184,7 @@ _OLD_SOURCES = {
 
 
 def _read(text: str | None, read_one: Any) -> list[JsonObject] | None:
-    """The list in an annotation; None where there is none that can be read."""
+    """The list in an annotation; None if there is none, or if it can't be parsed."""
     if text is None:
         return None
     try:
@@ -246,7 +246,7 @@ def _new_value(name: str, source: JsonObject, word: str) -> JsonObject:
 
 
 def _behavior_text(behavior: JsonObject) -> JsonObject:
-    """Behavior with the Go names that the annotation has it in."""
+    """The behavior with Go's field names, which the annotation uses."""
     return {name: _rules_text(behavior.get(name[0].lower() + name[1:])) for name in ("ScaleUp", "ScaleDown")}
 
 

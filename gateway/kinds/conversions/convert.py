@@ -27,7 +27,7 @@ _EVENT_NAMES = {  # core v1 -> events.k8s.io v1
 
 
 def convert(obj: JsonObject, kind: str, source: GroupVersion, target: GroupVersion) -> JsonObject:
-    """The object in another served version of its kind: a new one, or `obj` itself where there is nothing to do.
+    """The object in another served version of its kind: a new one, or `obj` itself if the versions are the same.
 
     Raises ValueError for versions that don't share storage.
     """

@@ -1,6 +1,6 @@
-"""CustomResourceDefinitions of apiextensions.k8s.io/v1beta1, in which kube-apiserver stores them, as v1 has them.
+"""Converts CustomResourceDefinitions from apiextensions.k8s.io/v1beta1, kube-apiserver's storage version, to v1.
 
-What all versions have in common stands once there, above the versions.
+In v1beta1, fields that all versions share may be in the spec itself instead of each version.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def definition_to_v1(stored: JsonObject) -> JsonObject:
     spec["versions"] = [_version(version, shared) for version in versions]
     if "conversion" in spec:
         spec["conversion"] = _conversion(spec["conversion"] or {})
-    spec["preserveUnknownFields"] = spec.get("preserveUnknownFields", True)  # false had to be said in v1beta1
+    spec["preserveUnknownFields"] = spec.get("preserveUnknownFields", True)  # the default of v1beta1
     return {**stored, "apiVersion": "apiextensions.k8s.io/v1", "spec": spec}
 
 

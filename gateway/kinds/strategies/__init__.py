@@ -1,8 +1,8 @@
 """The strategies of the built-in resources, found by name and imported when first used.
 
-A module of this package exports `STRATEGIES`: a dict from subresource name ("" for the resource itself) to
-`Strategy`; or `strategies`, a function that makes such a dict for feature gates. `MODULES` says which module a resource
-has; a resource without one has the generic rules only.
+A module of this package exports `STRATEGIES`: a dict from subresource name ("" for the resource itself) to `Strategy`.
+Or it exports `strategies`, a function that makes such a dict for the values of feature gates. `MODULES` names the
+module of each resource; a resource without a module has the generic rules only.
 """
 
 from __future__ import annotations
@@ -93,17 +93,17 @@ MODULES: dict[GroupResource, str] = {
 
 DEFAULT = Strategy()
 
-_imported: set[str] = set()  # modules, wholly: one that is being imported is in sys.modules, too
+_imported: set[str] = set()  # completely; sys.modules also has modules whose import is not finished
 
 
 def is_imported(resource: GroupResource) -> bool:
-    """Whether a resource's rules are at hand: to import them takes as much as a tenth of a second."""
+    """Whether the module of a resource's strategy is imported. An import takes up to a tenth of a second."""
     module = MODULES.get(resource)
     return module is None or f"{__name__}.{module}" in _imported
 
 
 def import_rules(resource: GroupResource) -> None:
-    """Imports the module of a resource's rules; to be called from a thread."""
+    """Imports the module of a resource's strategy; to be called from a thread."""
     if (module := MODULES.get(resource)) is not None:
         import_module(f"{__name__}.{module}")
         _imported.add(f"{__name__}.{module}")
@@ -111,7 +111,7 @@ def import_rules(resource: GroupResource) -> None:
 
 @lru_cache(maxsize=1024)
 def strategy_for(group: str, resource: str, subresource: str = "", gates: Gates = DEFAULT_GATES) -> Strategy:
-    """The rules of a resource or subresource; `DEFAULT` where it has none of its own."""
+    """The strategy of a resource or subresource; `DEFAULT` if it has none of its own."""
     named = GroupResource(group, resource)
     module = MODULES.get(named)
     if module is None:
@@ -127,11 +127,11 @@ def strategy_for(group: str, resource: str, subresource: str = "", gates: Gates 
 
 
 _WHOLE = ("", "status", "approval")
-"""Subresources whose writes have the object itself."""
+"""Subresources whose writes have the whole object as body."""
 
 
 def _declaring(strategy: Strategy, resource: GroupResource, subresource: str) -> Strategy:
-    """A strategy with the rules that are declared beside fields; other modules than Kubernetes' own have none."""
+    """The strategy with the resource's declarative validation rules; only groups of k8s.io/api have such rules."""
     from gateway.kinds.declared_rules import RULES
     from gateway.release.lifecycle import GROUPS_OF_OTHER_MODULES
 
@@ -142,7 +142,7 @@ def _declaring(strategy: Strategy, resource: GroupResource, subresource: str) ->
 
 
 def _dropping(strategy: Strategy, drop: Drop) -> Strategy:
-    """A strategy that first drops the fields whose gates are off."""
+    """The strategy, which first drops the fields whose gates are off."""
     on_create, on_update = strategy.prepare_for_create, strategy.prepare_for_update
 
     def prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:

@@ -1,4 +1,4 @@
-"""What the five kinds without a status of admissionregistration.k8s.io share: they differ in what is validated."""
+"""The strategy of the five kinds of admissionregistration.k8s.io without a status; only their validation differs."""
 
 from __future__ import annotations
 
@@ -20,12 +20,15 @@ CompilingCheck = Callable[[JsonObject, JsonObject | None, NewExpressions], list[
 
 
 def compiling(check: CompilingCheck, enabled: Enabled) -> Check:
-    """A check of objects with expressions, which it is given a compiler for."""
+    """Makes a `Check` of one for objects with CEL expressions, and gives it their compilers."""
     return lambda obj, old: check(obj, old, PolicyCompilers(old, enabled))
 
 
 def admission_strategy(check: Check, keys: Sequence[str] = ("spec",)) -> Strategy:
-    """A strategy that validates with `check(obj, old)`, `old` None on create, and counts changes of `keys`."""
+    """A strategy that validates with `check(obj, old)`; `old` is None on create.
+
+    A change of any of `keys` increments the generation.
+    """
 
     def validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
         return check(obj, None)

@@ -1,4 +1,4 @@
-"""APIServices: groups and versions that are served here, or by a service (page "Kubernetes API Aggregation Layer")."""
+"""APIServices: a version that is served here or by a service (page "Kubernetes API Aggregation Layer")."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_GROUP_PRIORITY, MAX_VERSION_PRIORITY = 20000, 1000
 
 
 def _name(obj: JsonObject) -> list[FieldError]:
-    """The name says version and group; that to generate one of, too."""
+    """The errors of name and generateName, which must be VERSION.GROUP."""
     spec, found = obj.get("spec", {}), list[FieldError]()
     wanted = f"{spec.get('version', '')}.{spec.get('group', '')}"
     for key in ("generateName", "name"):

@@ -1,4 +1,4 @@
-"""CertificateSigningRequests: who asks is written down on create; approval and signing are subresources."""
+"""CertificateSigningRequests: a create records the user; approval and signing are subresources."""
 
 from __future__ import annotations
 

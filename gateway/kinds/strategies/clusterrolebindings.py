@@ -1,4 +1,4 @@
-"""ClusterRoleBindings: the role that is bound never changes."""
+"""ClusterRoleBindings: roleRef is immutable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ClusterTrustBundles: trust anchors, of one signer or of none (KEP-3257)."""
+"""ClusterTrustBundles: trust anchors, with or without a signer (KEP-3257)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
 
 
 def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    """Anchors that do not change are not read again, so that a newer reader refuses nothing that is stored."""
+    """Unchanged anchors are not parsed again, so that a stricter parser does not refuse stored objects."""
     new, before = _spec(obj), _spec(old)
     found = _judged(obj, parse=new.get("trustBundle", "") != before.get("trustBundle", ""))
     return found + immutable("spec.signerName", new.get("signerName", ""), before.get("signerName", ""))

@@ -33,7 +33,7 @@ def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
 
 
 def _size(data: dict[str, str], binary: dict[str, str]) -> int:
-    """Bytes of what is stored."""
+    """The size of all values in bytes."""
     return sum(map(byte_length, data.values())) + sum(map(decoded_length, binary.values()))
 
 
@@ -43,7 +43,7 @@ def decoded_length(encoded: str) -> int:
 
 
 def frozen(obj: JsonObject, old: JsonObject, keys: tuple[str, ...], attributes: WriteContext) -> list[FieldError]:
-    """What may no longer change once `immutable` is set, not even from absent to empty."""
+    """The errors of an update that changes `keys` of an immutable object. A change from absent to empty is one."""
     if not old.get("immutable"):
         return []
     found = [] if obj.get("immutable") else [forbidden("immutable", FROZEN)]

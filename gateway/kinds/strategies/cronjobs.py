@@ -21,7 +21,7 @@ from gateway.validation.pod_warnings import name_warning
 from gateway.validation.workload import validate_counts
 
 _POLICIES = ("Allow", "Forbid", "Replace")
-_MAX_NAME = 52  # a Job's name is this and eleven characters more
+_MAX_NAME = 52  # the controller adds eleven characters for a Job's name
 _ZONE_IN_SCHEDULE = (
     "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see "
     "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"

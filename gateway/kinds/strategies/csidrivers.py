@@ -1,4 +1,4 @@
-"""CSIDrivers: what kubelet and the controllers need to know of a driver."""
+"""CSIDrivers: the properties of a CSI driver that kubelet and controllers need."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _update_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext)
 
 
 def strategies(enabled: Enabled) -> dict[str, Strategy]:
-    """The rules of drivers; CSIServiceAccountTokenSecrets warns of those whose tokens may be logged."""
+    """The strategy. With the gate CSIServiceAccountTokenSecrets, a driver whose tokens may be logged gets a warning."""
     warns = enabled("CSIServiceAccountTokenSecrets")
     rules = Strategy(
         prepare_for_update=_prepare_for_update,

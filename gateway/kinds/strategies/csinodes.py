@@ -1,4 +1,4 @@
-"""CSINodes: the drivers of a node. An update may change only the limits of a driver. Later minors have a status."""
+"""CSINodes: the drivers of a node. An update may only change a driver's `allocatable`. Later minors have a status."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext)
 
 
 def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
-    """The status begins empty; a minor whose type has none is left without."""
+    """Empties the status. A minor whose type has no status gets none."""
     if "status" in obj:
         obj["status"] = {}
 

@@ -1,4 +1,4 @@
-"""CSIStorageCapacities: the topology and class that they are about never change."""
+"""CSIStorageCapacities: nodeTopology and storageClassName are immutable."""
 
 from __future__ import annotations
 

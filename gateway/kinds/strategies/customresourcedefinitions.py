@@ -22,12 +22,12 @@ from gateway.validation.schema_formats import known_format
 from gateway.validation.structural_schema import every
 
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
-_CHECKS = "gateway.cel.definition_rules"  # which are imported for some 60 ms by the first CRD that has rules
-_WEIGHT = 64  # expressions and patterns are compiled
+_CHECKS = "gateway.cel.definition_rules"  # the first CRD with rules imports it, which takes some 60 ms
+_WEIGHT = 64  # high, because validation compiles expressions and patterns
 
 
 def _name(obj: JsonObject) -> list[FieldError]:
-    """The name says plural and group."""
+    """The errors of name and generateName, which must be PLURAL.GROUP."""
     meta, spec = obj["metadata"], obj.get("spec", {})
     wanted = f"{spec.get('names', {}).get('plural', '')}.{spec.get('group', '')}"
     message = 'must be spec.names.plural+"."+spec.group'
@@ -36,7 +36,7 @@ def _name(obj: JsonObject) -> list[FieldError]:
 
 
 def _rules_of(old: JsonObject | None, shows_values: bool) -> RuleChecks:
-    """What checks rules; of schemas that were there before, none is held to cost too much by itself.
+    """The checks of validation rules. The cost limit of a single expression does not apply to schemas that `old` has.
 
     `shows_values` is as in `gateway.cel.rules`.
     """
@@ -44,7 +44,7 @@ def _rules_of(old: JsonObject | None, shows_values: bool) -> RuleChecks:
     before = [(version.get("schema") or {}).get("openAPIV3Schema") for version in versions]
 
     def check(schema: JsonObject, path: str, found: list[FieldError]) -> list[FieldError]:
-        if not _has_rules(schema):  # as most
+        if not _has_rules(schema):  # as most schemas
             return []
         if on_loop() and (_CHECKS not in sys.modules or length_of_rules(schema) > LONG_RULES):
             raise TakesLong
@@ -60,7 +60,7 @@ def _has_rules(schema: JsonObject) -> bool:
 
 
 def _default_rules(shows_values: bool) -> EvaluateRules:
-    """What evaluates rules on defaults, all of which together have one object's budget."""
+    """The function that evaluates rules on default values. All defaults together have the cost budget of one object."""
     left: list[int] = []
 
     def evaluate(schema: JsonObject, is_object: bool, value: Any, path: str) -> list[FieldError]:
@@ -93,7 +93,7 @@ def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext)
 
 
 def _store(obj: JsonObject) -> None:
-    """Objects are stored in the storage version from now on."""
+    """Adds the storage version to status.storedVersions."""
     versions = obj.get("spec", {}).get("versions") or ()
     name = next((version.get("name", "") for version in versions if version.get("storage")), None)
     status = obj.setdefault("status", {})
@@ -102,7 +102,7 @@ def _store(obj: JsonObject) -> None:
 
 
 def _drop_empty_webhook(obj: JsonObject) -> None:
-    """Storage has no place for a webhook that says nothing."""
+    """Drops conversion.webhook if it is empty, since it is not stored."""
     conversion = obj.get("spec", {}).get("conversion") or {}
     if not any(value is not None for value in (conversion.get("webhook") or {}).values()):
         conversion.pop("webhook", None)
@@ -117,7 +117,7 @@ def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
 
 
 def _begin_termination(obj: JsonObject, now: str) -> None:
-    """Marks a CRD whose objects have to go first."""
+    """Marks a CRD for deletion. Its objects are deleted first."""
     meta, status = obj["metadata"], obj.setdefault("status", {})
     if meta.get("deletionTimestamp"):
         return
@@ -147,7 +147,7 @@ def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteConte
 
 
 def _formats(obj: JsonObject, ranged: bool) -> dict[str, None]:
-    """The formats in schemas that nobody checks, each once; `ranged` says whether numbers have formats, too."""
+    """The formats in schemas that are not validated, each once. With `ranged`, formats of numbers count too."""
     found = dict[str, None]()
     for version in obj.get("spec", {}).get("versions") or ():
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
@@ -159,7 +159,7 @@ def _formats(obj: JsonObject, ranged: bool) -> dict[str, None]:
 
 
 def _sets(obj: JsonObject) -> list[str]:
-    """Warnings of lists that are sets of objects or lists."""
+    """Warnings for lists of type "set" whose items are objects or arrays."""
     found = set[str]()
     for version in obj.get("spec", {}).get("versions") or ():
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
@@ -174,7 +174,7 @@ def _sets(obj: JsonObject) -> list[str]:
 
 
 def strategies(enabled: Enabled) -> dict[str, Strategy]:
-    """The rules of definitions and their status, by changes in their words and in who owns what."""
+    """The strategies, which depend on changes of warnings, of messages and of field ownership."""
     ranged, shows_values = enabled("CRDNumberFormats"), enabled("CELMessagesShowValues")
     warns_of_sets = enabled("SetsOfObjectsWarned")
 

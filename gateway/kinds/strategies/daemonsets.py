@@ -32,7 +32,7 @@ _STATUS_COUNTS = (
 
 
 def _template_generation(obj: JsonObject) -> int:
-    """Kept in an annotation since the field is gone from the API."""
+    """The template generation, which is in an annotation: apps/v1 no longer has the field."""
     return number(obj, TEMPLATE_GENERATION) or 0
 
 

@@ -35,7 +35,7 @@ def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteConte
 
 def _prepare_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     templates.prepare_status(obj, old, attributes)
-    put(obj, ROLLBACK, number(old, ROLLBACK))  # to Go it is a part of the specification
+    put(obj, ROLLBACK, number(old, ROLLBACK))  # in Go's internal type it is a part of the spec
     obj["metadata"].pop("labels", None)
     if labels := old["metadata"].get("labels"):
         obj["metadata"]["labels"] = dict(labels)

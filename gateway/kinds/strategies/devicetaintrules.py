@@ -1,4 +1,4 @@
-"""DeviceTaintRules: taints that an administrator gives to devices, whatever their drivers say (KEP-5055)."""
+"""DeviceTaintRules: taints that an administrator adds to devices, in addition to the driver's (KEP-5055)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _taint(obj: JsonObject) -> JsonObject:
 
 
 def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
-    """The time is that of the effect: another effect begins now, unless its writer says another time."""
+    """A new effect of the taint sets timeAdded to now, unless the update changes timeAdded itself."""
     keep(obj, old, "status")
     taint, before = _taint(obj), _taint(old)
     if taint.get("effect") != before.get("effect") and taint.get("timeAdded") == before.get("timeAdded"):

@@ -73,7 +73,7 @@ def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
 
 def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     found = validate_object_meta(obj["metadata"], True)
-    # objects from before these rules may stay as they are
+    # unchanged subsets are not validated, since they may be older than these rules
     return found if same(obj.get("subsets"), old.get("subsets")) else found + _validate(obj, attributes)
 
 

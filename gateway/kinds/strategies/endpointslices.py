@@ -115,13 +115,13 @@ def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
 def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     found = validate_object_meta(obj["metadata"], True)
     found += one_of("addressType", obj.get("addressType"), ADDRESS_TYPES) + _ports(obj.get("ports") or [])
-    if not same(obj.get("endpoints"), old.get("endpoints")):  # endpoints from before these rules may stay
+    if not same(obj.get("endpoints"), old.get("endpoints")):  # they may be older than these rules
         found += _validate_endpoints(obj)
     return found + immutable("addressType", obj.get("addressType", ""), old.get("addressType", ""))
 
 
 def _drop_topology(obj: JsonObject, old: JsonObject | None) -> None:
-    """deprecatedTopology is not written through v1; a node name that was kept in it moves to nodeName."""
+    """Drops deprecatedTopology, unless no endpoint changes. The node name in an old one moves to nodeName."""
     if old is not None and same(obj.get("endpoints"), old.get("endpoints")):
         return
     before = {(e.get("deprecatedTopology") or {}).get(HOSTNAME) for e in (old or {}).get("endpoints") or ()}

@@ -20,7 +20,7 @@ from gateway.validation.objectmeta import IMMUTABLE, recheck_object_meta_update,
 
 LIMITS = {"reportingInstance": 128, "action": 128, "reason": 128}
 MAX_NOTE = 1024
-# what an update through events.k8s.io may not change, in the order of kube-apiserver: (JSON name, name in messages)
+# fields that an update through events.k8s.io may not change, in kube-apiserver's order: (JSON name, name in messages)
 _FIXED = (
     ("involvedObject", "involvedObject"),
     ("reason", "reason"),

@@ -1,4 +1,4 @@
-"""The compiler of CEL expressions for validation, which is a lower room than CEL: strategies pass it in."""
+"""Compilers of CEL expressions. Strategies pass them to gateway/validation, which may not import gateway/cel."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from gateway.validation.field import FieldError
 
 
 class _Patience:
-    """How much more may be compiled before an event loop has waited enough."""
+    """How many more characters of expressions may be compiled on the event loop."""
 
     def __init__(self) -> None:
         self.characters = LONG
 
     def spend(self, text: str) -> None:
-        """Raises TakesLong on an event loop when too much was compiled there."""
+        """Counts the characters of `text`. Raises TakesLong on the event loop when there are too many."""
         self.characters -= len(text)
         if self.characters < 0 and on_loop():
             raise TakesLong
 
 
 class _Patient:
-    """Expressions that are compiled while there is patience."""
+    """Compiles expressions until the patience is used up."""
 
     def __init__(self, expressions: Expressions, patience: _Patience) -> None:
         self._expressions, self._patience = expressions, patience
@@ -41,9 +41,9 @@ class _Patient:
 
 
 class PolicyCompilers:
-    """Makes the compilers of one policy or webhook configuration; they raise TakesLong for many or long expressions.
+    """Makes the compilers of one policy or webhook configuration. They raise TakesLong for many or long expressions.
 
-    Expressions that `old` has may use all functions, others those that the release has for new ones.
+    Expressions that `old` has may use all functions; new expressions only the functions that the release allows them.
     """
 
     def __init__(self, old: JsonObject | None, enabled: Enabled) -> None:
@@ -64,7 +64,7 @@ _EXPRESSIONS = frozenset({"expression", "messageExpression", "valueExpression"})
 
 
 def _expressions(value: Any) -> Iterator[str]:
-    """The expressions anywhere in an object."""
+    """Yields all expressions in an object, at any depth."""
     if isinstance(value, list):
         for item in value:
             yield from _expressions(item)
@@ -77,7 +77,7 @@ def _expressions(value: Any) -> Iterator[str]:
 
 
 class SelectorCheck:
-    """Checks the selectors of one object's devices; raises TakesLong for many or long ones."""
+    """Checks the CEL device selectors of one object. Raises TakesLong for many or long ones."""
 
     def __init__(self) -> None:
         self._patience = _Patience()

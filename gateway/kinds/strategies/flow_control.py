@@ -1,4 +1,4 @@
-"""What FlowSchemas and PriorityLevelConfigurations have in common: generation and status."""
+"""The strategies that FlowSchemas and PriorityLevelConfigurations share: generation and status."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gateway.validation.objectmeta import validate_object_meta
 
 
 def flow_control(validate: Callable[[JsonObject], list[FieldError]]) -> dict[str, Strategy]:
-    """The strategies of a kind that is validated alike on every write."""
+    """The strategies of a kind; `validate` is called on creates and updates alike."""
 
     def on_create(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
         return validate(obj)

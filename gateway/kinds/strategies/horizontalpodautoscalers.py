@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscalers: isolation of the status."""
+"""HorizontalPodAutoscalers: validation, generation and status."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext)
 
 
 def strategies(enabled: Enabled) -> dict[str, Strategy]:
-    """The rules of autoscalers and their status, by the gates HPAScaleToZero and HPAGeneration."""
+    """The strategies, which depend on HPAScaleToZero, HPAGeneration and HPARequiresMaxReplicas."""
     to_zero, requires, counts = enabled("HPAScaleToZero"), enabled("HPARequiresMaxReplicas"), enabled("HPAGeneration")
 
     def validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:

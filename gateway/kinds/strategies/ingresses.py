@@ -1,4 +1,4 @@
-"""Ingresses: generation, status, the annotation that ingressClassName replaced."""
+"""Ingresses: generation, status, and the deprecated annotation for ingressClassName."""
 
 from __future__ import annotations
 

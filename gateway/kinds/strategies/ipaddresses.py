@@ -1,4 +1,4 @@
-"""IPAddresses: named by the address, owned by a parent (KEP-1880)."""
+"""IPAddresses: the name is the address; parentRef is immutable (KEP-1880)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gateway.validation.objectmeta import IMMUTABLE, recheck_object_meta_update,
 
 
 def name_is_ip_address(name: str, prefix: bool) -> list[str]:
-    """The name is the address in canonical form."""
+    """Error messages for a name that is no IP address in canonical form."""
     shown = f"Invalid value: {go_quote(name)}: "
     return [error.body.removeprefix(shown) for error in validate_ip("", name)]
 

@@ -29,7 +29,7 @@ _MANY = (
     "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes "
     "might not be able to track completedIndexes when a big number of indexes fail"
 )
-# the lists of a pod that may change while its Job is suspended
+# fields of the pod template that may change while the Job is suspended
 _DIRECTIVES = ("nodeSelector", "tolerations", "schedulingGates")
 
 _PODS_STAY = (
@@ -47,10 +47,10 @@ def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
 
 
 def _generate_selector(obj: JsonObject) -> None:
-    """Labels that only this Job's pods have, and a selector for them."""
+    """Sets labels on the pod template that are unique to this Job, and a selector for them."""
     meta, spec = obj["metadata"], obj.setdefault("spec", {})
     labels = spec.setdefault("template", {}).setdefault("metadata", {}).setdefault("labels", {})
-    # a Job that took its labels from its template gets these too
+    # a Job with the labels of its template gets the new labels too
     shared = bool(labels) and meta.get("labels") == labels
     for key in (LEGACY_JOB_NAME, JOB_NAME):
         labels.setdefault(key, meta.get("name", ""))
@@ -63,7 +63,7 @@ def _generate_selector(obj: JsonObject) -> None:
 
 
 def _take_labels(obj: JsonObject) -> None:
-    """A Job without labels of its own has those of its template."""
+    """A Job without labels gets those of its template."""
     labels = template_labels(templates.template_of(obj))
     if labels and not obj["metadata"].get("labels"):
         obj["metadata"]["labels"] = dict(labels)
@@ -161,7 +161,7 @@ def _completions(spec: JsonObject, before: JsonObject, errors: list[FieldError])
 
 
 def _template(spec: JsonObject, old: JsonObject, errors: list[FieldError]) -> None:
-    """A suspended Job may change where its pods run and what they need (KEP-2926, KEP-5440)."""
+    """A suspended Job may change scheduling directives and resources of its pods (KEP-2926, KEP-5440)."""
     before, status = old.get("spec") or {}, old.get("status") or {}
     new, expected = spec.get("template") or {}, copy.deepcopy(before.get("template") or {})
     suspended = bool(before.get("suspend"))
@@ -208,7 +208,7 @@ def _take_resources(pod: JsonObject, old_pod: JsonObject) -> None:
 
 
 def job_warnings(spec: JsonObject, path: str) -> Iterator[str]:
-    """About a Job's specification at `path`."""
+    """Yields the warnings for a Job's spec at `path`."""
     many = spec.get("completions", 0) > _MANY_COMPLETIONS and spec.get("parallelism", 0) > _MANY_PODS
     if many and spec.get("completionMode") == "Indexed":
         yield f"{path}: {_MANY}"

@@ -48,7 +48,7 @@ def _limit(limit: JsonObject, path: str) -> list[FieldError]:
 
 
 _WORDS = {"min": "min", "max": "max", "default": "default", "defaultRequest": "default request"}
-# the first must not be above the second: (greater, smaller, field that is named, value that is shown)
+# the first must not be greater than the second: (first, second, field in the error, value in the error)
 _ORDER = (
     ("min", "max", "min", "min"),
     ("min", "defaultRequest", "defaultRequest", "defaultRequest"),
@@ -97,7 +97,7 @@ def _ratio(name: str, values: dict[str, str], path: str) -> list[FieldError]:
 
 
 def _quotient(a: int, b: int) -> float:
-    """Division as floating point has it: by zero it is infinite, or not a number."""
+    """a / b as in floating point: a division by zero gives infinity or NaN."""
     if b:
         return a / b
     return float("nan") if a == 0 else float("inf") if a > 0 else float("-inf")

@@ -9,5 +9,5 @@ from gateway.validation.admission_policy import validate_mutating_policy
 
 
 def strategies(enabled: Enabled) -> dict[str, Strategy]:
-    """The rules, whose expressions may use the functions of the release."""
+    """The strategy; expressions may use the CEL functions of the release."""
     return {"": admission_strategy(compiling(validate_mutating_policy, enabled))}

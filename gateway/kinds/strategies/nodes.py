@@ -137,7 +137,7 @@ def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
 
 
 def _changes(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    """What every update checks, also of the status."""
+    """The checks of every update, including those of the status."""
     errors = validate_avoided_pods(obj["metadata"], "metadata")
     spec, before, status = obj.get("spec") or {}, old.get("spec") or {}, obj.get("status") or {}
     _resources(status, errors)

@@ -1,4 +1,4 @@
-"""PersistentVolumeClaims: what may change once they are bound, data sources (KEP-1495), status."""
+"""PersistentVolumeClaims: mutable fields of a bound claim, data sources (KEP-1495), status."""
 
 from __future__ import annotations
 
@@ -30,7 +30,11 @@ _ONLY_SIZE = "spec is immutable after creation except resources.requests and vol
 
 
 def _drop_foreign_sources(spec: JsonObject, before: JsonObject) -> None:
-    """dataSource alone takes claims and snapshots only; a reference to another namespace is not enabled."""
+    """Drops references that are not allowed: to another namespace, and in dataSource to other kinds.
+
+    dataSource without dataSourceRef may only name a PersistentVolumeClaim or a VolumeSnapshot. A stored claim that has
+    such a reference keeps it.
+    """
     if (spec.get("dataSourceRef") or {}).get("namespace") and "dataSourceRef" not in before:
         del spec["dataSourceRef"]
     if "dataSource" in before or "dataSourceRef" in before or "dataSourceRef" in spec:
@@ -42,7 +46,7 @@ def _drop_foreign_sources(spec: JsonObject, before: JsonObject) -> None:
 
 
 def normalize_sources(spec: JsonObject) -> None:
-    """dataSource and dataSourceRef say the same when only one is given."""
+    """If only one of dataSource and dataSourceRef is set, sets the other to the same value."""
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if source is not None and reference is None:
         spec["dataSourceRef"] = dict(source)
@@ -51,13 +55,13 @@ def normalize_sources(spec: JsonObject) -> None:
 
 
 def on_read(claim: JsonObject, primary_family: str) -> None:
-    """A claim that was stored before there were two fields has both."""
+    """Sets both data source fields of a claim that was stored with one of them."""
     if spec := claim.get("spec"):
         normalize_sources(spec)
 
 
 def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
-    obj["status"] = {"phase": "Pending"}  # what defaulting makes of an empty one
+    obj["status"] = {"phase": "Pending"}  # the default of an empty status
     _drop_foreign_sources(obj["spec"], {})
     normalize_sources(obj["spec"])
 
@@ -111,7 +115,10 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext)
 
 
 def _class_moves(obj: JsonObject, old: JsonObject, spec: JsonObject, before: JsonObject) -> list[FieldError]:
-    """The storage class may move from its old annotation to the field, or be filled in once."""
+    """Allows moving the storage class from its old annotation to the field, and setting it once.
+
+    An allowed change is removed from `spec`, so that it equals `before`. Other changes of the annotation are errors.
+    """
     annotated, was = (claim["metadata"].get("annotations") or {} for claim in (obj, old))
     name, old_name = spec.get("storageClassName"), before.get("storageClassName")
     old_class, new_class = was.get(CLASS_ANNOTATION), annotated.get(CLASS_ANNOTATION)

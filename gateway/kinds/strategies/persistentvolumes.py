@@ -1,4 +1,4 @@
-"""PersistentVolumes: the source never changes; the phase's transition time."""
+"""PersistentVolumes: the source is immutable; the status has the time of the last phase transition."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _source_changed(obj: JsonObject, old: JsonObject) -> list[FieldError]:
 
 
 def _affinity_changed(obj: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Only a beta label may become its GA name."""
+    """An error if nodeAffinity changes, except for beta labels that get their GA names."""
     new, before = (volume.get("spec", {}).get("nodeAffinity") for volume in (obj, old))
     if before is None or same(new, before) or same(new, _renamed(before, new)):
         return []
@@ -112,10 +112,10 @@ def _affinity_changed(obj: JsonObject, old: JsonObject) -> list[FieldError]:
 
 
 def _renamed(old: object, new: object) -> object:
-    """`old` with those beta labels renamed that `new` has under their GA name in the same place."""
+    """`old`, with each beta label renamed that has its GA name in the same place of `new`."""
     if isinstance(old, dict) and isinstance(new, dict):
         renamed = {key: _renamed(value, new.get(key)) for key, value in old.items()}
-        if "key" in old and _TO_GA.get(old["key"], "") == new.get("key", ""):  # one that has none may become empty
+        if "key" in old and _TO_GA.get(old["key"], "") == new.get("key", ""):  # a key without a GA name may become ""
             renamed["key"] = new.get("key", "")
         return renamed
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):

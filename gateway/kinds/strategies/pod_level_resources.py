@@ -1,4 +1,5 @@
-"""Pods whose own resources follow from those of all their containers, also of those that admission adds.
+"""Pod-level resources that follow from all containers, including those that admission adds.
+
 
 Source: KEP-2837 "Pod Level Resource Specifications", feature gate PodLevelResourcesFixDefaulting.
 """
@@ -21,9 +22,9 @@ from gateway.validation.qos import qos_class
 
 
 def completing(own: dict[str, Strategy], prepare_resize: Callable[..., None]) -> dict[str, Strategy]:
-    """The strategies of pods, of which `prepare_resize` takes `complete`, with these rules in addition.
+    """The strategies of pods with these rules in addition. `prepare_resize` is called with the argument `complete`.
 
-    Specifications that come again are remembered apart: they have other defaults than where the gate is off.
+    They have a cache of specs of their own: with the gate on, specs have other defaults than with the gate off.
     """
     create, update = own[""].prepare_for_create, own[""].prepare_for_update
 
@@ -48,7 +49,7 @@ def completing(own: dict[str, Strategy], prepare_resize: Callable[..., None]) ->
 
 
 def _keep_resources(spec: dict[str, Any], before: JsonObject) -> None:
-    """A client that does not know a pod's own resources leaves them out."""
+    """Keeps the pod-level resources if the update leaves them out, as a client does that does not know them."""
     if spec.get("resources") is None:
         keep(spec, before, "resources")
 

@@ -1,4 +1,4 @@
-"""PodCertificateRequests: a kubelet asks for the certificate of a pod, and a signer answers once (KEP-4317)."""
+"""PodCertificateRequests: a kubelet requests a certificate for a pod, and a signer answers once (KEP-4317)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SHOWN = (
     *("signerName", "podName", "podUID", "serviceAccountName", "serviceAccountUID", "nodeName", "nodeUID"),
     *("maxExpirationSeconds", "PKIXPublicKey", "proofOfPossession", "stubPKCS10Request", "unverifiedUserAnnotations"),
 )
-_WITHOUT_NULL = 7  # of the fields that are shown, those whose zero is an empty text
+_WITHOUT_NULL = 7  # the first fields of _SHOWN, whose zero value is "" and not null
 
 
 def _spec(obj: JsonObject) -> JsonObject:
@@ -32,7 +32,7 @@ def _status(obj: JsonObject) -> JsonObject:
 
 
 def _shown(spec: JsonObject) -> Verbatim:
-    """A specification as the JSON of its Go struct."""
+    """A spec as the JSON of its Go struct."""
     values = {
         key[0].upper() + key[1:]: spec.get(key, "") if i < _WITHOUT_NULL else spec.get(key)
         for i, key in enumerate(_SHOWN)
@@ -52,7 +52,7 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext)
 
 
 def _end(obj: JsonObject) -> str:
-    """How a request has ended: "Issued", "Denied" or "Failed"; "" while it waits."""
+    """The outcome of a request: "Issued", "Denied" or "Failed"; "" while it is pending."""
     for each in _status(obj).get("conditions") or ():
         if each.get("type") in ENDS and each.get("status") == "True":
             return str(each["type"])
@@ -60,7 +60,7 @@ def _end(obj: JsonObject) -> str:
 
 
 def _conditions(conditions: list[JsonObject]) -> list[FieldError]:
-    """At most one condition, which is true."""
+    """The errors of conditions: at most one of a known type, and its status is True."""
     found, ends = list[FieldError](), 0
     for i, each in enumerate(conditions):
         kind, status, path = each.get("type", ""), each.get("status", ""), f"{_CONDITIONS}.[{i}]"

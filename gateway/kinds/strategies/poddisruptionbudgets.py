@@ -22,7 +22,7 @@ COUNTS = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPod
 
 
 def count_or_percent(path: str, value: Any) -> list[FieldError]:
-    """A number that is not negative, or a percentage up to 100."""
+    """The errors of a value that must be a number of at least 0, or a percentage up to 100%."""
     if not isinstance(value, str):
         return not_negative(path, value)
     messages = is_percent(value)

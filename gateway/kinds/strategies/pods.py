@@ -81,7 +81,7 @@ def _prepare_for_create(pod: JsonObject, attributes: WriteContext) -> None:
 
 
 def _label_key_terms(spec: JsonObject) -> Iterator[tuple[JsonObject, dict[str, str]]]:
-    """Terms whose label keys join their selector, with the operator for each list of keys (KEP-3633)."""
+    """Yields the terms with label keys to merge into their selectors, and the operator of each list (KEP-3633)."""
     operators = {"matchLabelKeys": "In", "mismatchLabelKeys": "NotIn"}
     affinity = spec.get("affinity") or {}
     for kind in ("podAffinity", "podAntiAffinity"):
@@ -106,7 +106,7 @@ def _merge_label_keys(term: JsonObject, labels: dict[str, str], operators: dict[
 
 
 def _app_armor(pod: JsonObject, spec: JsonObject, attributes: WriteContext) -> None:
-    """AppArmor annotations become fields."""
+    """Sets the appArmorProfile fields from AppArmor annotations, and warns of each annotation."""
     annotations = _annotations(pod)
     if not any(key.startswith(APP_ARMOR) for key in annotations) or (spec.get("os") or {}).get("name") == "windows":
         return
@@ -133,7 +133,7 @@ def _prepare_for_update(pod: JsonObject, old: JsonObject, attributes: WriteConte
 
 
 def _has_other_spec(pod: JsonObject, old: JsonObject) -> bool:
-    """Whether a write may have changed the specification: what a patch leaves as it is is the same value."""
+    """Whether a write may have changed the spec. A patch that leaves the spec alone keeps the same Python object."""
     spec = pod.get("spec")
     return spec is None or spec is not old.get("spec")
 
@@ -150,7 +150,7 @@ def _metadata_and_spec(
     old: JsonObject | None = None,
     specification: Specification = ANY_SPECIFICATION,
 ) -> None:
-    """What is checked of a pod apart from its metadata as such; a specification that stays was valid before."""
+    """Validates annotations and spec. A spec that is unchanged, or is known to be valid, is not validated again."""
     spec, annotations = pod.get("spec") or {}, _annotations(pod)
     if annotations:
         validate_pod_annotations(annotations, spec, "metadata.annotations", errors, options)
@@ -201,7 +201,7 @@ def _annotation_changes(pod: JsonObject, old: JsonObject, errors: list[FieldErro
 
 
 def _stays_valid(pod: JsonObject, old: JsonObject) -> bool:
-    """Whether only metadata may have changed, of which there are no other rules than those of all kinds."""
+    """Whether only metadata has changed, and pods have no rules of their own for it."""
     if _has_other_spec(pod, old) or any(map(has_meaning, (*_annotations(pod), *_annotations(old)))):
         return False
     images = [container.get("image", "") for key in _WITH_IMAGES for container in pod["spec"].get(key) or ()]
@@ -293,7 +293,7 @@ def _validate_ephemeral(pod: JsonObject, old: JsonObject, attributes: WriteConte
 def _prepare_resize(
     pod: JsonObject, old: JsonObject, attributes: WriteContext, complete: OnResize | None = None
 ) -> None:
-    """`complete` gets the specification with its new resources, and the old one."""
+    """Takes only resources and resize policies from the new spec. `complete` is called with the result and `old`'s."""
     new, before = pod.get("spec") or {}, old.get("spec") or {}
     lists = [(key, new.get(key) or [], before.get(key) or []) for key in ("containers", "initContainers")]
     if all(len(after) == len(kept) for _, after, kept in lists):
@@ -315,7 +315,7 @@ def _prepare_resize(
 
 
 def _resized(new: list[JsonObject], old: list[JsonObject]) -> list[JsonObject]:
-    """The old containers with the new resources, or the new ones if they are others."""
+    """The old containers with the new resources; the new containers if their names differ."""
     merged = []
     for container, before in zip(new, old, strict=True):
         if container.get("name") != before.get("name"):
@@ -334,7 +334,7 @@ def _validate_resize(pod: JsonObject, old: JsonObject, attributes: WriteContext)
 
 
 def _grace_period(pod: JsonObject, asked: int | None) -> int:
-    """None for pods that no kubelet runs, else what is asked for or what the pod says itself."""
+    """The grace period in seconds: 0 for a pod that no kubelet runs, else `asked`, or else the pod's own."""
     spec = pod.get("spec") or {}
     if not spec.get("nodeName") or (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded"):
         return 0
@@ -368,7 +368,7 @@ STRATEGIES = {
 
 
 def strategies(enabled: Enabled) -> dict[str, Strategy]:
-    """The rules where feature gates are set so."""
+    """The strategies, which depend on the gate PodLevelResourcesFixDefaulting."""
     if not enabled("PodLevelResourcesFixDefaulting"):
         return STRATEGIES
     from gateway.kinds.strategies.pod_level_resources import completing

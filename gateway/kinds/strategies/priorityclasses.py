@@ -1,4 +1,4 @@
-"""PriorityClasses: the range of values, names of the system, what never changes."""
+"""PriorityClasses: the range of values, the names of system classes, immutable fields."""
 
 from __future__ import annotations
 

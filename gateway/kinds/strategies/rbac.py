@@ -1,4 +1,4 @@
-"""What roles and bindings have in common: names, and an update that is validated like a new object."""
+"""The strategies that roles and bindings share: names, and updates that are validated as new objects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def rbac(
     validate_update: Callable[[JsonObject, JsonObject], Errors],
     validate_change: Callable[[JsonObject, JsonObject], Errors] | None = None,
 ) -> dict[str, Strategy]:
-    """The strategy of a kind. `validate_update` gets an object and the one before, `validate_change` comes last."""
+    """The strategy of a kind. `validate_update` gets the new and the old object; `validate_change` runs after it."""
 
     def on_create(obj: JsonObject, attributes: WriteContext) -> Errors:
         return validate(obj)
@@ -43,7 +43,7 @@ def rbac(
 
 
 def binding(namespaced: bool) -> dict[str, Strategy]:
-    """The strategy of a binding: the role that is bound never changes."""
+    """The strategy of a binding: roleRef is immutable."""
 
     def validate(obj: JsonObject) -> Errors:
         return validate_binding(obj, namespaced)

@@ -23,7 +23,7 @@ def _spec(spec: JsonObject, errors: list[FieldError], options: PodOptions) -> No
 
 
 def validate_replica_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    """Of a ReplicaSet or ReplicationController."""
+    """Validates the status of a ReplicaSet or a ReplicationController."""
     ready = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
     return validate_available(obj.get("status") or {}, _STATUS_COUNTS, ready)
 

@@ -38,7 +38,7 @@ def _spec(spec: JsonObject, errors: list[FieldError], options: PodOptions) -> No
 
 
 def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Iterable[str]:
-    # kube-apiserver looks at the template that is being replaced
+    # kube-apiserver warns about the old template, and not about the new one
     if obj["metadata"].get("generation") == old["metadata"].get("generation"):
         return []
     return templates.warnings_about(templates.template_of(old))

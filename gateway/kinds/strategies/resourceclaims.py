@@ -1,4 +1,4 @@
-"""ResourceClaims: the specification never changes; the scheduler and drivers write the status."""
+"""ResourceClaims: the spec is immutable; the scheduler and drivers write the status."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _devices(obj: JsonObject) -> JsonObject:
 
 
 def _prepare_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
-    """Devices that are no longer allocated lose their status."""
+    """Drops the status of devices that are no longer allocated."""
     keep_spec_and_metadata(obj, old, attributes)
     devices, status = kept_devices(obj, old), obj.get("status") or {}
     status.pop("devices", None)

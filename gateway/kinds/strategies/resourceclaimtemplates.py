@@ -1,4 +1,4 @@
-"""ResourceClaimTemplates: the specification never changes."""
+"""ResourceClaimTemplates: the spec is immutable."""
 
 from __future__ import annotations
 

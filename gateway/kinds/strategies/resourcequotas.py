@@ -34,7 +34,7 @@ def _is_standard(name: str) -> bool:
 
 
 def _amounts(amounts: dict[str, str] | None, path: str, *stored: dict[str, str] | None) -> list[FieldError]:
-    """What is wrong with these. An amount that is stored already is not judged again (kubernetes 142190)."""
+    """The errors of amounts. An amount that is already stored is not validated again (kubernetes 142190)."""
     found: list[FieldError] = []
     for name, value in (amounts or {}).items():
         at = f"{path}[{name}]"
@@ -47,7 +47,7 @@ def _amounts(amounts: dict[str, str] | None, path: str, *stored: dict[str, str] 
 
 
 def _misapplied(scope: str, spec: JsonObject) -> int:
-    """How many of the limited resources the scope does not select."""
+    """The number of resources in spec.hard that the scope cannot limit."""
     allowed = LIMITED_TO.get(scope)
     return sum(_is_standard(name) and allowed is not None and name not in allowed for name in spec.get("hard") or ())
 
@@ -135,7 +135,7 @@ def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
 
 
 def strategies(enabled: Enabled) -> dict[str, Strategy]:
-    """The rules of quotas and their status; a change warns of limits that are below requests."""
+    """The strategies. With QuotaRequestsAboveLimitsWarned, requests above limits get a warning."""
     return {
         "": Strategy(
             prepare_for_create=empty_status({}),

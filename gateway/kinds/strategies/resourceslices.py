@@ -1,4 +1,4 @@
-"""ResourceSlices: what a driver offers."""
+"""ResourceSlices: the devices that a driver offers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from gateway.validation.checks import same
 from gateway.validation.field import FieldError, go_quote
 from gateway.validation.resource_slice import validate_slice
 
-_LISTS = ("bools", "ints", "strings", "versions")  # attributes with many values are not enabled
-_MAPPINGS = "nodeAllocatableResourceMappings"  # nor are these
+_LISTS = ("bools", "ints", "strings", "versions")  # fields of list attributes, whose gate is off
+_MAPPINGS = "nodeAllocatableResourceMappings"  # its gate is off, too
 
 
 def _devices(obj: JsonObject) -> list[JsonObject]:

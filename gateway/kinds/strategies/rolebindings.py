@@ -1,4 +1,4 @@
-"""RoleBindings: the role that is bound never changes."""
+"""RoleBindings: roleRef is immutable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RuntimeClasses: the handler never changes (page "Runtime Class")."""
+"""RuntimeClasses: the handler is immutable (page "Runtime Class")."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from gateway.validation.objectmeta import validate_object_meta
 ACCOUNT = "kubernetes.io/service-account.name"
 TOKEN, TLS = "kubernetes.io/service-account-token", "kubernetes.io/tls"
 BASIC, SSH = "kubernetes.io/basic-auth", "kubernetes.io/ssh-auth"
-_READ_SLOWLY = 32 * 1024  # bytes of broken JSON that are read to find out what is wrong
+_READ_SLOWLY = 32 * 1024  # bytes of JSON up to which errors have the messages of Go's decoder
 DOCKER = {"kubernetes.io/dockercfg": ".dockercfg", "kubernetes.io/dockerconfigjson": ".dockerconfigjson"}
 
 
@@ -54,7 +54,7 @@ def _required_keys(obj: JsonObject, data: dict[str, str]) -> list[FieldError]:
 
 
 def _json_problem(content: bytes) -> str:
-    """Why it is no JSON object, in the words of Go's decoder; empty if it is one."""
+    """The message of Go's decoder for content that is no JSON object; "" for an object."""
     try:
         value = _read(content)
     except (DecodeError, ValueError) as error:
@@ -67,7 +67,7 @@ def _json_problem(content: bytes) -> str:
 
 
 def _read(content: bytes) -> object:
-    """A value of JSON. Raises DecodeError, or ValueError for what is long: Go's words cost too much there."""
+    """Parses JSON. Raises DecodeError; for long content a plain ValueError, since Go's message takes long to find."""
     if len(content) <= _READ_SLOWLY:
         return read_json(content)
     try:

@@ -1,4 +1,4 @@
-"""ServiceAccounts: secret references keep their names only."""
+"""ServiceAccounts: of secret references only the name is kept."""
 
 from __future__ import annotations
 

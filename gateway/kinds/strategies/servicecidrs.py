@@ -1,4 +1,4 @@
-"""ServiceCIDRs: one block of each address family at most (KEP-1880)."""
+"""ServiceCIDRs: at most one CIDR for each IP family (KEP-1880)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext)
 
 
 def strategies(enabled: Enabled) -> dict[str, Strategy]:
-    """The rules of blocks and their status; before the gate, a write of a block could set its status, too."""
+    """The strategies. Without ServiceCIDRStatusFieldWiping, a write of the resource itself may set the status."""
     wiped = enabled("ServiceCIDRStatusFieldWiping")
     own = Strategy(validate=_validate, validate_update=_validate_update)
     status = Strategy(prepare_for_update=keep_spec_and_metadata)

@@ -1,4 +1,4 @@
-"""Services: what switching the type wipes, isolation of the status, warnings."""
+"""Services: fields that a change of the type clears, status, warnings."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteConte
 
 
 def _drop_traffic_policy(spec: JsonObject) -> None:
-    """An ExternalName never shows this field, whatever it was given; a wrong value is left for validation."""
+    """Drops internalTrafficPolicy of an ExternalName service. An invalid value stays, for validation to refuse."""
     if spec.get("type") == "ExternalName" and spec.get("internalTrafficPolicy") in ("Cluster", "Local"):
         del spec["internalTrafficPolicy"]
 
@@ -85,7 +85,7 @@ def _drop_unchanged(spec: JsonObject, before: JsonObject, key: str) -> None:
 
 
 def on_read(service: JsonObject, primary_family: str) -> None:
-    """A service that was stored before there were two IP families has the fields of both ("IPv4/IPv6 dual-stack")."""
+    """Sets the dual-stack fields of a service that was stored without them (page "IPv4/IPv6 dual-stack")."""
     spec = service.get("spec") or {}
     if (address := spec.get("clusterIP")) and not spec.get("clusterIPs"):
         spec["clusterIPs"] = [address]
@@ -156,7 +156,7 @@ def _warnings(obj: JsonObject, attributes: WriteContext) -> Iterator[str]:
 
 
 def balancer_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Iterator[str]:
-    """Warnings for the addresses in a status written to a Service or an Ingress."""
+    """Yields warnings for the load balancer addresses in the status of a Service or an Ingress."""
     ingresses = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
     for i, ingress in enumerate(ingresses):
         if ingress.get("ip"):
@@ -164,7 +164,7 @@ def balancer_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext
 
 
 def strategies(enabled: Enabled) -> dict[str, Strategy]:
-    """The rules of services and their status, by the gate RelaxedServiceNameValidation (KEP-5311)."""
+    """The strategies, which depend on the gate RelaxedServiceNameValidation (KEP-5311)."""
     name = name_is_dns_label if enabled("RelaxedServiceNameValidation") else name_is_dns1035_label
     return {
         "": Strategy(
@@ -181,7 +181,7 @@ def strategies(enabled: Enabled) -> dict[str, Strategy]:
             allocation=Allocation.SERVICE_ADDRESSES,
         ),
         "status": Strategy(
-            # as a Service is created by a write of its status: by the rules of creates, without addresses
+            # an update of the status may create the Service: by the rules of creates, but without cluster IPs
             prepare_for_create=_prepare_for_create,
             validate=_validate,
             warnings_on_create=_warnings,

@@ -112,7 +112,10 @@ def _spec(
 def _template(
     spec: JsonObject, selector: JsonObject | None, errors: list[FieldError], options: PodOptions, skip: bool
 ) -> None:
-    """The template with the volumes that its claims will become; host names are the controller's business."""
+    """Validates the template with the volumes of the claim templates, and without hostname and subdomain.
+
+    The controller sets these two.
+    """
     template, path = dict(spec.get("template") or {}), "spec.template"
     pod = {key: value for key, value in (template.get("spec") or {}).items() if key not in ("subdomain", "hostname")}
     names = dict.fromkeys(
@@ -142,7 +145,7 @@ def _forbidden(spec: JsonObject, before: JsonObject) -> list[FieldError]:
 
 
 def _immutable(spec: JsonObject, before: JsonObject) -> list[FieldError]:
-    """From StatefulSetFieldsImmutable on, each of these fields is refused by itself."""
+    """An error for each changed field; used with StatefulSetFieldsImmutable."""
     found = list[FieldError]()
     for key in ("selector", "volumeClaimTemplates", "serviceName", "podManagementPolicy"):
         new, old = spec.get(key), before.get(key)
@@ -157,7 +160,7 @@ _FORMS: Mapping[str, Callable[[Any], Any]] = {
     "selector": selector_json,
     "volumeClaimTemplates": partial(internal_list_json, "PersistentVolumeClaim"),
 }
-"""How errors show values that are no texts."""
+"""How errors show the values of fields that are not strings."""
 
 
 def _validate_update(changed: Changed, obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
@@ -200,7 +203,7 @@ def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext)
 
 
 def strategies(enabled: Enabled) -> dict[str, Strategy]:
-    """The rules of StatefulSets and their status; a change has other words for fields that stay."""
+    """The strategies. StatefulSetFieldsImmutable changes the errors for immutable fields."""
     changed = _immutable if enabled("StatefulSetFieldsImmutable") else _forbidden
     return with_status(
         Strategy(

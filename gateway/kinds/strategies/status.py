@@ -1,4 +1,4 @@
-"""How specification and status are kept apart (API Conventions "Spec and Status"), and how generations count."""
+"""Keeps spec and status separate (API Conventions "Spec and Status"), and counts generations."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ CLIENTS_METADATA = (
     "finalizers",
     "ownerReferences",
 )
-"""The members of metadata that a subresource leaves as they were which is not about metadata."""
+"""Members of metadata that a write of a subresource such as status does not change."""
 
 
 def empty_status(status: JsonObject | None = None, *, generation: bool = False) -> OnCreate:
-    """A prepare_for_create: the status starts as `status`, the generation (if kept) at 1."""
+    """A prepare_for_create: sets the status to `status`, or removes it for None; with `generation` sets that to 1."""
 
     def prepare(obj: JsonObject, attributes: WriteContext) -> None:
         if status is None:
@@ -42,7 +42,7 @@ def empty_status(status: JsonObject | None = None, *, generation: bool = False) 
 
 
 def keep(obj: JsonObject, old: JsonObject, key: str) -> None:
-    """Gives `obj` a copy of the old member, none where the old object has none; what they share stays shared."""
+    """Sets the member `key` of `obj` to that of `old`, or removes it. It is copied, unless both share it already."""
     if key not in old:
         obj.pop(key, None)
     elif obj.get(key) is not old[key]:
@@ -50,17 +50,17 @@ def keep(obj: JsonObject, old: JsonObject, key: str) -> None:
 
 
 def keep_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
-    """A prepare_for_update of the resource itself: it leaves the status alone."""
+    """A prepare_for_update of the resource itself: keeps the old status."""
     keep(obj, old, "status")
 
 
 def keep_spec(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
-    """A prepare_for_update of a status subresource: it leaves the specification alone."""
+    """A prepare_for_update of a status subresource: keeps the old spec."""
     keep(obj, old, "spec")
 
 
 def keep_spec_and_metadata(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
-    """As `keep_spec`, for kinds whose status subresource changes no metadata but managedFields and finalizers."""
+    """As `keep_spec`, and keeps the metadata in `CLIENTS_METADATA` too."""
     keep(obj, old, "spec")
     meta, before = obj["metadata"], old["metadata"]
     for key in CLIENTS_METADATA:
@@ -71,7 +71,7 @@ def keep_spec_and_metadata(obj: JsonObject, old: JsonObject, attributes: WriteCo
 
 
 def keep_spec_and_all_metadata(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
-    """As `keep_spec`, for kinds whose status subresource changes no metadata but managedFields."""
+    """As `keep_spec`, and keeps all metadata except managedFields."""
     keep(obj, old, "spec")
     managed = obj["metadata"].get("managedFields")
     obj["metadata"] = deepcopy(old["metadata"])
@@ -81,17 +81,17 @@ def keep_spec_and_all_metadata(obj: JsonObject, old: JsonObject, attributes: Wri
 
 
 def bump_generation(obj: JsonObject, old: JsonObject) -> None:
-    """The desired state has changed."""
+    """Sets the generation to that of `old`, plus 1."""
     obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
 
 def first_generation(obj: JsonObject, attributes: WriteContext) -> None:
-    """A prepare_for_create of kinds that count generations."""
+    """A prepare_for_create: sets the generation to 1."""
     obj["metadata"]["generation"] = 1
 
 
 def counting(keys: Sequence[str] = ("spec",), *, status: bool = True) -> OnUpdate:
-    """A prepare_for_update: keeps the status (if there is one), and counts a change of any of `keys`."""
+    """A prepare_for_update: with `status` keeps the old status; a change of any of `keys` increments the generation."""
 
     def prepare(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
         if status:
@@ -110,7 +110,7 @@ def with_status(
     rechecks_metadata: bool = True,
     resets: tuple[tuple[str, ...], ...] = (("spec",),),
 ) -> dict[str, Strategy]:
-    """The strategies of a kind whose own writers leave its status alone, and whose status has writers of its own."""
+    """The strategies of a kind with a status subresource: those of the resource (`own`) and of the status."""
     status = Strategy(prepare_for_update=prepare, rechecks_metadata=rechecks_metadata, reset_fields=resets)
     if validate_status is not None:
         status = replace(status, validate_update=validate_status)

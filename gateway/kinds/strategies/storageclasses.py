@@ -24,7 +24,7 @@ Selected = frozenset[tuple[str, frozenset[str]]]
 
 
 def _term(term: JsonObject, path: str) -> tuple[Selected, list[FieldError]]:
-    """What a term selects (label -> values) and what is wrong with it."""
+    """The labels and values that a term selects, and its errors."""
     found, selected = list[FieldError](), dict[str, frozenset[str]]()
     for i, expression in enumerate(term.get("matchLabelExpressions") or ()):
         at = f"{path}.matchLabelExpressions[{i}]"
@@ -69,7 +69,7 @@ def _warnings(obj: JsonObject, attributes: WriteContext) -> Iterator[str]:
 
 
 def strategies(enabled: Enabled) -> dict[str, Strategy]:
-    """The rules of classes; a change has it that all that may not change is refused in the same words."""
+    """The strategy. StorageClassFieldsImmutable changes the errors for immutable fields."""
     refused = immutable if enabled("StorageClassFieldsImmutable") else _forbidden
 
     def validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:

@@ -1,4 +1,4 @@
-"""StorageVersionMigrations: which resource is to be written again, in the version of today (KEP-4192)."""
+"""StorageVersionMigrations: a resource whose objects are to be rewritten in the current storage version (KEP-4192)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _status(obj: JsonObject) -> JsonObject:
 
 
 def _is_true(obj: JsonObject, kind: str) -> bool:
-    """Whether the first condition of a type holds."""
+    """Whether the first condition of a type has the status True."""
     for each in _status(obj).get("conditions") or ():
         if each.get("type") == kind:
             return bool(each.get("status") == "True")

@@ -1,4 +1,4 @@
-"""What the strategies of workloads have in common: status, generation, dropped fields and warnings of the template."""
+"""The parts that the strategies of workloads share: status, generation, dropped fields and warnings of the template."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ POD_NAMES = "Pod names and hostnames"
 
 TemplateOf = Callable[[JsonObject], JsonObject]
 CheckSpec = Callable[[JsonObject, list[FieldError], PodOptions], None]
-"""Adds to the errors what is wrong with a specification."""
+"""Validates a spec, and adds its errors to the list."""
 OnCreate = Callable[[JsonObject, WriteContext], list[FieldError]]
 OnUpdate = Callable[[JsonObject, JsonObject, WriteContext], list[FieldError]]
 
@@ -34,7 +34,7 @@ def drop_template_fields(template: JsonObject, old: JsonObject | None) -> None:
 
 
 def creating(*counters: str, template: TemplateOf = template_of) -> Callable[[JsonObject, WriteContext], None]:
-    """A prepare_for_create. `counters` are those that a status always has."""
+    """A prepare_for_create: the status gets `counters`, all 0, and the generation is 1."""
 
     def prepare(obj: JsonObject, attributes: WriteContext) -> None:
         obj["status"] = dict.fromkeys(counters, 0)
@@ -45,7 +45,7 @@ def creating(*counters: str, template: TemplateOf = template_of) -> Callable[[Js
 
 
 def updating(template: TemplateOf = template_of) -> Callable[[JsonObject, JsonObject, WriteContext], None]:
-    """A prepare_for_update: keeps the status, counts changes of the specification."""
+    """A prepare_for_update: keeps the old status; a change of the spec increments the generation."""
 
     def prepare(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
         keep_status(obj, old, attributes)
@@ -61,7 +61,7 @@ prepare_status = keep_spec
 
 
 def validating(spec: CheckSpec) -> OnCreate:
-    """A validate that looks at nothing but the specification."""
+    """A `validate` that checks only the spec."""
 
     def validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
         errors: list[FieldError] = []
@@ -72,7 +72,7 @@ def validating(spec: CheckSpec) -> OnCreate:
 
 
 def unless_same_spec(judge: OnUpdate) -> OnUpdate:
-    """A validate_update that looks only at updates of the specification."""
+    """A `validate_update` that calls `judge` only if the spec changes."""
 
     def validate(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
         return [] if obj.get("spec") == old.get("spec") else judge(obj, old, attributes)
@@ -81,7 +81,7 @@ def unless_same_spec(judge: OnUpdate) -> OnUpdate:
 
 
 def validating_update(spec: CheckSpec, *, immutable_selector: bool = True) -> OnUpdate:
-    """A validate_update that looks at the specification, if it changes."""
+    """A `validate_update` that checks the spec, if it changes."""
 
     @unless_same_spec
     def validate(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:

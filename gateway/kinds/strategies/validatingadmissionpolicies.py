@@ -1,4 +1,4 @@
-"""ValidatingAdmissionPolicies: the status is the type checker's."""
+"""ValidatingAdmissionPolicies: the type checker writes the status."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _update_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext)
 
 
 def strategies(enabled: Enabled) -> dict[str, Strategy]:
-    """The rules of policies and their status; expressions may use the functions of the release."""
+    """The strategies; expressions may use the CEL functions of the release."""
 
     def validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
         return validate_validating_policy(obj, None, PolicyCompilers(None, enabled))

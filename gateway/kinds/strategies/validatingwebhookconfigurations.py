@@ -1,4 +1,4 @@
-"""ValidatingWebhookConfigurations: every change of a webhook counts."""
+"""ValidatingWebhookConfigurations: a change of a webhook increments the generation."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from gateway.validation.webhooks import validate_webhooks
 
 
 def strategies(enabled: Enabled) -> dict[str, Strategy]:
-    """The rules, whose expressions may use the functions of the release."""
+    """The strategy; expressions may use the CEL functions of the release."""
     return {"": admission_strategy(compiling(validate_webhooks, enabled), ("webhooks",))}

@@ -1,4 +1,4 @@
-"""VolumeAttachments: the specification never changes; the attacher writes the status."""
+"""VolumeAttachments: the spec is immutable; the attacher writes the status."""
 
 from __future__ import annotations
 

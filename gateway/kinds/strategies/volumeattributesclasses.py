@@ -1,4 +1,4 @@
-"""VolumeAttributesClasses: nothing of them changes."""
+"""VolumeAttributesClasses: driverName and parameters are immutable."""
 
 from __future__ import annotations
 
