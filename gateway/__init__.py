@@ -1,1 +1,1 @@
-"""The API server: requests, kinds, and all that lies between. `launch` starts it."""
+"""The API server; the package `launch` starts it."""

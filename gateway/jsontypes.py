@@ -25,7 +25,7 @@ _MILLIONTHS = re.compile(rb"[0-9]e-6")  # a float below 0.00001; a string may ma
 
 
 class Whole(int):
-    """A whole number that the client sent as a float (3.0, 1e3): Go writes an integer, but validates a float."""
+    """A whole number that a client sent as a float (3.0, 1e3): Go writes it as an integer, but validates a float."""
 
     __slots__ = ()
 

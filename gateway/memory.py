@@ -37,7 +37,7 @@ def settle_collector() -> None:
     No collection looks at a frozen object. Objects of the cache, connections and watches have no reference cycles: they
     are freed with their last reference, frozen or not. To look at a million entries takes half a second, and a start
     makes hardly any garbage (a thousand of 70 000 objects). So a collection looks at new objects only: at most some
-    18 000, for 5 ms. A loop that is busy nine tenths of the time needs ten times as long to make up for a pause.
+    18 000, for 5 ms. A loop that is busy nine tenths of the time needs nine times as long to make up for a pause.
     Concurrent writes have a few thousand objects, which start no collection. A cycle that is in use at a full
     collection, and garbage later, is never freed.
     """

@@ -6,7 +6,7 @@ from gateway.jsontypes import JsonObject
 
 
 def keep_allocated(spec: JsonObject, before: JsonObject) -> None:
-    """Fills in addresses and ports that the new specification leaves open."""
+    """Copies addresses and ports of the old spec into `spec`, in place, where that has none."""
     if spec.get("type") != "ExternalName" and before.get("type") != "ExternalName":
         for key in ("clusterIP", "clusterIPs"):
             if not spec.get(key) and before.get(key):

@@ -1,6 +1,6 @@
 """Which IP families a service has, and whether it has one or two (page "IPv4/IPv6 dual-stack").
 
-The rules are those of kube-apiserver's service storage; they run before validation and fill in the specification.
+The rules are those of kube-apiserver's service storage; they run before validation and complete the spec.
 """
 
 from __future__ import annotations

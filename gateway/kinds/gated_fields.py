@@ -134,7 +134,7 @@ def _split(path: str) -> tuple[Way, str]:
 
 
 def _holders(value: JsonObject, way: Way) -> list[JsonObject]:
-    """The objects that a way leads to."""
+    """The objects at a path."""
     found = [value]
     for name, is_list in way:
         below = [each[name] for each in found if each.get(name)]

@@ -117,7 +117,7 @@ def drop_duplicate_owners(meta: JsonObject, warnings: Warnings, *, after_admissi
 def carry_over(meta: JsonObject, old: JsonObject) -> None:
     """Restores uid, creationTimestamp and deletion fields, which an update cannot change; no error is reported.
 
-    An uid that the update names stays: validation compares it.
+    A uid in the update stays as it is.
     """
     if not meta.get("uid"):
         meta["uid"] = old.get("uid", "")

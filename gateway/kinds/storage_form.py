@@ -94,7 +94,7 @@ def _parsed(model: StoredKind, value: bytes) -> tuple[StoredVersion, JsonObject]
     if not isinstance(raw, dict):
         raise ValueError("the stored value is no JSON object")
     if raw.get("apiVersion") == _DEFINITION.api_version and raw.get("kind") == _DEFINITION.kind:
-        from gateway.kinds.conversions.definitions import definition_to_v1  # rare: only others store it
+        from gateway.kinds.conversions.definitions import definition_to_v1  # rare: not this server's form
 
         raw = definition_to_v1(raw)
     stored = raw.get("apiVersion", model.storage_version.api_version)

@@ -1,6 +1,6 @@
 """The strategy of a kind: the rules of its creates, updates and deletes beyond the generic ones.
 
-It has the part of `rest.RESTCreateStrategy` and `rest.RESTUpdateStrategy`. A module in `gateway/kinds/strategies/`
+It corresponds to `rest.RESTCreateStrategy` and `rest.RESTUpdateStrategy`. A module in `gateway/kinds/strategies/`
 exports `STRATEGIES`, a dict from subresource name ("" for the resource itself, "status", "scale", …) to `Strategy`.
 Objects are decoded, defaulted dicts in the resource's *storage* version; functions change `obj` in place and never
 `old`. Object metadata is prepared and validated generically before these run (see `gateway.writing`).
@@ -41,7 +41,7 @@ def _valid_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) ->
 
 
 def on_update(judge: Callable[[JsonObject, WriteContext], _R]) -> Callable[[JsonObject, JsonObject, WriteContext], _R]:
-    """Makes a rule of creates one of updates: it looks at the new object only."""
+    """Turns a rule for creates into one for updates, which looks at the new object only."""
     return lambda obj, old, attributes: judge(obj, attributes)
 
 

@@ -59,7 +59,7 @@ class Gates:
     """The gates of a minor with their values, and the changes that the server has."""
 
     def __init__(self, minor: str, said: Said = (), binary: str = "") -> None:
-        """`binary` is the server's own minor if it emulates `minor`, else "".
+        """`binary` is the server's own minor, which emulates `minor`; "" means `minor` itself.
 
         Raises InvalidGates; KeyError for a minor that is not known.
         """

@@ -114,7 +114,7 @@ def exact_name(terms: list[Term]) -> str | None:
 
 
 def exact_value(terms: list[Term]) -> tuple[str, str] | None:
-    """Field and value of the first term that asks for a value, which is not empty; None without one.
+    """Field and value of the first term that requires a value that is not empty; None without one.
 
     metadata.namespace does not count: it excludes few objects.
     """

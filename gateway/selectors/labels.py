@@ -216,7 +216,7 @@ def parse(text: str) -> Matcher | None:
 
 
 def exact_value(text: str) -> tuple[str, str] | None:
-    """Key and value of the first requirement that allows one value only, which is not empty; None without one.
+    """Key and value of the first requirement that allows only one value that is not empty; None without one.
 
     Raises SelectorError.
     """

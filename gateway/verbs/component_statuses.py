@@ -25,7 +25,7 @@ from storage.errors import StorageError
 from storage.etcd import EtcdClient
 
 _SERVERS = {"scheduler": 10259, "controller-manager": 10257}
-_PATIENCE, _LARGEST = 20.0, 10 << 10  # seconds for an answer, and bytes of it
+_PATIENCE, _LARGEST = 20.0, 10 << 10  # the most seconds until an answer, and bytes of it
 
 
 async def list_(endpoint: Endpoint, request: Request) -> Response:

@@ -25,8 +25,8 @@ from storage.keys import namespace_and_name
 async def deletecollection(endpoint: Endpoint, request: Request) -> Response:
     """Deletes the objects that the selectors select; answers with the list of them as they were before.
 
-    This is not atomic: when one deletion fails, others may have been made. Few objects are deleted one by one in the
-    order of their names; of many, several at the same time. Raises StatusError 400, 410, 422, and those of `delete`.
+    This is not atomic: when one deletion fails, others may have been made. A short list is deleted one by one, in the
+    order of names; a long one several at a time. Raises StatusError 400, 410, 422, and those of `delete`.
     """
     selection = list_options(request, endpoint.selectable, watch=False)
     if selection.resource_version not in ("", "0") and not selection.resource_version_match:

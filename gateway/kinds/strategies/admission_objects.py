@@ -20,7 +20,7 @@ CompilingCheck = Callable[[JsonObject, JsonObject | None, NewExpressions], list[
 
 
 def compiling(check: CompilingCheck, enabled: Enabled) -> Check:
-    """Makes a `Check` of one for objects with CEL expressions, and gives it their compilers."""
+    """Turns a `CompilingCheck` into a `Check`, by passing it the compilers of CEL expressions."""
     return lambda obj, old: check(obj, old, PolicyCompilers(old, enabled))
 
 

@@ -293,7 +293,7 @@ def _validate_ephemeral(pod: JsonObject, old: JsonObject, attributes: WriteConte
 def _prepare_resize(
     pod: JsonObject, old: JsonObject, attributes: WriteContext, complete: OnResize | None = None
 ) -> None:
-    """Takes only resources and resize policies from the new spec. `complete` is called with the result and `old`'s."""
+    """Takes only resources and resize policies from the new spec. `complete` gets that spec and the old one."""
     new, before = pod.get("spec") or {}, old.get("spec") or {}
     lists = [(key, new.get(key) or [], before.get(key) or []) for key in ("containers", "initContainers")]
     if all(len(after) == len(kept) for _, after, kept in lists):
