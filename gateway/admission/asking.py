@@ -1,4 +1,4 @@
-"""The review of a plug-in that asks what is in force about a write: webhooks or policies."""
+"""The review of a plug-in that calls webhooks or evaluates policies."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from gateway.admission.record import Admission
 H = TypeVar("H")
 
 Ask = Callable[[PluginParts, Admission, Sequence[Candidate[H]]], Awaitable[None]]
-"""Asks the webhooks or policies that may concern a write. Raises StatusError."""
+"""Calls the webhooks, or evaluates the policies, whose rules match a write. Raises StatusError to refuse it."""
 
 
 def asking(parts: PluginParts, in_force: InForce[H], imported: Callable[[], Ask[H]]) -> Review:
-    """A review that asks those in force which match a write; `imported` imports what does that.
+    """A review that passes the webhooks or policies whose rules match a write to an `Ask`, which `imported` imports.
 
-    It is asked without candidates, too, while it is not known which there are. Where there are none it is not called
-    (`Reviews.idle`).
+    Until the stored ones are loaded, the `Ask` is called without candidates too. While there are none, the review is
+    not called (`Reviews.idle`).
     """
 
     def review(admission: Admission) -> Awaitable[None] | None:
@@ -33,7 +33,9 @@ def asking(parts: PluginParts, in_force: InForce[H], imported: Callable[[], Ask[
 
 
 def but_of_reviews(parts: PluginParts, review: Review) -> Review:
-    """A review that skips TokenReview, SubjectAccessReview and the like, where the gate is on."""
+    """A review that skips TokenReview, SubjectAccessReview and the like, if ExcludeAdmissionWebhookVirtualResources is
+    on; else `review` itself.
+    """
     if not parts.release.gates.enabled("ExcludeAdmissionWebhookVirtualResources"):
         return review
 

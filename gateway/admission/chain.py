@@ -1,12 +1,12 @@
 """The admission chain: which plug-ins look at a write, in kube-apiserver's order.
 
-A plug-in says once which resources and operations it handles; the chain of a resource is compiled from that, so that
-a plug-in costs nothing where it has nothing to say (page "Admission Control in Kubernetes").
+A plug-in says once which resources and operations it handles. The chain of a resource is compiled from that, so a
+plug-in costs nothing on other resources (page "Admission Control in Kubernetes").
 
-Policies, webhooks and quotas are plug-ins too, at the end of the list (`plugins.PLUGINS`). What they know of the
-cluster is made once a process and handed over in `PluginParts`. One that changes the object sets
-`admission.reinvoke`; then the whole mutating half runs a second time, with `admission.reinvoked` set, in which webhooks
-and policies ask only what wants it.
+Policies, webhooks and quotas are plug-ins too, at the end of the list (`plugins.PLUGINS`). Their view of the cluster
+is made once per process and passed in `PluginParts`. A webhook or policy that changes the object sets
+`admission.reinvoke`. Then the whole mutating half runs a second time, with `admission.reinvoked` set. In that run only
+the webhooks and policies with the reinvocationPolicy IfNeeded are called.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ from gateway.quotas.charging import Charges
 from gateway.release.release import Release, release_of
 
 Review = Callable[[Admission], Awaitable[None] | None]
-"""Looks at what is to be admitted; comes to None, or to what has to be waited for, as also what takes time has to be.
+"""Reviews one admission. Returns None when it is done, or an awaitable if it needs I/O or a long computation.
 
-Raises StatusError, as a rule 403, to refuse. Most have nothing to say of most writes, and need no coroutine for that.
+Raises StatusError, usually 403, to refuse the write; so may the awaitable. Most reviews do nothing for most writes, and
+then need no coroutine.
 """
 
 
@@ -43,17 +44,17 @@ class _LookingUp(Protocol):
 
 
 ByKind = Callable[[str, str, str], Resource | None]
-"""What serves a group, version and kind."""
+"""Returns the resource that serves a group, version and kind; None if there is none."""
 
 Create = Callable[[GroupVersionResource, str, JsonObject], Awaitable[bool]]
-"""Creates an object in a namespace in the server's own name; False where there is one of its name."""
+"""Creates an object in a namespace as the server itself. Returns False if an object of that name exists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reviews:
-    """What a plug-in does: `admit` runs before validation and may change the object, `validate` after it.
+    """What a plug-in does: `admit` runs before validation and may change the object, `validate` runs after it.
 
-    Neither is called while what they ask is `idle`.
+    Neither is called while `idle.idle` is true.
     """
 
     admit: Review | None = None
@@ -62,15 +63,15 @@ class Reviews:
 
 
 async def nothing_created(gvr: GroupVersionResource, namespace: str, obj: JsonObject) -> bool:
-    """For those who create nothing."""
+    """The `Create` of plug-ins that create nothing: always False."""
     return False
 
 
 @dataclass(frozen=True, slots=True)
 class PluginParts:
-    """What plug-ins are made with, the same for all. `configured` is what `Plugin.configure` made, by plug-in.
+    """The dependencies of plug-ins. `configured` has what `Plugin.configure` returned, by the plug-in's name.
 
-    `create` is that of the endpoints whose writes a plug-in looks at: they put it in.
+    `create` is set by the endpoint whose writes the plug-ins review.
     """
 
     objects: Objects
@@ -80,7 +81,7 @@ class PluginParts:
     by_kind: ByKind
     policies: Policies
     webhooks: AdmissionWebhooks
-    toleration_seconds: tuple[int, int] = (300, 300)  # of nodes that are not ready, and not reachable
+    toleration_seconds: tuple[int, int] = (300, 300)  # for nodes that are not ready, and for unreachable ones
     release: Release = field(default_factory=release_of)
     create: Create = nothing_created
 
@@ -89,8 +90,8 @@ class PluginParts:
 class Plugin:
     """An admission plug-in; `make` is called once for each resource whose writes it handles.
 
-    `configure` is called once a process with the plug-in's part of --admission-control-config-file, None where it has
-    none: what it returns is in `PluginParts.configured`, and may be what all resources share.
+    `configure` is called once per process with the plug-in's part of --admission-control-config-file, or with None if
+    there is none. Its result is in `PluginParts.configured`; the reviews of all resources may share it.
     """
 
     name: str
@@ -100,7 +101,7 @@ class Plugin:
 
 
 def looking_up(admit: _LookingUp | None = None, validate: _LookingUp | None = None) -> Callable[[PluginParts], Reviews]:
-    """The `make` of a plug-in that needs nothing but other objects."""
+    """The `make` of a plug-in that needs only `PluginParts.objects`."""
 
     def make(parts: PluginParts) -> Reviews:
         return Reviews(
@@ -113,13 +114,13 @@ def looking_up(admit: _LookingUp | None = None, validate: _LookingUp | None = No
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The plug-ins that one resource passes, by operation."""
+    """The plug-ins of one resource, by operation."""
 
     mutating: dict[Operation, Half]
     validating: dict[Operation, Half]
 
     def mutate(self, admission: Admission) -> Awaitable[None]:
-        """Runs the mutating half, twice where one asks for that; raises the first refusal."""
+        """Runs the mutating half, and a second time if a plug-in sets `reinvoke`. Raises the first refusal."""
         return self.mutating[admission.operation].run(admission)
 
     def validate(self, admission: Admission) -> Awaitable[None]:
@@ -129,7 +130,7 @@ class Chain:
 
 
 def compile_chain(plugins: Collection[Plugin], resource: Resource, parts: PluginParts) -> Chain:
-    """The chain of a resource or subresource out of the plug-ins that are on, in their order."""
+    """Compiles the chain of a resource or subresource from the enabled plug-ins, in their order."""
     made: dict[str, Reviews] = {}
     mutating, validating = dict[Operation, Half](), dict[Operation, Half]()
     for operation in Operation:

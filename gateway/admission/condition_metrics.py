@@ -1,4 +1,4 @@
-"""What is counted of match conditions, under kube-apiserver's names."""
+"""Metrics of match conditions, under kube-apiserver's names."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SECONDS = histogram(
 
 
 class Asker(NamedTuple):
-    """Whose match conditions are evaluated: the name of a webhook or policy, which of both, and its half."""
+    """The owner of match conditions: the name of a webhook or policy, its kind, and its half of admission."""
 
     name: str
     kind: str  # "webhook", "policy"
@@ -38,12 +38,12 @@ class Asker(NamedTuple):
 
 
 def observe(asker: Asker, operation: str, errors: int, seconds: float) -> None:
-    """Counts conditions that are not all true, of which some could not be evaluated."""
+    """Counts an evaluation whose conditions were not all true; `errors` of them could not be evaluated."""
     if errors:
         _ERRORS.labels(*asker, operation).inc(errors)
     _SECONDS.labels(*asker, operation).observe(seconds)
 
 
 def exclude(asker: Asker, operation: str) -> None:
-    """Counts a request that a webhook is not asked about."""
+    """Counts a request for which a webhook is not called because of its match conditions."""
     _EXCLUSIONS.labels(*asker, operation).inc()

@@ -20,7 +20,7 @@ from gateway.settings.configuration_file import (
 __all__ = ("Document", "InvalidConfiguration", "Leaf", "Shape", "checked", "of_kind", "read_documents")
 
 Document = JsonObject | None
-"""What a plug-in's configuration says; None where there is none."""
+"""The configuration of a plug-in, as parsed YAML; None if there is none."""
 
 _KIND = "AdmissionConfiguration"
 _VERSIONS = (f"{GROUP}/v1", "apiserver.k8s.io/v1alpha1")
@@ -31,8 +31,8 @@ _PLUGIN = {"name": Leaf.TEXT, "path": Leaf.TEXT, "configuration": Leaf.ANYTHING}
 def read_documents(path: Path) -> dict[str, JsonObject]:
     """The configurations in the file, by the plug-in's name. Raises OSError, InvalidConfiguration.
 
-    Files that it names are looked for from its directory. A file of the old form, which holds the configuration of
-    ImagePolicyWebhook or PodNodeSelector itself, is that of both.
+    Relative paths in it start from its directory. A file of the old form holds the configuration of ImagePolicyWebhook
+    or PodNodeSelector itself, and is returned as the configuration of both.
     """
     found = read_yaml(path)
     if "kind" not in found and any(member in found for member in _OLD):
@@ -52,7 +52,10 @@ def read_documents(path: Path) -> dict[str, JsonObject]:
 
 
 def of_kind(document: Document, kind: str, versions: Sequence[str], shape: Mapping[str, Shape]) -> JsonObject:
-    """A document of a kind in one of these apiVersions, without either; empty for None. Raises InvalidConfiguration."""
+    """Checks kind, apiVersion and shape of a document, and returns it without kind and apiVersion; {} for None.
+
+    Raises InvalidConfiguration.
+    """
     if document is None:
         return {}
     rest = {key: value for key, value in document.items() if key not in ("kind", "apiVersion")}

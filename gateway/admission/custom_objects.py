@@ -1,4 +1,4 @@
-"""Custom objects as webhooks and policies have made them: no schema has decoded them, and anything may be in them."""
+"""Reads custom objects that webhooks and policies have changed. No schema has decoded them: they may hold anything."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _OWNER_FLAGS = ("controller", "blockOwnerDeletion")
 
 
 def settled(obj: JsonObject, version: Version, *, new: bool, converted: bool = False) -> JsonObject:
-    """The object with readable metadata, and defaulted, as kube-apiserver reads it: members of metadata
-    that cannot be read are as if they were not there, and nulls stay, to be refused by validation.
+    """Decodes the metadata of a custom object and sets its defaults, in place, as kube-apiserver does. Returns it.
 
-    One that is to be `converted` by a webhook keeps labels and annotations as they are: the conversion refuses those
-    that are no texts. Raises StatusError 500 where the metadata of a `new` object is no object.
+    Members of metadata that cannot be decoded are dropped. Nulls stay, so that validation refuses them. With
+    `converted` (a conversion webhook comes next), labels and annotations stay as they are: the conversion refuses
+    values that are not strings. Raises StatusError 500 if the metadata of a `new` object is not a JSON object.
     """
     given = obj.get("metadata")
     obj["metadata"] = metadata_of(obj, new=new)
@@ -28,7 +28,7 @@ def settled(obj: JsonObject, version: Version, *, new: bool, converted: bool = F
 
 
 def metadata_of(obj: JsonObject, *, new: bool) -> JsonObject:
-    """The metadata of an object as it is read. Raises StatusError 500 where that of a `new` one is no object."""
+    """The decoded metadata of an object. Raises StatusError 500 if that of a `new` object is not a JSON object."""
     given = obj.get("metadata")
     if isinstance(given, dict):
         return _readable(given)
@@ -38,7 +38,7 @@ def metadata_of(obj: JsonObject, *, new: bool) -> JsonObject:
 
 
 def _readable(given: JsonObject) -> JsonObject:
-    """Metadata as it is decoded, without what cannot be; owners are read member by member."""
+    """The members of metadata that can be decoded. Owner references are decoded member by member."""
     type_ = type_of(f"{META}ObjectMeta")
     try:
         return decode(type_, given, DecodeReport())
@@ -54,6 +54,6 @@ def _readable(given: JsonObject) -> JsonObject:
 
 
 def _owner(given: JsonObject) -> JsonObject:
-    """An owner reference with those members that are of their types."""
+    """An owner reference with the members that have the right type. A text of a wrong type is empty."""
     owner = {name: text if isinstance(text := given.get(name), str) else "" for name in _OWNER_TEXTS}
     return owner | {name: flag for name in _OWNER_FLAGS if isinstance(flag := given.get(name), bool)}

@@ -23,7 +23,7 @@ class Undecided(Exception):
 
 
 class Decisions:
-    """The decisions of one write: nothing is asked twice."""
+    """The decisions for one write. The authorizer gets each question once."""
 
     __slots__ = ("_authorizer", "_known")
 
@@ -32,7 +32,7 @@ class Decisions:
         self._known = dict[Question, Decision]()
 
     def decide(self, question: Question) -> Decision:
-        """The decision, if it was found before; raises Undecided."""
+        """The decision that `find` has got. Raises Undecided if it has not got one."""
         if (known := self._known.get(question)) is None:
             raise Undecided(question)
         return known

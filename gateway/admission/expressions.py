@@ -6,9 +6,9 @@
     match.error     # not "": the write is refused with these words, as kube-apiserver does (403)
     match.matches   # False: the webhook is not called
 
-`kind` is the one that the webhook's rule matched, and the objects are of its version; `Decisions` are made once a write
-and half, for all webhooks together. Conditions that do not compile, which only another server stores, fail when
-they are evaluated.
+`kind` is the one that the webhook's rule matched, and the objects are in its version. One `Decisions` serves all
+webhooks in one half of a write. Conditions that do not compile fail when they are evaluated; only another server can
+have stored them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from gateway.validation.field import go_quote
 
 MATCH_BUDGET = 2_500_000  # of all match conditions of a webhook or policy together
 PATIENCE = 50_000  # units of cost for which the event loop evaluates: some 5 ms; a thread does the rest
-_BEGINNING = 20  # units that take as long as beginning with an expression
+_BEGINNING = 20  # units of cost for the overhead of one expression
 _EXCEEDED = str(CostExceeded())
 
 
@@ -63,7 +63,7 @@ class OutOfBudget(Exception):
 
 
 class _Missing:
-    """The value of a variable that an expression may name but has no value where it is evaluated."""
+    """The value of a variable that is declared but not available in this evaluation: each use of it is an error."""
 
     __slots__ = ("_name",)
 
@@ -76,7 +76,9 @@ class _Missing:
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """What expressions see of one write. `resource` is what `authorizer.requestResource` asks about, without a verb."""
+    """The variables of expressions for one write. `resource` is the question of `authorizer.requestResource`, without
+    a verb.
+    """
 
     obj: JsonObject | None
     old: JsonObject | None
@@ -112,9 +114,9 @@ def activation_of(
     namespace: JsonObject | None = None,
     params: JsonObject | None = None,
 ) -> Activation:
-    """What expressions see of what is admitted: `kind` and `resource` (by default the requested one) are `request`'s.
+    """The activation of an admission. `kind` and `resource` (by default the requested one) are those in `request`.
 
-    `namespace` is the object's Namespace, as it is stored; match conditions see none.
+    `namespace` is the stored Namespace of the object; match conditions see none.
     """
     gvr = admission.gvr
     return Activation(
@@ -138,7 +140,7 @@ def activation_of(
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The value of an expression, or in kube-apiserver's words why it has none, and how long that took."""
+    """The value of an expression, or its error in kube-apiserver's words, and the seconds that it took."""
 
     value: Any = None
     error: str = ""
@@ -146,7 +148,7 @@ class Result:
 
 
 class Evaluation:
-    """Evaluates several expressions with one budget, and the variables that they use once each."""
+    """Evaluates several expressions within one cost budget, and each variable that they use once."""
 
     __slots__ = ("_decisions", "_patience", "_spent", "_values", "_variables", "budget")
 
@@ -189,7 +191,7 @@ class Evaluation:
                 await self._decisions.find(waiting.question)
 
     def _compute(self, program: Program) -> Outcome:
-        """Raises TakesLong where the event loop should not go on, and Undecided."""
+        """Evaluates a program. Raises Undecided, and TakesLong if a thread has to do it instead of the event loop."""
         patience = self._patience
         if patience <= 0:
             return program.evaluate(self._values, PER_EXPRESSION)
@@ -225,7 +227,7 @@ class _Variables(dict[str, Any]):
         self._known = dict[str, Outcome | None]()
 
     def get(self, name: str, default: Any = None) -> Any:
-        """See dict; raises EvaluationError where a variable has no value."""
+        """See dict. Raises EvaluationError for a variable that cannot be evaluated."""
         if name not in self._known:
             self._known[name] = self._evaluation.variable(name)
         outcome = self._known[name]
@@ -262,7 +264,7 @@ class MatchConditions:
         expressions: PolicyExpressions | None = None,
         variables: Mapping[str, Compiled] | None = None,
     ) -> MatchConditions:
-        """The conditions as an object has them. `expressions` and `variables` are a policy's; webhooks have none."""
+        """Compiles the conditions of an object. `expressions` and `variables` are a policy's; webhooks have none."""
         expressions = expressions or PolicyExpressions(params=False, composed=False)
         return cls(
             [(each["name"], expressions.compile(each["expression"], Use.CONDITION)) for each in conditions],
@@ -270,9 +272,9 @@ class MatchConditions:
         )
 
     async def match(self, activation: Activation, *, fail: bool, asker: Asker | None = None) -> Match:
-        """Whether all conditions are true; where one cannot be evaluated, that is an error if `fail`, and else a no.
+        """Whether all conditions are true. One that cannot be evaluated is an error with `fail`, else it is no match.
 
-        A condition that is false decides, whatever goes wrong with others. `asker` is whose they are, for metrics.
+        A false condition decides, even if others have errors. `asker` is the owner of the conditions, for metrics.
         """
         if not self.conditions:
             return Match(True)

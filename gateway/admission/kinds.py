@@ -1,4 +1,4 @@
-"""Kinds that several plug-ins ask for."""
+"""Resources that several plug-ins look up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who takes the configurations of files, and who follows them."""
+"""Puts the webhooks and policies from files in force, and says which directories to follow."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from gateway.admission.webhooks.sorts import AdmissionWebhooks
 def manifests_of(
     configured: Mapping[str, object], hooks: AdmissionWebhooks, policies: Policies, server: str
 ) -> Iterator[Followed]:
-    """Puts in force what plug-ins were configured with, and gives the directories to follow.
+    """Puts the manifests of all plug-ins in force, and yields their directories to follow.
 
-    `configured` is what `Plugin.configure` made, by plug-in; `server` the server's name, which metrics hash.
+    `configured` is what `Plugin.configure` returned, by plug-in; `server` is the server's name, which metrics hash.
     """
     for sort, webhooks in (("Mutating", hooks.mutating), ("Validating", hooks.validating)):
         found = configured.get(f"{sort}AdmissionWebhook")

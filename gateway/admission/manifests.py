@@ -1,8 +1,8 @@
 """Configurations of admission in files, which no client can change: `staticManifestsDir` of a plug-in's part of
 --admission-control-config-file (page "Manifest-Based Admission Control").
 
-They are read at the start, and anew when a file of the directory changes: what has become wrong is logged and counted,
-and what was read last stays in force.
+They are read at the start, and again when a file in the directory changes. If that fails, the error is logged and
+counted, and the last good configuration stays in force.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ _IN_FORCE = gauge(
 )
 
 Check = Callable[[Sequence[JsonObject]], None]
-"""Looks at all objects, each of which is valid. Raises InvalidConfiguration for what files may not have."""
+"""Checks all objects of a directory, each of which is valid. Raises InvalidConfiguration if files may not have one."""
 
 Read = tuple[list[JsonObject], str]
-"""All objects of a directory, and its files' digest, "" where there are none."""
+"""All objects of a directory, and the digest of its files ("sha256:…"), "" if there are none."""
 
 
 class Manifests:
@@ -69,7 +69,7 @@ class Manifests:
         self.plugin, self.directory, self._kinds, self._check = plugin, Path(directory), kinds, check
         if not self.directory.is_absolute():
             raise InvalidConfiguration(f"staticManifestsDir: {directory}: must be an absolute path")
-        with ThreadPoolExecutor(1) as pool:  # nothing is served yet; compiling may take as long as it does in threads
+        with ThreadPoolExecutor(1) as pool:  # a thread's time limits hold for compiling; nothing is served yet
             self.use(pool.submit(self.read).result())
 
     def of(self, kind: str) -> list[JsonObject]:
@@ -77,14 +77,14 @@ class Manifests:
         return sorted((obj for obj in self._found if obj["kind"] == kind), key=lambda obj: str(obj["metadata"]["name"]))
 
     def read(self) -> Read:
-        """What is in the files now; changes nothing. For a thread. Raises OSError, InvalidConfiguration."""
+        """Reads the files and changes nothing; to be called in a thread. Raises OSError, InvalidConfiguration."""
         digest = hashlib.sha256()
         found = list(self._objects(digest))
         self._check(found)
         return found, "" if digest.digest() == hashlib.sha256().digest() else f"sha256:{digest.hexdigest()}"
 
     def use(self, read: Read) -> None:
-        """Takes what was read in the place of what there was."""
+        """Replaces the objects and the digest."""
         self._found, self.digest = read
 
     def _objects(self, digest: hashlib._Hash) -> Iterator[JsonObject]:
@@ -116,7 +116,7 @@ class Manifests:
 
 
 class InForce:
-    """Manifests that are in force: `use` takes them now, and each time that their files have changed."""
+    """Puts manifests in force: `use` is called with them at once, and again after each change of their files."""
 
     def __init__(self, manifests: Manifests, server: str, use: Callable[[Manifests], None]) -> None:
         """`server` is the server's name, which metrics hash."""
@@ -126,7 +126,7 @@ class InForce:
         self._put_in_force()
 
     def followed(self) -> Followed:
-        """The directory, for whoever reads it anew when it changes."""
+        """The directory to follow, and the functions that reload it after a change."""
         what = f"{self._manifests.plugin}: staticManifestsDir"
         return Followed(what, (self._manifests.directory,), self._reload, self._prepare)
 
@@ -137,14 +137,14 @@ class InForce:
             _IN_FORCE.labels(*self._labels, self._manifests.digest).set(1)
 
     def _prepare(self) -> None:
-        """Reads the files anew: compiling their expressions may take seconds."""
+        """Reads the files again, in a thread: compiling their expressions may take seconds."""
         try:
             self._prepared = self._manifests.read()
         except (OSError, ValueError) as error:
             self._prepared = error
 
     def _reload(self) -> None:
-        """Puts in force what was read. Raises OSError, InvalidConfiguration: then nothing has changed."""
+        """Puts in force what `_prepare` has read. Raises its error (OSError, ValueError) and then changes nothing."""
         before, read, self._prepared = self._manifests.digest, self._prepared, None
         if isinstance(read, Exception):
             self._count("failure")
@@ -162,7 +162,10 @@ class InForce:
 
 
 def _documents(data: bytes, file: Path) -> Iterator[Any]:
-    """The objects in a file: of each document, or of the list that it is. Raises InvalidConfiguration."""
+    """Yields the object of each document in a file, or each item if the document is a list.
+
+    Raises InvalidConfiguration.
+    """
     for text in (each.strip() for each in _BETWEEN_DOCUMENTS.split(data)):
         if not text:
             continue

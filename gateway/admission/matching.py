@@ -1,7 +1,7 @@
 """Finds the webhooks and policies that match a write: by their rules, then by labels of its namespace and object.
 
-Rules depend only on the resource and the operation, so the matches of each are found once and remembered; a write that
-matches none costs one look-up ("Dynamic Admission Control", "Matching requests").
+Rules depend only on the resource and the operation, so their matches are cached by both. A write that matches none
+costs one look-up ("Dynamic Admission Control", "Matching requests").
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Rule:
         )
 
     def covers(self, resource: Resource, operation: Operation) -> bool:
-        """Whether it is about an operation on a resource; names apart."""
+        """Whether the rule matches an operation on a resource. The resourceNames are not looked at."""
         return (
             not self.operations.isdisjoint((_ANY, operation.value))
             and not self.groups.isdisjoint((_ANY, resource.group))
@@ -73,7 +73,7 @@ class Rule:
         )
 
     def _reaches(self, resource: Resource) -> bool:
-        """Scope: a Namespace is cluster-scoped, though requests for one are in the namespace of its name."""
+        """Whether the scope fits. A Namespace is cluster-scoped, though requests for one have its name as namespace."""
         if self.scope == _ANY:
             return True
         return (self.scope == "Namespaced") == resource.namespaced
@@ -91,7 +91,7 @@ class Constraints:
 
     @classmethod
     def of(cls, constraints: JsonObject, rules: str = "resourceRules") -> Constraints:
-        """Reads matchPolicy, the selectors, excludeResourceRules and the rules, which are under a name of their own."""
+        """Reads matchPolicy, the selectors, excludeResourceRules, and the rules, which are in the member `rules`."""
         return cls(
             tuple(map(Rule.of, constraints.get(rules) or ())),
             tuple(map(Rule.of, constraints.get("excludeResourceRules") or ())),
@@ -102,14 +102,14 @@ class Constraints:
 
 
 class Target(NamedTuple):
-    """As what a request is seen by whom it concerns: as it came, or as an equivalent resource with its kind."""
+    """The resource and kind by which a webhook or policy sees a request: the requested ones, or equivalent ones."""
 
     resource: GroupVersionResource
     kind: GroupVersionKind
 
 
 class Way(NamedTuple):
-    """One rule that covers a request: for which names (empty: for any), and as what it is seen then."""
+    """One rule that matches a request: its resourceNames (empty for any), and the target that it matched."""
 
     names: frozenset[str]
     target: Target
@@ -117,7 +117,10 @@ class Way(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Candidate(Generic[H]):
-    """What may concern the requests for one operation on one resource, if names and labels fit."""
+    """A webhook, policy or binding whose rules match an operation on a resource.
+
+    Whether names and labels fit is found out for each request.
+    """
 
     hook: H
     constraints: Constraints
@@ -125,24 +128,22 @@ class Candidate(Generic[H]):
     exclusions: tuple[frozenset[str], ...]
 
     def target(self, name: str) -> Target | None:
-        """As what a request for an object of a name is seen; None where it does not concern the hook."""
+        """The target of a request for the object `name`; None if no rule has that name, or an exclusion has it."""
         if any(name in names for names in self.exclusions):
             return None
         return next((way.target for way in self.ways if not way.names or name in way.names), None)
 
 
 class Matcher(Generic[H]):
-    """Finds what concerns a request among many webhooks or policies, in their order. Never changed: others take its
-    place.
-    """
+    """Finds the webhooks, policies or bindings that match a request, in their order. Its hooks never change."""
 
     def __init__(self, hooks: Sequence[tuple[H, Constraints]], registry: Registry) -> None:
         self._hooks, self._registry = tuple(hooks), registry
-        # with the model, of which nothing is kept alive, to see that another one serves the resource now
+        # with a weak reference to the model, by which we see that another model serves the resource now
         self._known: dict[tuple[str, str, str, str, Operation], tuple[ref[Model], tuple[Candidate[H], ...]]] = {}
 
     def of(self, resource: Resource, operation: Operation) -> tuple[Candidate[H], ...]:
-        """The candidates for an operation on a resource; found once, and again when the resource has changed."""
+        """The candidates for an operation on a resource. They are cached until the resource has another model."""
         if not self._hooks:
             return ()
         key = (resource.group, resource.version, resource.resource, resource.subresource, operation)
@@ -154,7 +155,7 @@ class Matcher(Generic[H]):
         return known[1]
 
     def _equivalents(self, resource: Resource) -> list[Resource]:
-        """What serves the same stored objects in other versions or groups."""
+        """The resources that serve the same stored objects in any version or group, `resource` among them."""
         prefix = resource.storage_prefix
         if not prefix:
             return []
@@ -163,21 +164,21 @@ class Matcher(Generic[H]):
 
 
 class InForce(ABC, Generic[H]):
-    """The webhooks or policies of one sort that are in force: those of files, which come first, and the cluster's.
+    """The webhooks or policies of one kind that are in force: first those from files, then the stored ones.
 
-    `guarded` are resources of admission's own group: about them only those of files are asked, so that a broken one of
-    the cluster can be removed.
+    `guarded` are resources of admissionregistration.k8s.io. Only webhooks or policies from files see writes to them,
+    so that a broken stored one can be removed.
     """
 
     guarded: frozenset[str]
 
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
-        self.idle = False  # whether it is known that there is none
-        self.informed = True  # whether those of the cluster are known
+        self.idle = False  # true once it is known that there are none
+        self.informed = True  # whether the stored ones are loaded
         self._of_files: Sequence[tuple[H, Constraints]] = ()
         self._guards: Matcher[H] = Matcher((), registry)
-        self._matcher: Matcher[H] | None = None  # of all, compiled when it is first asked after a change
+        self._matcher: Matcher[H] | None = None  # of all, made at the first use after a change
 
     def of(self, resource: Resource, operation: Operation) -> Sequence[Candidate[H]]:
         """The candidates for an operation on a resource, in their order."""
@@ -190,29 +191,29 @@ class InForce(ABC, Generic[H]):
 
     @abstractmethod
     def _all(self, of_files: Sequence[tuple[H, Constraints]]) -> Sequence[tuple[H, Constraints]]:
-        """All hooks or policies, those of files first, each with its constraints."""
+        """All webhooks or policies, those from files first, each with its constraints."""
 
     @abstractmethod
     def _is_empty(self) -> bool:
-        """Whether it is known that the cluster has none."""
+        """Whether it is known that none is stored."""
 
     def _take_files(self, found: Sequence[tuple[H, Constraints]]) -> None:
-        """Replaces the hooks or policies of files."""
+        """Replaces the webhooks or policies from files."""
         self._of_files, self._guards = found, Matcher(found, self.registry)
         self._forget()
 
     def _forget(self) -> None:
-        """To be called after each change."""
+        """Drops the matcher and updates `idle`. Call it after each change."""
         self._matcher, self.idle = None, not self._of_files and self._is_empty()
 
 
 def candidate(
     hook: H, constraints: Constraints, resource: Resource, operation: Operation, equivalents: Sequence[Resource]
 ) -> Candidate[H] | None:
-    """How an operation on a resource concerns a hook: None for not at all.
+    """The candidate of a hook for an operation on a resource; None if the hook never matches it.
 
-    A rule for the resource itself comes before one for an equivalent; of these the earlier rule, then the resource that
-    is served earlier, decides.
+    A rule that matches the resource itself comes before one that matches an equivalent. Among equivalents the order is
+    that of the rules, then that in which the resources are served.
     """
     if any(not rule.names for rule in _covering(constraints.excluded, resource, operation, constraints, equivalents)):
         return None
@@ -246,9 +247,9 @@ def _covering(
 
 
 async def selects(constraints: Constraints, admission: Admission, objects: Objects) -> bool:
-    """Whether the labels of a request's namespace and object fit. Raises StatusError 404 for a missing namespace.
+    """Whether namespaceSelector and objectSelector match a request. Raises StatusError 404 for a missing namespace.
 
-    Objects of cluster-scoped kinds have no namespace, and fit; a Namespace is looked at by its own labels.
+    A namespaceSelector matches all objects of cluster-scoped kinds, but a Namespace only by its own labels.
     """
     if constraints.namespaces is not None and not await _is_in_namespace(constraints.namespaces, admission, objects):
         return False

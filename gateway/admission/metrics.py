@@ -30,32 +30,32 @@ _CONTROLLERS = histogram(
 
 
 class Idle(Protocol):
-    """What may have nothing to say of any write, as webhooks while there are none."""
+    """Says whether a plug-in has nothing to do for any write, for example while there are no webhooks."""
 
     idle: bool
 
 
 class Timed:
-    """A review, and the histograms of its durations by outcome. It is not asked while its `idle` is."""
+    """A review, and the histograms of its durations by outcome. It is not called while `idle.idle` is true."""
 
     __slots__ = ("_labels", "accepted", "idle", "look")
 
     def __init__(self, look: Look, idle: Idle | None, *labels: str) -> None:
         self.look, self.idle, self._labels = look, idle, labels
-        self.accepted: Histogram | None = None  # which is there once there is something to tell
+        self.accepted: Histogram | None = None  # made at the first run
 
     def begin(self) -> Histogram:
-        """What counts those that are accepted, from the first run on."""
+        """Makes the histogram of accepted admissions, at the first run."""
         self.accepted = _CONTROLLERS.labels(*self._labels, "false")
         return self.accepted
 
     def refused(self, seconds: float) -> None:
-        """Counts one that is refused."""
+        """Counts a refused admission."""
         _CONTROLLERS.labels(*self._labels, "true").observe(seconds)
 
 
 _Step = tuple[Look, Idle | None, Histogram, list[int], Timed]
-"""A review taken apart: what it does, when it is not asked, what counts those it accepts, and its counts."""
+"""The parts of a `Timed`, unpacked for speed: review, idle, histogram of accepted admissions, its buckets, itself."""
 
 
 class Half:
@@ -66,12 +66,12 @@ class Half:
     def __init__(self, looks: Iterable[Timed], half: str, operation: Operation) -> None:
         self.looks, self._labels = tuple(looks), (half, operation.value)
         self._passed = _STEPS.labels(*self._labels, "false")
-        self._steps: tuple[_Step, ...] | None = None  # which are there from the first run on
+        self._steps: tuple[_Step, ...] | None = None  # made at the first run
 
     async def run(self, admission: Admission) -> None:
-        """Runs the reviews one after the other, and all again where one wants that. Raises the first refusal.
+        """Runs the reviews in their order, and all of them once more if one sets `reinvoke`. Raises the first refusal.
 
-        Durations are observed of those that are waited for; the others take next to no time.
+        Only awaited reviews are timed; the others are counted in the lowest bucket.
         """
         step, began, each = 0.0, 0.0, None
         steps = self._begin() if self._steps is None else self._steps
@@ -107,10 +107,10 @@ class Half:
 
 
 def timed(look: Look, name: str, half: str, operation: Operation, idle: Idle | None = None) -> Timed:
-    """One half of a plug-in, whose durations are observed."""
+    """One half of a plug-in, as a review with histograms of its durations."""
     return Timed(look, idle, name, half, operation.value)
 
 
 def _since(began: float) -> float:
-    """Seconds; none where nothing has begun."""
+    """The seconds since `began`; 0 if that is 0."""
     return perf_counter() - began if began else 0.0

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gateway.kinds.resource import Resource
 
 Done = Callable[[bool], Awaitable[None]]
-"""Is told once whether the write was made; not at all where that is not known, as after a time-out of etcd."""
+"""Called once with whether the write was made. Not called if that is unknown, for example after an etcd timeout."""
 
 
 class Versioned(NamedTuple):
@@ -36,24 +36,25 @@ def _no_options() -> None:
 
 
 Annotate = Callable[[str, str, bool], None]
-"""Adds an annotation (key, value) to the audit record of a request; the flag says that it is one of its details."""
+"""Adds an audit annotation: key, value, and whether it is a detail (see `Admission.annotate`)."""
 
 
 def unrecorded(key: str, value: str, detail: bool) -> None:
-    """For a write of which there is no record."""
+    """The `Annotate` of a write without an audit record: does nothing."""
 
 
 class Admission:
-    """One thing that is to be admitted.
+    """One admission: an operation on one object.
 
-    `obj` is the new object (None for DELETE; the options of a CONNECT), `old` the stored one (None for CREATE and
-    CONNECT), both with kind and apiVersion, of the version in which writes see them: the one requested for custom
-    kinds and subresources of a kind of their own (Scale, Eviction), else that of storage, as in-tree plug-ins want it.
-    `as_version` has them in the version requested (`kind`) or in another one. A mutating plug-in changes `obj` in
-    place or assigns another object; nobody changes `old`. In the validating half `obj` is as it will be stored.
+    `obj` is the new object: None for DELETE, the options object for CONNECT. `old` is the stored object: None for
+    CREATE and CONNECT. Both have kind and apiVersion. Custom kinds, and subresources with a kind of their own (Scale,
+    Eviction), are in the requested version. All others are in the storage version, as in-tree plug-ins expect.
+    `as_version` converts both to the requested version (that of `kind`) or to another one. A mutating plug-in changes
+    `obj` in place or assigns another object; no plug-in changes `old`. In the validating half `obj` is as it will be
+    stored.
 
-    `name` is empty where it is yet to be generated, and for the objects of a collection that is deleted;
-    `namespace` is the request's (for a Namespace its own name where the request is for that one).
+    `name` is empty before a name is generated, and for the objects of a deletecollection. `namespace` is the
+    request's; in a request for one Namespace it is that Namespace's name.
     """
 
     __slots__ = (
@@ -87,7 +88,7 @@ class Admission:
         make_options: Callable[[], JsonObject | None] = _no_options,
         annotate: Annotate = unrecorded,
     ) -> None:
-        """`resource` is what is admitted, which may not be what is written to; `make_options` makes `options`."""
+        """`resource` is the admitted resource, which may not be the written one. `make_options` gives `options`."""
         self._context, self._make_options, self._annotate = context, make_options, annotate
         self._options: JsonObject | None = None
         self._versions: dict[GroupVersion, Versioned] = {}
@@ -96,9 +97,9 @@ class Admission:
         self.namespace, self.name = context.namespace, context.name
         # for plug-ins that take from a budget when they admit: called with the outcome of the write
         self.done: list[Done] = []
-        self.charge: Charge | None = None  # what is charged with the write, in its transaction
-        # `reinvoke`: set by what changes the object after the plug-ins; all mutating ones are run once more then.
-        # `reinvoked`: whether this is that second run. `reinvocations`: what each wants to remember of the first run.
+        self.charge: Charge | None = None  # the quota charge, made in the transaction of the write
+        # `reinvoke`: set by a webhook or policy that has changed the object; the mutating half then runs once more.
+        # `reinvoked`: whether this is that second run. `reinvocations`: what a plug-in keeps of the first, by its name.
         self.reinvoke = self.reinvoked = False
         self.replaced = False  # whether a plug-in has replaced the object that was sent
         self.reinvocations: dict[str, Any] = {}
@@ -135,23 +136,23 @@ class Admission:
 
     @property
     def specification(self) -> Specification:
-        """The specification of a new object, with what is known to follow from it alone."""
+        """The spec of a new object, with cached results that depend on the spec alone (gateway/kinds/recurring.py)."""
         return self._context.specification
 
     @property
     def options(self) -> JsonObject | None:
-        """CreateOptions, UpdateOptions or DeleteOptions of meta.k8s.io/v1 with what the client said; None to CONNECT.
+        """CreateOptions, UpdateOptions or DeleteOptions of meta.k8s.io/v1, as the client sent them; None for CONNECT.
 
-        A patch and an apply have UpdateOptions, or CreateOptions where they create.
+        A patch and an apply have UpdateOptions, or CreateOptions if they create the object.
         """
         if self._options is None:
             self._options = self._make_options()
         return self._options
 
     async def as_version(self, version: GroupVersion) -> Versioned:
-        """Both objects in another version of their kind, not to be changed. Raises ConversionFailed.
+        """Both objects in another version of their kind. Callers must not change them. Raises ConversionFailed.
 
-        Remembered until the object is replaced by `replace` or the next half begins (`forget_versions`).
+        They are cached until `replace`, or until the validating half begins (`forget_versions`).
         """
         found = self._versions.get(version)
         if found is None:
@@ -161,18 +162,21 @@ class Admission:
         return found
 
     async def as_requested(self) -> Versioned:
-        """Both objects in the version that the request is about. Raises ConversionFailed."""
+        """Both objects in the requested version. Raises ConversionFailed."""
         return await self.as_version(self.kind.group_version)
 
     async def replace(self, obj: JsonObject) -> None:
-        """Takes a changed object, of any version of the kind, and has it in the version in which writes see it."""
+        """Sets `obj` to a changed object of any version of the kind, converted to the version of `obj` so far.
+
+        Raises ConversionFailed.
+        """
         assert self.obj is not None
         obj = await self._converted(obj, GroupVersion.parse(self.obj["apiVersion"])) or obj
         self.obj, self.replaced = obj, True
         self.forget_versions()
 
     def is_converted(self, version: GroupVersion) -> bool:
-        """Whether a webhook converts an object of a version to the one in which writes see it."""
+        """Whether a conversion webhook converts objects of `version` to the version of `obj`."""
         assert self.obj is not None
         other = version.api_version != self.obj["apiVersion"]
         return other and not self.resource.foreign_kind and self.resource.model.convert_all is not None
@@ -183,27 +187,27 @@ class Admission:
         model = self.resource.model
         if model.convert_all is not None:
             return (await model.convert_all([obj], version))[0]
-        if self.resource.defined:  # what the other version's schema does not know stays until the object is stored
+        if self.resource.defined:  # fields that the other version's schema lacks stay until the object is stored
             return {**obj, "apiVersion": version.api_version}
         return model.convert(obj, GroupVersion.parse(obj["apiVersion"]), version)
 
     def forget_versions(self) -> None:
-        """To be called where `obj` was changed in place after somebody has asked for it in another version."""
+        """Drops the cached conversions. Call it after `obj` was changed in place."""
         if self._versions:
             self._versions = {}
 
     def warn(self, text: str) -> None:
-        """Adds a Warning header to the answer, also where the request is refused."""
+        """Adds a Warning header to the answer, even if the request is refused."""
         self._context.warnings.append(text)
 
     def annotate(self, key: str, value: str, *, detail: bool = False) -> None:
         """Adds an annotation to the request's audit record, if there is one; the first value of a key stays.
 
-        A `detail` is recorded only where objects of requests are.
+        A `detail` is recorded only at the audit levels Request and RequestResponse.
         """
         self._annotate(key, value, detail)
 
     @property
     def deadline(self) -> float | None:
-        """When, by the loop's clock, the client stops waiting; None where it has not said."""
+        """The time, by the event loop's clock, at which the client stops waiting; None without a timeout."""
         return self._context.deadline

@@ -10,13 +10,13 @@ from gateway.jsontypes import JsonObject
 
 
 def joined(problems: Sequence[str]) -> str:
-    """Several problems as one reason: bracketed where they differ, as apimachinery's aggregated errors are."""
+    """Joins problems to one reason, without duplicates. Several are in brackets, as in apimachinery's Aggregate."""
     different = list(dict.fromkeys(problems))
     return different[0] if len(different) == 1 else f"[{', '.join(different)}]"
 
 
 def refused(admission: Admission, obj: JsonObject | None, reason: str) -> StatusError:
-    """403 for the object that is written, by its name or, before it has one, by its generateName."""
+    """A 403 for the written object, by its name or, before it has one, by its generateName."""
     meta = (obj or {}).get("metadata") or {}
     name = admission.name or meta.get("name") or meta.get("generateName") or "Unknown"
     return forbidden(admission.resource.group, admission.resource.resource, name, reason)

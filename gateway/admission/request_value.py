@@ -9,9 +9,9 @@ from gateway.kinds.identity import GroupVersionKind, GroupVersionResource
 
 
 def request_value(admission: Admission, kind: GroupVersionKind, resource: GroupVersionResource) -> JsonObject:
-    """The request as expressions see it, `kind` and `resource` being those that a rule matched.
+    """The request as expressions see it. `kind` and `resource` are those that the rule matched.
 
-    What is empty is not there, as in JSON that Go writes.
+    An empty name, namespace or subresource is left out, as by Go's `omitempty`.
     """
     value: JsonObject = {
         "uid": "",
@@ -43,7 +43,7 @@ _NAMESPACE_META = (
 
 
 def namespace_value(namespace: JsonObject | None) -> JsonObject | None:
-    """A Namespace as `namespaceObject` has it: with some of its metadata."""
+    """A Namespace as the variable `namespaceObject`, with a part of its metadata; None for None."""
     if namespace is None:
         return None
     meta = namespace.get("metadata") or {}

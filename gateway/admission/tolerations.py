@@ -1,4 +1,4 @@
-"""Tolerations that cover others, and two lists as one: plug-ins merge what pods have and what they get."""
+"""Compares and merges tolerations, for plug-ins that add tolerations to pods."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from gateway.jsontypes import JsonObject
 
-MOST_PAIRS = 50_000  # of tolerations that are compared: what takes longer would hold others up
+MOST_PAIRS = 50_000  # of tolerations that are compared: more would block the event loop for too long
 
 
 def covers(wide: JsonObject, narrow: JsonObject) -> bool:
-    """Whether one toleration tolerates all that another does."""
+    """Whether `wide` tolerates every taint that `narrow` tolerates."""
     if wide == narrow:
         return True
     operator, key = wide.get("operator", ""), wide.get("key", "")
@@ -30,7 +30,10 @@ def covers(wide: JsonObject, narrow: JsonObject) -> bool:
 
 
 def merged(first: Sequence[JsonObject], second: Sequence[JsonObject]) -> list[JsonObject]:
-    """Both, copied, without those that another covers; of equal ones the first stays. Very many are not compared."""
+    """Both lists as one, copied, without tolerations that another one covers; of equal ones the first stays.
+
+    Where there are more than MOST_PAIRS pairs, all stay.
+    """
     everything, found = [*first, *second], list[JsonObject]()
     comparable = len(everything) ** 2 <= MOST_PAIRS
     for index, each in enumerate(everything):

@@ -9,7 +9,7 @@ from gateway.schema.quantity import Quantity, parse_quantity
 
 Quantities = Mapping[str, Quantity]
 MAX_MILLI_VALUE = ((1 << 63) - 1) // 1000
-"""Whole units beyond which thousandths of them do not fit 64 bits: such are compared in whole units."""
+"""The largest whole number whose thousandths fit in 64 bits. Larger quantities are compared in whole units."""
 
 NOTHING = Quantity(0)
 
@@ -28,7 +28,7 @@ def quantities(texts: Mapping[str, str] | None) -> dict[str, Quantity]:
 
 
 def minimum(kind: str, name: str, enforced: Quantity, usage: Usage) -> str:
-    """What is wrong with requesting, or being limited to, less than the minimum; empty if nothing is."""
+    """The message if a request or limit is below the minimum, or there is no request; else ""."""
     request, limit = usage.requests.get(name), usage.limits.get(name)
     about = f"minimum {name} usage per {kind} is {enforced}"
     if request is None:
@@ -42,7 +42,7 @@ def minimum(kind: str, name: str, enforced: Quantity, usage: Usage) -> str:
 
 
 def maximum(kind: str, name: str, enforced: Quantity, usage: Usage) -> str:
-    """What is wrong with being limited to, or requesting, more than the maximum; empty if nothing is."""
+    """The message if a limit or request is above the maximum, or there is no limit; else ""."""
     request, limit = usage.requests.get(name), usage.limits.get(name)
     about = f"maximum {name} usage per {kind} is {enforced}"
     if limit is None:
@@ -56,7 +56,7 @@ def maximum(kind: str, name: str, enforced: Quantity, usage: Usage) -> str:
 
 
 def maximum_request(kind: str, name: str, enforced: Quantity, usage: Usage) -> str:
-    """What is wrong with a request where limits cannot be given, as in claims; empty if nothing is."""
+    """As `maximum` for objects without limits, such as claims: the message if the request is too large or missing."""
     request = usage.requests.get(name)
     about = f"maximum {name} usage per {kind} is {enforced}"
     if request is None:
@@ -66,7 +66,7 @@ def maximum_request(kind: str, name: str, enforced: Quantity, usage: Usage) -> s
 
 
 def ratio(kind: str, name: str, enforced: Quantity, usage: Usage) -> str:
-    """What is wrong with a limit that is more times the request than allowed; empty if nothing is."""
+    """The message if limit divided by request is above the maximum, or one of them is missing or 0; else ""."""
     request, limit = usage.requests.get(name), usage.limits.get(name)
     about = f"{name} max limit to request ratio per {kind} is {enforced}"
     requested, limited, _ = _comparable(request or NOTHING, limit or NOTHING, enforced)
@@ -99,8 +99,9 @@ def violations(
     usage: Usage,
     kept: Collection[str] = (),
 ) -> Iterator[str]:
-    """What a usage violates of one item of a LimitRange of that kind, resources in the order of their names, without
-    those that are `kept`.
+    """Yields a message for each constraint of one LimitRange item that a usage violates.
+
+    Resources come in the order of their names; those in `kept` are not checked. `kind` is the name in messages.
     """
     for member, constraint in constraints:
         for name, text in sorted((limit.get(member) or {}).items()):

@@ -15,7 +15,7 @@ _CONTAINERS = (("containers", "container"), ("initContainers", "init container")
 
 
 def comparisons(limit_range: JsonObject, spec: JsonObject) -> int:
-    """How many quantities are set or compared when it is enforced, at most."""
+    """The number of quantities that are set or compared, at most, when the LimitRange is enforced for a pod spec."""
     constraints = sum(
         len(limit[key]) for limit in limit_range["spec"].get("limits") or () for key in _MEMBERS & limit.keys()
     )
@@ -73,8 +73,9 @@ def violations_of_pod(limit_range: JsonObject, spec: JsonObject) -> Iterator[str
 
 
 def violations_of_claim(limit_range: JsonObject, spec: JsonObject, old: JsonObject | None = None) -> Iterator[str]:
-    """What the LimitRange refuses of a claim's specification. Requests that are those of the old one are not judged
-    again: the claim has them already (kubernetes 142170).
+    """What the LimitRange refuses of a claim's specification.
+
+    Requests that the old claim has too are not checked again (kubernetes 142170).
     """
     usage = Usage(_usage(spec).requests, {})
     before = _usage(old or {}).requests

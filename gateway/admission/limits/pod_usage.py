@@ -11,9 +11,9 @@ _POD_LEVEL = ("cpu", "memory")
 
 
 def pod_usage(spec: JsonObject, member: str) -> dict[str, Quantity]:
-    """What the containers need together by `member` ("requests", "limits"), without the pod's overhead.
+    """The total of the containers' `member` ("requests" or "limits"), without the pod's overhead.
 
-    What the pod itself says of CPU and memory goes before that.
+    CPU and memory of the pod's own `resources` (pod level) replace those totals.
     """
     total = containers_total(spec, member)
     own = quantities((spec.get("resources") or {}).get(member))
@@ -22,6 +22,6 @@ def pod_usage(spec: JsonObject, member: str) -> dict[str, Quantity]:
 
 
 def with_overhead(usage: dict[str, Quantity], spec: JsonObject) -> dict[str, Quantity]:
-    """A pod's usage and the overhead of its runtime class."""
+    """A pod's usage plus the overhead of its RuntimeClass."""
     more = quantities(spec.get("overhead"))
     return usage | {name: usage[name] + quantity if name in usage else quantity for name, quantity in more.items()}

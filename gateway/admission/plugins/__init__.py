@@ -1,7 +1,7 @@
 """The admission plug-ins, in the order in which kube-apiserver runs them.
 
-A plug-in is one module with a `PLUGIN`; gateway/settings/admission_plugins.py says which there are, in which order. A
-module is imported when its plug-in is on.
+A plug-in is one module with a `PLUGIN`. gateway/settings/admission_plugins.py lists the plug-ins in their order. A
+module is imported when its plug-in is enabled.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from gateway.settings.admission_plugins import PLUGINS
 
 @cache
 def plugin_of(name: str) -> Plugin:
-    """The plug-in of a name that does something. Raises KeyError where there is none."""
+    """The plug-in of a name in `PLUGINS` that has a module. Raises KeyError for an unknown name."""
     plugin: Plugin = import_module(f"{__name__}.{PLUGINS[name].module}").PLUGIN
     return plugin
 
 
 def active(enabled: Collection[str], disabled: Collection[str]) -> list[Plugin]:
-    """The plug-ins that are on and do something, in their order; each is at work where its gate is on, too."""
+    """The enabled plug-ins that have a module, in their order. Their feature gates are not looked at."""
     return [plugin_of(name) for name in _names(enabled, disabled)]
 
 
@@ -36,16 +36,16 @@ def _names(enabled: Collection[str], disabled: Collection[str]) -> Iterator[str]
 
 
 def chain_for(resource: Resource, enabled: Collection[str], disabled: Collection[str], parts: PluginParts) -> Chain:
-    """The chain of a resource or subresource from the plug-ins that are on."""
+    """The chain of a resource or subresource from the enabled plug-ins whose feature gates are on."""
     on, asked = parts.release.gates.enabled, _names(enabled, disabled)
     plugins = [plugin_of(name) for name in asked if not PLUGINS[name].asks or on(PLUGINS[name].asks)]
     return compile_chain(plugins, resource, parts)
 
 
 def configure(path: Path | None, enabled: Collection[str], disabled: Collection[str]) -> dict[str, object]:
-    """What each plug-in that is on makes of its part of --admission-control-config-file, by its name.
+    """Configures each enabled plug-in with its part of --admission-control-config-file; the results by plug-in name.
 
-    To be called once a process. Raises OSError, InvalidConfiguration.
+    Call it once per process. Raises OSError, InvalidConfiguration.
     """
     documents = {} if path is None else read_documents(path)
     configured = {}

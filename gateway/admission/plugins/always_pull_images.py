@@ -16,7 +16,7 @@ _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 
 
 def _pulled(pod: JsonObject) -> Iterator[tuple[str, JsonObject, str]]:
-    """What is pulled for a pod: the path to its policy, what has it, and the policy's member."""
+    """Yields each pull policy of a pod: its path, the container or image volume, and the name of the member there."""
     spec = pod.get("spec") or {}
     for key in _CONTAINERS:
         for index, container in enumerate(spec.get(key) or ()):
@@ -32,7 +32,7 @@ def _images(pod: JsonObject) -> set[str]:
 
 
 def _concerns(admission: Admission) -> bool:
-    """New pods, and updates that bring images that the pod had not."""
+    """Whether the pod is new, or the update adds images."""
     assert admission.obj is not None
     return admission.old is None or not _images(admission.obj) <= _images(admission.old)
 

@@ -1,4 +1,4 @@
-"""Finds the default class: the newest one with the annotation for that."""
+"""Finds the default class: the newest one with an is-default-class annotation."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def _make(parts: PluginParts) -> Reviews:
         assert obj is not None
         spec = obj.setdefault("spec", {})
         tolerations = spec.get("tolerations")
-        if not tolerations:  # as of most
+        if not tolerations:  # most pods
             spec["tolerations"] = [each.copy() for each in added]
             return
         tolerated = {each.get("key") or "" for each in tolerations if each.get("effect") in (None, "", "NoExecute")}

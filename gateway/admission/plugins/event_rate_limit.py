@@ -21,7 +21,7 @@ from gateway.kinds.attributes import Operation
 NAME = "EventRateLimit"
 _VERSIONS = ("eventratelimit.admission.k8s.io/v1alpha1",)
 _LIMIT = {"type": Leaf.TEXT, "qps": Leaf.INTEGER, "burst": Leaf.INTEGER, "cacheSize": Leaf.INTEGER}
-_REMEMBERED = 4096  # budgets of one limit, unless its configuration says how many
+_REMEMBERED = 4096  # budgets of one limit, unless its cacheSize says otherwise
 
 
 def _source_and_object(admission: Admission) -> str:
@@ -48,7 +48,7 @@ class _Budget:
 
 
 class _Limit:
-    """One limit: a budget for each of its keys, of which those used last are remembered."""
+    """One limit, with a budget for each of its keys. The least recently used budgets are dropped."""
 
     def __init__(self, type_: str, qps: int, burst: int, remembered: int) -> None:
         self.type, self.key = type_, _KEYS[type_]
@@ -56,7 +56,7 @@ class _Limit:
         self._budgets: OrderedDict[str, _Budget] = OrderedDict()
 
     def take(self, key: str, now: float) -> bool:
-        """Takes one event's worth, if there is any; `now` in seconds."""
+        """Takes a token for one event. Returns False if there is none. `now` is in seconds of a monotonic clock."""
         budget = self._budgets.get(key)
         if budget is None:
             budget = self._budgets[key] = _Budget(self._burst, now)
@@ -73,13 +73,13 @@ class _Limit:
 
 
 class EventLimits:
-    """The limits of a configuration; each is asked about an event, so that all count it."""
+    """The limits of a configuration. Each event takes a token of each limit, even if one of them refuses it."""
 
     def __init__(self, limits: list[_Limit]) -> None:
         self._limits = limits
 
     async def validate(self, admission: Admission) -> None:
-        """Raises StatusError 429."""
+        """Raises StatusError 429 if a limit is reached."""
         if admission.dry_run:
             return
         now = time.monotonic()

@@ -24,9 +24,9 @@ async def _admit(admission: Admission) -> None:
 
 
 def _tolerate(spec: JsonObject, wanted: dict[str, JsonObject]) -> None:
-    """Adds tolerations, given by key, or puts each in the place of those that differ in their seconds alone."""
+    """Adds the `wanted` tolerations (by key). Each replaces those that differ only in their tolerationSeconds."""
     tolerations = spec.get("tolerations") or []
-    alike: dict[str, bool] = {}  # whether one of those that are alike needs no change
+    alike: dict[str, bool] = {}  # by key: whether an alike toleration has no seconds, and stays
     for each in tolerations:
         if _is_alike(each, wanted):
             alike[each["key"]] = alike.get(each["key"], False) or "tolerationSeconds" not in each

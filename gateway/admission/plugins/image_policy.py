@@ -24,7 +24,7 @@ _AUDIT_PREFIX = "imagepolicywebhook.image-policy.k8s.io/"
 _ANNOTATION = ".image-policy.k8s.io/"
 _FAILED_OPEN = "alpha.image-policy.k8s.io/failed-open"
 _REMEMBERED = 1024  # answers
-_LONGEST_KEY = 16 << 10  # bytes of a review whose answer is remembered
+_LONGEST_KEY = 16 << 10  # bytes of a review's spec whose answer is remembered
 _SHAPE = {
     "imagePolicy": {
         "kubeConfigFile": Leaf.TEXT,
@@ -34,12 +34,12 @@ _SHAPE = {
         "defaultAllow": Leaf.BOOLEAN,
     }
 }
-_NEVER, _DEFAULT = -1, 0  # numbers that stand for something else
+_NEVER, _DEFAULT = -1, 0  # numbers that mean no time, and the default
 
 
 @dataclass(frozen=True, slots=True)
 class _Duration:
-    """A number of the configuration: its unit and its bounds in seconds, and what it is where it is 0."""
+    """A duration in the configuration: its unit, bounds and default in seconds. The default holds for 0."""
 
     about: str
     unit: float
@@ -66,15 +66,15 @@ _BACKOFF = _Duration("retryBackoff", 0.001, 1e-9, 300, 0.5)
 
 
 class ImagePolicy:
-    """The service, and what it has answered of late."""
+    """The service, and its recent answers."""
 
     def __init__(self, remote: Remote, allow_ttl: float, deny_ttl: float, default_allow: bool) -> None:
-        """The times, in seconds, for which answers hold; `default_allow` without an answer."""
+        """Answers are kept for `allow_ttl` or `deny_ttl` seconds; `default_allow` decides if there is no answer."""
         self._remote, self._ttl, self._default_allow = remote, {True: allow_ttl, False: deny_ttl}, default_allow
         self._answers: OrderedDict[bytes, tuple[float, JsonObject]] = OrderedDict()
 
     async def validate(self, admission: Admission) -> None:
-        """Raises StatusError 403."""
+        """Raises StatusError 403 if the service denies an image."""
         pod = admission.obj
         assert pod is not None
         from gateway.access.remote import RemoteError
@@ -135,7 +135,7 @@ def _is_status(answer: Any) -> bool:
 
 
 def _specification(admission: Admission, pod: JsonObject) -> JsonObject:
-    """What the service is asked about: the images that the write brings, as kube-apiserver counts them."""
+    """The spec of the ImageReview: the images that kube-apiserver would ask about, annotations and namespace."""
     spec = pod.get("spec") or {}
     lists = ("ephemeralContainers",) if admission.subresource else ("containers", "initContainers")
     images = [{"image": container.get("image", "")} for key in lists for container in spec.get(key) or ()]
@@ -149,7 +149,7 @@ def _specification(admission: Admission, pod: JsonObject) -> JsonObject:
 
 def configure(document: Document) -> ImagePolicy:
     """The service that `imagePolicy` names. Raises InvalidConfiguration."""
-    from gateway.access.remote import Remote, read_place  # what a start without it does not need
+    from gateway.access.remote import Remote, read_place  # imported late: a start without this plug-in does not need it
 
     if document is None:
         raise InvalidConfiguration("it needs a configuration: --admission-control-config-file gives one")

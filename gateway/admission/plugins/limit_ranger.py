@@ -51,7 +51,7 @@ async def _complete(admission: Admission, limit_ranges: list[JsonObject], comple
     pod = admission.obj
     assert pod is not None
     specification = admission.specification
-    if specification.template is None or admission.reinvoked:  # by when others may have changed what was sent
+    if specification.template is None or admission.reinvoked:  # webhooks may have changed it
         _set_defaults(admission, limit_ranges, pod, completes)
         return
     rules = (_COMPLETED, *map(_rule, limit_ranges))
@@ -64,7 +64,7 @@ async def _complete(admission: Admission, limit_ranges: list[JsonObject], comple
 def _completed(
     admission: Admission, limit_ranges: list[JsonObject], pod: JsonObject, completes: bool
 ) -> tuple[bytes, JsonObject]:
-    """A pod's specification with what it leaves out, and the annotations that tell of it."""
+    """A pod's specification with defaults, as JSON, and the annotations that list them."""
     notes: JsonObject = {}
     completed: JsonObject = {**pod, "metadata": {**pod["metadata"], "annotations": notes}}
     _set_defaults(admission, limit_ranges, completed, completes)
@@ -80,7 +80,7 @@ def _set_defaults(admission: Admission, limit_ranges: list[JsonObject], pod: Jso
 
 
 def _rule(limit_range: JsonObject) -> tuple[str | None, str | None]:
-    """What tells the versions of limit ranges apart."""
+    """The uid and resourceVersion of a LimitRange, which identify one version of it."""
     meta = limit_range["metadata"]
     return meta.get("uid"), meta.get("resourceVersion")
 
@@ -91,7 +91,7 @@ def _validate(admission: Admission, objects: Objects) -> Awaitable[None] | None:
 
 
 async def _hold(admission: Admission, limit_ranges: list[JsonObject]) -> None:
-    """Refuses what is outside the limits."""
+    """Raises StatusError 403 for a pod or claim outside the limits."""
     obj = admission.obj
     assert obj is not None
     from gateway.admission.limits.limit_range import violations_of_claim, violations_of_pod
@@ -112,7 +112,7 @@ async def _hold(admission: Admission, limit_ranges: list[JsonObject]) -> None:
 
 
 def _refuse_too_much(admission: Admission, limit_range: JsonObject, obj: JsonObject) -> None:
-    """Raises StatusError where so much would be compared that others had to wait for it."""
+    """Raises StatusError 403 if enforcing the LimitRange would block the event loop for too long."""
     from gateway.admission.limits.limit_range import comparisons
 
     if comparisons(limit_range, obj.get("spec") or {}) > _MOST_COMPARISONS:

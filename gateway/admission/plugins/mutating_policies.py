@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _imported() -> Ask[Bound[MutatingPolicy]]:
-    from gateway.admission.policies.mutating import mutate  # what evaluates expressions, which few have
+    from gateway.admission.policies.mutating import mutate  # imported late: few clusters have policies
 
     return mutate
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _imported() -> Ask[Hook]:
-    from gateway.admission.webhooks.mutating import mutate  # what calls others, which few clusters have
+    from gateway.admission.webhooks.mutating import mutate  # imported late: few clusters have webhooks
 
     return mutate
 

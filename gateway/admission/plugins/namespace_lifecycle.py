@@ -37,7 +37,7 @@ def _admit(admission: Admission, objects: Objects) -> Awaitable[None] | None:
 
 
 async def _ask(admission: Admission, objects: Objects) -> None:
-    """Asks etcd for a namespace of which the cache does not know yet."""
+    """Checks a namespace that is read from etcd, because the watch cache does not have it yet."""
     namespace = await objects.get(NAMESPACES, "", admission.namespace)
     if namespace is None:
         raise not_found("", "namespaces", admission.namespace)

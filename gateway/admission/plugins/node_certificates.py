@@ -1,4 +1,4 @@
-"""Which certificates a kubelet may ask for: those of pods on its node, of the signers that they name (KEP-4317)."""
+"""Which certificates a kubelet may request: for pods on its node, from the signers that the pods name (KEP-4317)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REQUEST = "named in the PodCertificateRequest"
 
 
 class Certificates:
-    """Looks at nodes' PodCertificateRequests."""
+    """Checks the PodCertificateRequests of nodes."""
 
     def __init__(self, objects: Objects, authorizer: Authorizer) -> None:
         self._objects, self._authorizer = objects, authorizer
@@ -44,7 +44,7 @@ class Certificates:
         await self._check_signer(admission, spec, pod, pod_name)
 
     async def _of_node(self, admission: Admission, spec: JsonObject, pod_name: str) -> JsonObject:
-        """The pod that the request is for, once the node is known to be the one that runs."""
+        """The pod of the request. Raises StatusError 500 unless the request has the current uids of node and pod."""
         uid = await self._uid(admission, "nodes", "", "node", spec.get("nodeName", ""))
         if uid != spec.get("nodeUID", ""):
             given = go_quote(spec.get("nodeUID", ""))
@@ -76,7 +76,9 @@ class Certificates:
             raise _later(f"PodCertificateRequest for pod {pod_name} names {which}")
 
     async def _check_signer(self, admission: Admission, spec: JsonObject, pod: JsonObject, pod_name: str) -> None:
-        """The pod mounts a certificate of the signer, or the node has a right to ask for others."""
+        """Raises StatusError 403 unless the pod mounts a certificate of the signer, or the authorizer allows the
+        request to the node.
+        """
         signer = spec.get("signerName", "")
         for volume in (pod.get("spec") or {}).get("volumes") or ():
             for source in (volume.get("projected") or {}).get("sources") or ():
@@ -113,5 +115,5 @@ def _no(admission: Admission, reason: str) -> StatusError:
 
 
 def _later(message: str) -> StatusError:
-    """What may be otherwise in a moment: the client tries again."""
+    """A 500 for a state that may be different in a moment: the client tries again."""
     return StatusError(500, "", message)

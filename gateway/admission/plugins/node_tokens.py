@@ -17,7 +17,7 @@ from gateway.validation.field import go_quote
 
 _VERB = "request-serviceaccounts-token-audience"
 _CSI_DRIVERS = GroupVersionResource("storage.k8s.io", "v1", "csidrivers")
-# the drivers that have taken over volumes of the tree
+# the CSI drivers that have replaced in-tree volume plug-ins
 _DRIVERS = {
     "awsElasticBlockStore": "ebs.csi.aws.com",
     "azureDisk": "disk.csi.azure.com",
@@ -30,7 +30,7 @@ _DRIVERS = {
 
 
 class Audiences:
-    """Looks at token requests of nodes."""
+    """Checks the TokenRequests of nodes."""
 
     def __init__(self, objects: Objects, authorizer: Authorizer, enabled: Enabled) -> None:
         self._objects, self._authorizer, self._enabled = objects, authorizer, enabled
@@ -78,7 +78,9 @@ class Audiences:
         raise _no(admission, f"{user.name} is not authorized to request tokens for audience {shown}")
 
     async def _is_referenced(self, pod: JsonObject, audience: str) -> bool:
-        """Whether the pod asks for the audience. Raises _Absent where what its volumes name is not there."""
+        """Whether a volume of the pod asks for the audience. Raises _Absent if none does and an object that a volume
+        names does not exist.
+        """
         absent: dict[str, None] = {}
         for volume in (pod.get("spec") or {}).get("volumes") or ():
             for source in (volume.get("projected") or {}).get("sources") or ():
@@ -113,7 +115,7 @@ class Audiences:
         return _driver_in(volume.get("spec") or {})
 
     async def _present(self, kind: str, gvr: GroupVersionResource, namespace: str, name: str) -> JsonObject:
-        """The object that is named. Raises _Absent with the text of kube-apiserver's cache, which names kinds."""
+        """The object of that name. Raises _Absent with kube-apiserver's message, which has the kind as the resource."""
         found = await self._objects.get(gvr, namespace, name) if name else None
         if found is None:
             raise _Absent(not_found(gvr.group, kind, name).message)
@@ -121,7 +123,7 @@ class Audiences:
 
 
 class _Absent(Exception):
-    """Something is not there; the message says what."""
+    """An object does not exist; the message says which."""
 
 
 def _driver_in(source: JsonObject) -> str:

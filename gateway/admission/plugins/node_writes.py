@@ -38,7 +38,7 @@ _LABELS = frozenset(
 )
 _LABEL_DOMAINS = ("kubelet.kubernetes.io", "node.kubernetes.io")
 _KUBELET_SIGNERS = frozenset({"kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet"})
-# volumes that a mirror pod may have: they need nothing of the API
+# volumes that a mirror pod may have: they need no API objects
 _FREE_VOLUMES = frozenset(
     {
         *("awsElasticBlockStore", "azureDisk", "cephfs", "cinder", "downwardAPI", "emptyDir", "fc", "flexVolume"),
@@ -65,7 +65,7 @@ _BOUND_SOURCES = {
 
 
 class Restriction:
-    """Looks at the writes of nodes."""
+    """Checks the writes of nodes."""
 
     def __init__(self, parts: PluginParts) -> None:
         self._objects: Objects = parts.objects
@@ -74,7 +74,7 @@ class Restriction:
         self._certificates = node_certificates.Certificates(parts.objects, parts.authorizer)
 
     async def admit(self, admission: Admission) -> None:
-        """Raises StatusError 403 for what a node must not write, 404 for what it names and is not there."""
+        """Raises StatusError 403 for a write that the node may not make, 404 if an object that it names is missing."""
         node = node_of(admission.user)
         if node is None:
             return
@@ -289,7 +289,7 @@ def _without_capacity(claim: JsonObject | None) -> JsonObject:
 
 
 def _api_reference(pod: JsonObject) -> str:
-    """What a pod needs of the API, "" if nothing."""
+    """The API resource that a pod refers to, as messages name it; "" if there is none."""
     spec = pod.get("spec") or {}
     if spec.get("serviceAccountName"):
         return "serviceaccounts"

@@ -21,7 +21,7 @@ _CANNOT_FINALIZE = "cannot set blockOwnerDeletion if an ownerReference refers to
 
 
 def _handles(resource: Resource, operation: Operation) -> bool:
-    """All but the status of pods: that cannot change their owners."""
+    """All creates and updates but those of pods/status, which cannot change owner references."""
     if operation not in (Operation.CREATE, Operation.UPDATE):
         return False
     return (resource.group, resource.resource, resource.subresource) != ("", "pods", "status")
@@ -32,7 +32,7 @@ def _owners(obj: JsonObject | None) -> list[JsonObject]:
 
 
 def _newly_blocking(admission: Admission) -> list[JsonObject]:
-    """The owner references that block a deletion, and did not before."""
+    """The owner references with a blockOwnerDeletion that they did not have before."""
     blocking_before = {owner.get("uid") for owner in _owners(admission.old) if owner.get("blockOwnerDeletion")}
     return [
         owner

@@ -1,4 +1,4 @@
-"""What plug-ins for changes of pods that are on a node look up: the node."""
+"""Looks up the node of a pod, for plug-ins that check changes of pods that are on a node."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from gateway.validation.field import go_quote
 
 
 def node_of_change(admission: Admission) -> str:
-    """The name of the node of a pod whose update changes its specification; "" for other updates and pods."""
+    """The pod's nodeName if the update changes the pod's specification; "" for other updates, and for pods without a
+    node.
+    """
     obj, old = admission.obj, admission.old
     assert obj is not None
     assert old is not None

@@ -1,6 +1,6 @@
 """PodNodeSelector: pods get the node selector of their namespace (page "Admission Control in Kubernetes").
 
-kube-apiserver answers a wrong annotation of the namespace with 500, and so does this.
+kube-apiserver answers an invalid annotation of the namespace with 500, and so does this.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ _NOT_LISTED = "pod node label selector labels conflict with its namespace whitel
 
 @dataclass(frozen=True, slots=True)
 class NodeSelectors:
-    """What pods select where no annotation says it, and by namespace what they may select; nothing is anything."""
+    """`default` is the node selector of pods in namespaces without the annotation. `allowed` has, by namespace, the
+    labels that pods may select; without labels they may select any.
+    """
 
     default: dict[str, str]
     allowed: dict[str, dict[str, str]]
@@ -54,14 +56,14 @@ def parse_selector(text: str) -> dict[str, str]:
 
 
 def _refused(pod: JsonObject, reason: str) -> StatusError:
-    """403 for a pod by its name, if it has one already."""
+    """A 403 for a pod, by its name if it has one already."""
     return forbidden("", "pods", pod["metadata"].get("name", ""), reason)
 
 
 async def _of_namespace(
     selectors: NodeSelectors, objects: Objects, admission: Admission, pod: JsonObject
 ) -> dict[str, str]:
-    """What the namespace has its pods select. Raises StatusError where the pod selects otherwise."""
+    """The node selector of the pod's namespace. Raises StatusError 403 if that of the pod conflicts with it."""
     namespace = await objects.get(NAMESPACES, "", admission.namespace)
     if namespace is None:
         raise not_found("", "namespaces", admission.namespace)

@@ -35,7 +35,7 @@ async def _validate(admission: Admission, objects: Objects) -> None:
 
 
 def _lacking(spec: JsonObject, node: JsonObject) -> list[str]:
-    """What the pod requests more of than its node has, as messages say it."""
+    """A text for each resource of which the pod requests more than its node has."""
     from gateway.admission.limits.constraints import NOTHING, quantities  # what a start does not need
     from gateway.admission.limits.pod_usage import pod_usage, with_overhead
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 NAME = "PodSecurity"
 _LABELS = "pod-security.kubernetes.io/"
-_OF_PODS = ("", "ephemeralcontainers", "resize")  # those subresources that change what pods may do
+_OF_PODS = ("", "ephemeralcontainers", "resize")  # subresources whose writes are checked
 
 
 def _handles(resource: Resource, operation: Operation) -> bool:
@@ -37,7 +37,7 @@ def _handles(resource: Resource, operation: Operation) -> bool:
 
 
 def _configure(document: JsonObject | None) -> object:
-    """The configuration; None where there is none. Raises InvalidConfiguration."""
+    """The configuration; None if the file has none. Raises InvalidConfiguration."""
     if document is None:
         return None
     from gateway.admission.podsecurity.configuration import configuration_of

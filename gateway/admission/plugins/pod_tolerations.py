@@ -1,6 +1,6 @@
 """PodTolerationRestriction: pods get the tolerations of their namespace, and may have only those that it allows.
 
-kube-apiserver answers both a pod that it refuses and a wrong annotation of the namespace with 500, and so does this.
+kube-apiserver answers both a pod that it refuses and an invalid annotation of the namespace with 500; so does this.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _OPERATORS, _EFFECTS = ("", "Equal", "Exists"), ("", "NoSchedule", "PreferNoSche
 
 @dataclass(frozen=True, slots=True)
 class Tolerations:
-    """The tolerations of a cluster: what pods get, and what they may have (nothing: anything)."""
+    """The tolerations of the cluster: those that pods get, and those that they may have (any, if empty)."""
 
     default: Sequence[JsonObject]
     allowed: Sequence[JsonObject]
@@ -60,7 +60,7 @@ async def _annotated(objects: Objects, admission: Admission, key: str) -> list[J
     if not text:
         return None if text is None else []
     try:
-        is_long = len(text) > SLOWLY  # of which the loop could not tell what is wrong
+        is_long = len(text) > SLOWLY  # finding an error in it takes too long for the event loop
         document, _ = await asyncio.to_thread(parse_body, text.encode()) if is_long else parse_body(text.encode())
         found: Any = decode(_TOLERATIONS, [] if document is None else _as_named(document), DecodeReport())
     except DecodeError as error:
@@ -70,7 +70,7 @@ async def _annotated(objects: Objects, admission: Admission, key: str) -> list[J
 
 
 def _as_named(document: Any) -> Any:
-    """The same with members by the names of their fields: encoding/json takes them in any case."""
+    """The document with members spelt as the fields are: Go's encoding/json takes them in upper or lower case."""
     if not isinstance(document, list):
         return document
     return [

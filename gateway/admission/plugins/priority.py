@@ -45,7 +45,7 @@ async def _of_class(name: str, admission: Admission, obj: JsonObject, objects: O
 
 
 def _set(admission: Admission, obj: JsonObject, class_: JsonObject | None) -> None:
-    """Gives a pod the class, value and preemption policy that hold for it."""
+    """Sets a pod's priorityClassName, priority and preemptionPolicy. Raises StatusError 403 if it has other values."""
     spec, (name, value, policy) = obj["spec"], _established(class_)
     if name:
         spec["priorityClassName"] = name
@@ -57,7 +57,7 @@ def _set(admission: Admission, obj: JsonObject, class_: JsonObject | None) -> No
 
 
 def _another(admission: Admission, obj: JsonObject, shown: str, given: object, computed: object) -> StatusError:
-    """The refusal of a pod that asks for something else than its class gives it."""
+    """The 403 for a pod with another value than that of its class."""
     return refused(
         admission,
         obj,

@@ -48,7 +48,7 @@ def _handles(resource: Resource, operation: Operation) -> bool:
 
 
 def configure(document: Document) -> tuple[Limited, ...]:
-    """What a ResourceQuotaConfiguration says may only be used under a quota. Raises InvalidConfiguration."""
+    """The resources that need a quota, from a ResourceQuotaConfiguration. Raises InvalidConfiguration."""
     old = document is not None and str(document.get("apiVersion")).startswith(_OLD_GROUP)
     kind = "Configuration" if old else "ResourceQuotaConfiguration"
     try:
@@ -89,7 +89,7 @@ def _charge(
     obj: JsonObject | None,
     old: JsonObject | None,
 ) -> Awaitable[None] | None:
-    """Has the write charged, at once where there is room for it; else that has to be waited for."""
+    """Has the write charged to quotas. Returns None if there is room for it at once, else what waits for room."""
     assert obj is not None
     write = _written(admission, obj, old)
     if not evaluator.handles(write):
@@ -118,7 +118,9 @@ def _written(admission: Admission, obj: JsonObject, old: JsonObject | None) -> W
 
 
 def _refusal_of(admission: Admission) -> Callable[[Exception], StatusError]:
-    """What makes the answer to a refusal. It holds no admission, which holds what is charged."""
+    """Returns a function that makes the client's error from a refusal. It holds no reference to the admission, which
+    has one to the charge and so to this function.
+    """
     meta = (admission.obj or {}).get("metadata") or {}
     name = admission.name or meta.get("name") or meta.get("generateName") or "Unknown"
     return partial(_refusal, admission.resource.group, admission.resource.resource, name)

@@ -33,7 +33,7 @@ def _admit(admission: Admission, objects: Objects) -> Awaitable[None] | None:
 
 
 async def _apply(name: str, obj: JsonObject, admission: Admission, objects: Objects) -> None:
-    """Gives a pod what its class asks for."""
+    """Sets a pod's overhead and scheduling constraints from its RuntimeClass."""
     runtime, spec = await _class(name, obj, admission, objects), obj["spec"]
     overhead = (runtime.get("overhead") or {}).get("podFixed")
     if overhead is not None:

@@ -39,7 +39,9 @@ def _admit(admission: Admission, objects: Objects) -> Awaitable[None] | None:
 
 
 def _complete(obj: JsonObject, account: JsonObject, admission: Admission) -> Awaitable[None] | None:
-    """Gives a pod what its account brings; the token in steps where there are very many containers."""
+    """Gives a pod the imagePullSecrets and the token of its account. Mounts the token in steps if there are very many
+    containers.
+    """
     spec = obj["spec"]
     if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
         spec["imagePullSecrets"] = [{"name": each.get("name", "")} for each in account["imagePullSecrets"]]
@@ -62,7 +64,7 @@ def _validate(admission: Admission, objects: Objects) -> Awaitable[None] | None:
 
 
 def _check(obj: JsonObject, account: JsonObject, admission: Admission) -> None:
-    """Refuses secrets that the account does not allow."""
+    """Raises StatusError 403 for secrets that the account does not allow."""
     enforced = (account["metadata"].get("annotations") or {}).get(_ENFORCE_SECRETS, "")
     if enforced in ("1", "t", "T", "true", "TRUE", "True"):
         problem = _forbidden_secret(obj["spec"], account, ephemeral=admission.old is not None)
@@ -94,7 +96,10 @@ def _with_account(
 
 
 async def _account(pod: JsonObject, admission: Admission, objects: Objects) -> JsonObject:
-    """The pod's account. Of a new namespace the account `default` is waited for, as kube-apiserver does."""
+    """The pod's account. Waits for the account `default`, which a new namespace gets late, as kube-apiserver does.
+
+    Raises StatusError 403 if there is no such account.
+    """
     name = pod["spec"]["serviceAccountName"]
     account = await objects.get(_ACCOUNTS, admission.namespace, name)
     for _ in range(ATTEMPTS if name == "default" else 0):
@@ -118,7 +123,7 @@ def _automounts(account: JsonObject, spec: JsonObject) -> bool:
 
 
 def _volume_name(specification: Specification) -> str:
-    """A random name for the volume of the token; pods of one specification get the same one, and so stay alike."""
+    """A random name for the token's volume. Pods with equal specs get the same name, so that their specs stay equal."""
     return specification.once("volume of the token", lambda: generated_name(_VOLUME_PREFIX))
 
 
@@ -145,7 +150,7 @@ def _mount_token(spec: JsonObject, specification: Specification) -> Awaitable[No
 
 
 def _mounts(container: JsonObject, name: str) -> bool:
-    """Mounts the volume of the token where nothing else is mounted in its place; whether it was."""
+    """Mounts the token's volume in a container, unless another is mounted at its path. Returns whether it did."""
     mounts = container.get("volumeMounts") or []
     if any(mount.get("mountPath") == MOUNT_PATH for mount in mounts):
         return False
@@ -181,7 +186,7 @@ _KINDS = {"initContainers": "init container", "containers": "container", "epheme
 
 
 def _secrets_of_containers(spec: JsonObject, lists: tuple[str, ...] = tuple(_KINDS)) -> Iterator[tuple[str, str]]:
-    """The secrets that containers refer to, each with where it does."""
+    """Yields a text for each place where containers refer to a secret, and the secret's name."""
     for key in lists:
         for container in spec.get(key) or ():
             where = f"{_KINDS[key]} {container.get('name', '')}"
@@ -196,7 +201,7 @@ def _secrets_of_containers(spec: JsonObject, lists: tuple[str, ...] = tuple(_KIN
 
 
 def _forbidden_secret(spec: JsonObject, account: JsonObject, *, ephemeral: bool) -> str:
-    """What keeps a pod from being admitted whose account limits the secrets that it may use; "" if nothing does."""
+    """The refusal of a secret that the account does not list; "" if all secrets are listed."""
     name = account["metadata"]["name"]
     mountable = {each.get("name") for each in account.get("secrets") or ()}
     lists = ("ephemeralContainers",) if ephemeral else ("initContainers", "containers")

@@ -14,7 +14,7 @@ from gateway.validation.field import go_quote
 
 
 def validating(validate: Callable[[Authorizer, Admission], Awaitable[None]]) -> Callable[[PluginParts], Reviews]:
-    """Makes a plug-in's validating half of a function that asks the authorizer."""
+    """The `make` of a plug-in whose validating half is a function that asks the authorizer."""
     return lambda parts: Reviews(validate=partial(validate, parts.authorizer))
 
 

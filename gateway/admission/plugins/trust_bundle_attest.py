@@ -26,7 +26,7 @@ async def _validate(authorizer: Authorizer, admission: Admission) -> None:
 
 
 def _essence(bundle: JsonObject) -> JsonObject:
-    """A bundle without what the garbage collector and storage change of it."""
+    """A bundle without the metadata that the garbage collector and storage change."""
     meta = {key: value for key, value in bundle["metadata"].items() if key not in _KEPT_BY_OTHERS}
     return {**bundle, "metadata": meta}
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _imported() -> Ask[Bound[ValidatingPolicy]]:
-    from gateway.admission.policies.validating import review  # what evaluates expressions, which few have
+    from gateway.admission.policies.validating import review  # imported late: few have policies
 
     return review
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _imported() -> Ask[Hook]:
-    from gateway.admission.webhooks.validating import validate  # what calls others, which few clusters have
+    from gateway.admission.webhooks.validating import validate  # imported late: few clusters have them
 
     return validate
 

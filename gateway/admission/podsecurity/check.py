@@ -10,12 +10,12 @@ from gateway.admission.podsecurity.levels import Level
 from gateway.jsontypes import JsonObject
 
 PROFILES = "security."
-"""What the keys of those annotations have in them that checks look at."""
+"""A part of the key of each annotation that a check reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """Why a check does not allow a pod: the reason alone where many pods are told of, with details for one."""
+    """Why a check refuses a pod. Messages about many pods have the reason alone, those about one pod the detail too."""
 
     reason: str
     detail: str
@@ -25,7 +25,7 @@ class Violation:
 
 
 class PodUnderCheck:
-    """A pod, or the template of one, taken apart once for all checks."""
+    """A pod or pod template, and the parts of it that checks read."""
 
     __slots__ = ("annotations", "containers", "context", "spec")
 
@@ -41,7 +41,7 @@ class PodUnderCheck:
 
     @property
     def parts(self) -> int:
-        """How many things checks go through."""
+        """The number of containers, volumes and annotations, by which the time for all checks grows."""
         return len(self.containers) + len(self.spec.get("volumes") or ()) + len(self.annotations)
 
     @property
@@ -51,7 +51,7 @@ class PodUnderCheck:
 
     @property
     def in_user_namespace(self) -> bool:
-        """Whether its users are none of the host's."""
+        """Whether the pod has a user namespace of its own."""
         return self.spec.get("hostUsers") is False
 
 
@@ -60,9 +60,9 @@ CheckPod = Callable[[PodUnderCheck], Violation | None]
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """A check from one minor version of Kubernetes on, until its next revision.
+    """A check as it is from one minor version of Kubernetes until its next revision.
 
-    `overrides` names checks of baseline that need not be made where this one is.
+    `overrides` names checks of baseline that this one replaces.
     """
 
     since: int
@@ -72,7 +72,7 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check, by the name that the standards' implementation has for it; revisions in the order of versions."""
+    """A check, by its name in k8s.io/pod-security-admission; revisions in the order of versions."""
 
     name: str
     level: Level

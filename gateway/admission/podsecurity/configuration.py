@@ -1,4 +1,4 @@
-"""PodSecurityConfiguration: what holds where labels say nothing, and who is exempt.
+"""PodSecurityConfiguration: the policy of namespaces without labels, and the exemptions.
 
 Page "Enforce Pod Security Standards by Configuring the Built-in Admission Controller".
 """
@@ -30,7 +30,7 @@ _SHAPE: dict[str, Shape] = {
 
 @dataclass(frozen=True, slots=True)
 class Exemptions:
-    """Whose pods nobody looks at."""
+    """Users, namespaces and RuntimeClasses whose pods are not checked."""
 
     usernames: frozenset[str] = frozenset()
     namespaces: frozenset[str] = frozenset()

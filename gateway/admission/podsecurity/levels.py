@@ -1,4 +1,4 @@
-"""Levels, versions, and what the labels of a namespace ask for (page "Pod Security Admission")."""
+"""Levels, versions, and the policy in the labels of a namespace (page "Pod Security Admission")."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from gateway.validation.field import FieldError, invalid
 PREFIX = "pod-security.kubernetes.io/"
 LABELS = tuple(f"{PREFIX}{mode}{suffix}" for mode in ("enforce", "audit", "warn") for suffix in ("", "-version"))
 _VERSION = re.compile(r"v1\.(0|[1-9][0-9]*)", re.ASCII)
-_MOST = (1 << 63) - 1  # of a minor version: more is none
+_MOST = (1 << 63) - 1  # the largest minor version that is valid
 WRONG_LEVEL = "must be one of privileged, baseline, restricted"
 WRONG_VERSION = 'must be "latest" or "v1.x"'
 
 
 class Level(IntEnum):
-    """How much is allowed; a greater one allows less."""
+    """A level of the Pod Security Standards; a greater one allows less."""
 
     PRIVILEGED = 0
     BASELINE = 1
@@ -55,7 +55,7 @@ _ANYTHING = LevelVersion(Level.PRIVILEGED)
 
 
 class Policy(NamedTuple):
-    """What is refused, what the audit log is told of, and what the client is warned of."""
+    """The levels beyond which pods are refused (enforce), get audit annotations (audit), and get warnings (warn)."""
 
     enforce: LevelVersion = _ANYTHING
     audit: LevelVersion = _ANYTHING
@@ -68,11 +68,11 @@ class Policy(NamedTuple):
 
     @property
     def fully_privileged(self) -> bool:
-        """Whether nothing is asked of pods."""
+        """Whether all three levels are privileged, so that everything is allowed."""
         return self.enforce.level is self.audit.level is self.warn.level is Level.PRIVILEGED
 
     def equivalent(self, other: Policy) -> bool:
-        """Whether the two ask the same."""
+        """Whether the two allow the same in each mode."""
         return all(one.equivalent(two) for one, two in zip(self.modes, other.modes, strict=True))
 
 
@@ -82,7 +82,7 @@ def parse_level(text: str) -> Level | None:
 
 
 def parse_version(text: str) -> tuple[bool, int | None]:
-    """Whether a text is a version, and its minor version, None for the latest (and for what is none)."""
+    """Whether a text is a version, and its minor version; None for "latest", and for a text that is no version."""
     if text == "latest":
         return True, None
     found = _VERSION.fullmatch(text)
@@ -92,10 +92,10 @@ def parse_version(text: str) -> tuple[bool, int | None]:
 
 
 def policy_of(labels: dict[str, str], defaults: Policy) -> tuple[Policy, list[FieldError]]:
-    """The policy of a namespace with these labels, and what is wrong with them.
+    """The policy of a namespace with these labels, and the errors in them.
 
-    A wrong level enforces "restricted", and audits and warns of nothing; a wrong version is the latest. A level that is
-    enforced is warned of too, where no label says of what to warn and the defaults would warn of less.
+    An invalid level means restricted for enforce, and privileged for audit and warn; an invalid version means latest.
+    A valid enforce label without a warn label sets the level of warn too, if the default of that is less strict.
     """
     errors: list[FieldError] = []
     enforce = _mode(labels, "enforce", defaults.enforce, Level.RESTRICTED, errors)

@@ -49,10 +49,10 @@ def _evaluations(allowed: bool, mode: str, policy: LevelVersion, newest: int, *r
 
 
 def count_exemption(admission: Admission) -> None:
-    """Counts a request at which nobody looked."""
+    """Counts a request that was exempt."""
     _EXEMPTIONS.labels(*_request(admission)).inc()
 
 
 def count_error(admission: Admission, fatal: bool) -> None:
-    """Counts a failure, after which the request was refused or let through unseen (fatal), or judged otherwise."""
+    """Counts an error. After a fatal one the pod was not checked, after others it was checked by a fallback policy."""
     _ERRORS.labels("true" if fatal else "false", *_request(admission)).inc()

@@ -1,4 +1,4 @@
-"""The checks that a level makes in each version of Kubernetes, in the order in which messages name what they find."""
+"""The checks of each level in each version of Kubernetes, in the order in which messages name violations."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from gateway.admission.podsecurity.levels import Level, LevelVersion
 _MANY = 500
 
 NEWEST = max(check.revisions[-1].since for check in CHECKS)
-"""The last minor version that changed anything: later ones, and the latest, are as it."""
+"""The last minor version that changed a check. Later versions, and "latest", have the same checks."""
 
 
 def violations(mode: LevelVersion, pod: PodUnderCheck, newest: int = NEWEST) -> list[Violation]:
-    """What a level does not allow of a pod; nothing if it may be. `newest` is the minor that is served."""
+    """The violations of a level by a pod, [] if the pod is allowed. `newest` is the minor that is served."""
     if mode.level is Level.PRIVILEGED:
         return []
     minor = min(NEWEST, newest, newest if mode.minor is None else mode.minor)
@@ -24,7 +24,7 @@ def violations(mode: LevelVersion, pod: PodUnderCheck, newest: int = NEWEST) -> 
 
 
 async def violations_of(mode: LevelVersion, pod: PodUnderCheck, newest: int = NEWEST) -> list[Violation]:
-    """The same; a pod of very many parts is looked at in a thread, which lets others take their turns."""
+    """As `violations`, but a pod with very many parts is checked in a thread, not on the event loop."""
     if pod.parts < _MANY:
         return violations(mode, pod, newest)
     return await asyncio.to_thread(violations, mode, pod, newest)
@@ -32,7 +32,10 @@ async def violations_of(mode: LevelVersion, pod: PodUnderCheck, newest: int = NE
 
 @cache
 def checks_of(level: Level, minor: int) -> tuple[CheckPod, ...]:
-    """The checks of a level: baseline's come first, each half by name; restricted ones replace some of them."""
+    """The checks of a level in a minor version: those of baseline first, then those of restricted, each by name.
+
+    Checks of baseline that a check of restricted overrides are left out.
+    """
     found: dict[str, Revision] = {}
     for of_level in (Level.BASELINE, Level.RESTRICTED):
         for check in sorted(CHECKS, key=lambda each: each.name):

@@ -32,7 +32,7 @@ class PodSecurity:
         self._defaults, self._exempt, self._objects = configuration.defaults, configuration.exemptions, objects
 
     def validate_pod(self, admission: Admission) -> Awaitable[None] | None:
-        """Refuses, audits and warns. Raises StatusError, at once or when it is awaited."""
+        """Refuses, audits and warns. Raises StatusError, at once or when the result is awaited."""
         if self._is_exempt(admission):
             return None
         namespace = self._objects.cached(NAMESPACES, "", admission.namespace)
@@ -61,7 +61,7 @@ class PodSecurity:
         return self._judge(admission, policy, errors, obj, enforce=True)
 
     async def validate_template(self, admission: Admission) -> None:
-        """Audits and warns; who makes pods of the template is refused when it comes to that."""
+        """Audits and warns. Pods of the template are refused only when they are created."""
         if self._is_exempt(admission):
             return
         namespace = await self._objects.get(NAMESPACES, "", admission.namespace)
@@ -78,7 +78,7 @@ class PodSecurity:
             await self._judge(admission, policy, errors, template, enforce=False)
 
     async def validate_namespace(self, admission: Admission) -> None:
-        """Refuses wrong labels (422), and warns of pods that a stricter policy would refuse. Raises StatusError."""
+        """Refuses invalid labels (422), and warns of existing pods that violate a stricter policy."""
         obj, old = admission.obj, admission.old
         assert obj is not None
         policy, errors = self._policy(obj)
@@ -150,7 +150,7 @@ class PodSecurity:
             count_evaluation(admission, False, "warn", policy.warn, self._newest)
 
     def _warn_of_exemption(self, admission: Admission, namespace: JsonObject, policy: Policy) -> None:
-        """Warns of labels that ask for what nobody looks at."""
+        """Warns that the labels of an exempt namespace have no effect."""
         if policy.fully_privileged or policy.equivalent(self._defaults):
             return
         labels = namespace["metadata"].get("labels") or {}
@@ -174,9 +174,9 @@ def _policy_of(values: tuple[str | None, ...], defaults: Policy) -> tuple[Policy
 async def _found(
     policy: Policy, modes: Iterable[LevelVersion], pod: PodUnderCheck, known: Specification, newest: int
 ) -> dict[LevelVersion, list[Violation]]:
-    """What the pod violates in each of the policy's modes.
+    """The pod's violations of each of the policy's modes.
 
-    `known` is the specification of a pod of which nothing else matters.
+    `known` remembers that a spec has passed; it is ANY_SPECIFICATION if the checks read more of the pod than its spec.
     """
     if known.has_passed(policy):
         return {mode: [] for mode in modes}
@@ -187,14 +187,14 @@ async def _found(
 
 
 def _becomes_stricter(now: LevelVersion, before: LevelVersion) -> bool:
-    """Whether pods that were taken may be refused now."""
+    """Whether pods that were allowed before may be refused now."""
     if now == before or now.level is Level.PRIVILEGED:
         return False
     return now.minor != before.minor or now.level > before.level
 
 
 def _has_profiles(pod: PodUnderCheck) -> bool:
-    """Whether annotations name profiles, as they did before there were fields: then these are looked at too."""
+    """Whether annotations may name seccomp or AppArmor profiles, which checks read beside the spec."""
     return any(PROFILES in key for key in pod.annotations)
 
 

@@ -16,12 +16,12 @@ from storage.entry import Entry
 
 MOST_PODS = 3000
 TIME = 1.0  # seconds
-_SLICE = 0.005  # seconds at a stretch: others want the loop too
+_SLICE = 0.005  # seconds between turns of other tasks on the event loop
 
 
 @dataclass(slots=True)
 class _Chosen:
-    """Pods in the order in which they are looked at: one of each controller first, and those that have none."""
+    """Pods in the order in which they are checked: one of each controller and those without a controller come first."""
 
     first: list[JsonObject] = field(default_factory=list)
     others: list[JsonObject] = field(default_factory=list)
@@ -33,14 +33,14 @@ class _Chosen:
 
 
 class _Pace:
-    """Lets others have the loop, and knows when the time is over."""
+    """Gives other tasks turns on the event loop, and knows when the time for the scan is over."""
 
     def __init__(self) -> None:
         self._end = time.monotonic() + TIME
         self._pause = time.monotonic() + _SLICE
 
     async def over(self) -> bool:
-        """Whether the time is over; may let others go first."""
+        """Whether the time for the scan is over. May give other tasks a turn first."""
         now = time.monotonic()
         if now >= self._pause:
             await asyncio.sleep(0)
@@ -56,10 +56,10 @@ async def warnings_of(
     exempt: Callable[[JsonObject], bool],
     newest: int = NEWEST,
 ) -> list[str]:
-    """What to warn of where a namespace with these pods gets a stricter policy.
+    """The warnings for a namespace with these pods that gets a stricter policy.
 
-    `exempt` tells of a pod's specification whether nobody looks at it; `newest` is the minor that is served. It
-    takes no longer than a second, and no more than 3 000 pods are looked at.
+    `exempt` says whether pods with a spec are exempt; `newest` is the minor that is served. The scan ends after about
+    a second (`TIME`), or after 3 000 pods (`MOST_PODS`).
     """
     pace = _Pace()
     chosen = await _choose(entries, exempt, pace)

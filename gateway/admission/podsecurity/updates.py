@@ -6,7 +6,9 @@ from gateway.jsontypes import JsonObject
 
 
 def is_significant(spec: JsonObject, before: JsonObject) -> bool:
-    """Whether containers came, or an image is another one."""
+    """Whether an update changes the list of images of containers or init containers, or adds or changes an ephemeral
+    container.
+    """
     for key in ("containers", "initContainers"):
         if _images(spec, key) != _images(before, key):
             return True

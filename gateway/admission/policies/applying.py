@@ -1,4 +1,4 @@
-"""ApplyConfiguration: a mutation's value is merged into the object as server-side apply does, without managers."""
+"""ApplyConfiguration: a mutation's value is merged into the object as by server-side apply, without field managers."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class MutationFailed(Exception):
 
 
 def apply_configuration(obj: JsonObject, value: Any, target: TargetType, read: Iterable[Any]) -> JsonObject:
-    """The object with a configuration (the value of an expression that saw `read`) merged into it.
+    """Merges a configuration, which is the value of an expression, into the object, and returns the result.
 
-    Raises MutationFailed.
+    `read` is the JSON that the expression could read. Raises MutationFailed.
     """
     if wrong := misnamed(value):
         raise MutationFailed("type mismatch: " + "\n".join(wrong))
@@ -63,7 +63,7 @@ def _unfit(problem: str) -> MutationFailed:
 
 
 def atoms(value: Any, type_: Type, path: str = "") -> Iterator[str]:
-    """The paths of what is owned as a whole: applying a part of it would remove the rest unasked."""
+    """The paths of the atomic values in a configuration: applying a part of one would remove the rest of it."""
     if isinstance(value, dict):
         if type_.atomic if type_.kind in (TypeKind.STRUCT, TypeKind.MAP) else _is_free_atom(type_):
             yield path
@@ -81,7 +81,7 @@ def atoms(value: Any, type_: Type, path: str = "") -> Iterator[str]:
 
 
 def _free_atoms(value: Any, path: str) -> Iterator[str]:
-    """Those in a list of which no schema says anything: each of its maps and lists is one."""
+    """The atomic values in a list without a schema: each of its maps and lists is one."""
     if isinstance(value, dict | list):
         yield path
     for at, each in enumerate(value if isinstance(value, list) else ()):

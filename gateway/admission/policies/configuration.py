@@ -1,6 +1,7 @@
 """The policies that have bindings, each compiled once, found by the resource and operation that they match.
 
-Changes are applied in the same turn of the event loop, so that a policy is in force when its write is answered.
+Changes are applied in the turn of the event loop in which the watch cache gets them. So a policy is in force when its
+write is answered.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from storage.following import ByName
 from storage.keys import name_of
 
 GUARDED = frozenset(f"{sort}admissionpolic{end}" for sort in ("validating", "mutating") for end in ("ies", "ybindings"))
-"""What no policy is asked about but those of files, so that a broken one can be removed."""
+"""Resources whose writes only policies from files see, so that a broken policy can be removed."""
 
-# what none is ever asked about: questions about who may do what
+# resources that no policy ever sees: reviews of identities and of access
 EXEMPT = frozenset(
     (
         ("authentication.k8s.io", "selfsubjectreviews"),
@@ -59,7 +60,7 @@ class Binding:
 
 
 class Policy(Generic[C]):
-    """A policy; its expressions are compiled when it is first asked."""
+    """A policy; its expressions are compiled at the first use."""
 
     __slots__ = ("_compile", "_program", "_spec", "constraints", "fails", "name", "param_kind")
 
@@ -71,11 +72,11 @@ class Policy(Generic[C]):
         self._program: C | None = None
 
     def same(self, spec: JsonObject) -> bool:
-        """Whether it is what a spec says."""
+        """Whether the policy was made from an equal spec."""
         return self._spec == spec
 
     async def program(self) -> C:
-        """The policy, compiled; what is long is compiled in a thread."""
+        """The compiled policy. A long one is compiled in a thread."""
         if self._program is None:
             if len(dumps(self._spec)) > LONG:
                 self._program = await asyncio.to_thread(self._compile, self.name, self._spec)
@@ -93,23 +94,23 @@ class Bound(Generic[C]):
 
 
 class Bindings(InForce[Bound[C]], Generic[C]):
-    """All policies of one kind that are bound, in the order of their names.
+    """All policies of one kind that have bindings, in the order of their names.
 
-    `policies` and `bindings` follow those of the cluster by name.
+    `policies` and `bindings` follow the stored objects by name.
     """
 
     guarded = GUARDED
 
     def __init__(self, registry: Registry, compile_: Callable[[str, JsonObject], C]) -> None:
-        """`compile_` makes of a policy's name and spec what evaluates it."""
+        """`compile_` compiles a policy, given its name and spec."""
         super().__init__(registry)
         self._compile, self.idle = compile_, True
         self.policies: ByName[Policy[C]] = ByName(_NAME, self._policy, self._changed, "policy")
         self.bindings: ByName[Binding] = ByName(_NAME, _binding, self._changed, "policy binding")
-        self.param_kinds: frozenset[tuple[str, str]] = frozenset()  # groups and kinds of their parameters
+        self.param_kinds: frozenset[tuple[str, str]] = frozenset()  # groups and kinds of the policies' parameters
 
     def guard(self, policies: Sequence[JsonObject], bindings: Sequence[JsonObject]) -> None:
-        """Takes the policies of files and their bindings in the place of those before."""
+        """Replaces the policies from files, and their bindings."""
         known = {_name(obj): Policy(_name(obj), obj.get("spec") or {}, self._compile) for obj in policies}
         bound = {_name(obj): Binding.of(_name(obj), obj.get("spec") or {}) for obj in bindings}
         self._take_files(self._bound(known, bound))
@@ -151,7 +152,7 @@ def _binding(entry: Entry, before: object) -> Binding:
 
 
 def _binding_constraints(match: JsonObject | None) -> Constraints:
-    """Those of a binding: without rules, it is about all that the policy is about."""
+    """The constraints of a binding. Without rules, it matches all that its policy matches."""
     found = Constraints.of(match or {})
     if found.rules:
         return found

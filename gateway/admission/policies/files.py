@@ -16,7 +16,10 @@ from gateway.validation.field import go_quote
 
 
 def configure(kind: str, document: Document) -> Manifests | None:
-    """The policies of a kind in files, and their bindings; None where there are none. Raises InvalidConfiguration."""
+    """The policies of a kind in files, and their bindings; None without `staticManifestsDir`.
+
+    Raises InvalidConfiguration.
+    """
     given = of_kind(document, f"{kind}Configuration", (f"{GROUP}/v1",), {"staticManifestsDir": Leaf.TEXT})
     if not (directory := given.get("staticManifestsDir")):
         return None

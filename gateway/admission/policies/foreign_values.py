@@ -1,5 +1,5 @@
-"""Values in a configuration that are not JSON's own: null, unsigned integers, bytes, times, quantities, and lists and
-maps where CEL's own stay. They are refused.
+"""Finds values in an apply configuration that are not JSON: null, unsigned integers, bytes, times, quantities, and
+lists and maps that are still CEL values. They are refused.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _FOREIGN: dict[type, _Shown] = {
 
 
 def foreign_problems(value: Any, type_: Type, path: str = "") -> Iterator[str]:
-    """What is said of each such value in the value of an expression, whose types are otherwise looked at elsewhere."""
+    """Yields a message for each such value in the value of an expression. `nonconformity` checks all other types."""
     if (foreign := _FOREIGN.get(type(value))) is not None:
         kind = TypeKind.ANY if type_.kind is TypeKind.INT_OR_STRING else type_.kind
         if problem := _problem(value, kind, *foreign):
@@ -77,7 +77,7 @@ def foreign_problems(value: Any, type_: Type, path: str = "") -> Iterator[str]:
     elif isinstance(value, dict) and (type_.kind in (TypeKind.STRUCT, TypeKind.MAP) or shape_of(type_) is Shape.FREE):
         for name, each in value.items():
             if type_.kind is TypeKind.STRUCT and name not in type_.fields and not is_open(type_):
-                continue  # nonconformity says so
+                continue  # `nonconformity` reports unknown fields
             member = element_of(type_) if type_.kind is TypeKind.MAP else member_of(type_, name)
             yield from foreign_problems(each, member, f"{path}.{name}")
     elif isinstance(value, list) and shape_of(type_) is Shape.FREE:

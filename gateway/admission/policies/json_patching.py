@@ -13,13 +13,13 @@ from gateway.cel.values import EvaluationError
 from gateway.jsontypes import JsonObject
 from gateway.patches.json_patch import MAX_OPERATIONS, PatchFailed, applied
 
-_NULL = object()  # a null that is written out: unlike that of a client's patch, it is equal to nothing
+_NULL = object()  # the null of a `test`: unlike null in a client's patch, it equals nothing
 
 
 def apply_patches(obj: JsonObject, value: Any, target: TargetType, read: Iterable[Any]) -> JsonObject:
-    """The object with the operations (the value of an expression) applied; one whose test fails leaves it as it is.
+    """Applies JSON patch operations, which are the value of an expression, and returns the resulting object.
 
-    Raises MutationFailed, and StatusError 500 where the result cannot be read.
+    If a `test` fails, that is `obj` itself. Raises MutationFailed, and StatusError 500 if the result cannot be decoded.
     """
     if len(value) > MAX_OPERATIONS:
         count = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(value)}"

@@ -9,8 +9,8 @@ from gateway.admission.policies.keyed_maps import Unfit
 from gateway.cel.conversions import CONVERSIONS
 from gateway.cel.values import Duration, EvaluationError, Optional, Timestamp, TypeValue, type_name
 
-_SAFE = 1 << 53  # integers beyond are strings, as in protobuf's JSON
-_PLAIN = 1e21  # numbers from which on protobuf's JSON has an exponent
+_SAFE = 1 << 53  # larger integers are strings, as in protobuf's JSON
+_PLAIN = 1e21  # protobuf's JSON writes numbers from here on with an exponent
 _OWN = {"net.IP": "IP", "net.CIDR": "CIDR", "kubernetes.NamedFormat": "Format"}  # names in cel-go's errors
 _KEYS = {"bool": "type conversion error from bool", "double": "type conversion error from Double"}
 _TEXT_AS = dict.fromkeys(_KEYS, "'string'")
@@ -25,13 +25,13 @@ class JsonValues:
         self._exact = exact
 
     def of(self, value: Any) -> Any:
-        """The JSON of a value. Raises EvaluationError for what has none."""
+        """The JSON of a value. Raises EvaluationError for a value that has no JSON form."""
         if value is None or isinstance(value, str | bool):
             return value
         if isinstance(value, float):
             return int(value) if not self._exact and value.is_integer() and abs(value) < _PLAIN else value
         if isinstance(value, Unfit):
-            return None  # of a field that is refused whatever it holds
+            return None  # its field is refused anyway
         if isinstance(value, int):
             number = int(value)
             return number if self._exact or -_SAFE < number < _SAFE else str(number)

@@ -1,10 +1,10 @@
-"""What of a mutation's value is nothing of JSON, and refused: null, maps with keys other than strings, lists and maps
-that the expression made within others, and lists that functions made of texts.
+"""Finds the parts of a mutation's value that are not JSON and are refused: null, maps with keys other than strings,
+lists and maps that the expression built inside others, and lists of strings that functions returned.
 
-In Go a list or map that an expression makes is one of CEL values, which only a field of an Object, or `+` of two lists,
-has converted; a list of `split` or `findAll` is a slice of strings, which nothing converts. What an expression took
-from an object is JSON wherever it is. A field that is a map with other keys makes its Object an error, which is found
-where the Object is to be applied.
+In Go, a list or map that an expression builds holds CEL values. Only a field of an Object, or `+` of two lists,
+converts them. The result of `split` or `findAll` is a slice of strings, which nothing converts. Values that an
+expression took from an object are JSON everywhere. A field with a map of other keys turns its whole Object into an
+error, which is found when the Object is applied.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TYPES = {bool: "Bool", int: "Int", Uint: "Uint", float: "Double"}
 
 @dataclass(frozen=True, slots=True)
 class Unfit:
-    """What stands for such a value: how Go prints it (%v), how it writes it (%#v), and its type (%T)."""
+    """Stands for such a value: how Go prints it (%v), how it writes it (%#v), and its type (%T)."""
 
     printed: str
     written: str
@@ -33,15 +33,15 @@ _NULL = Unfit("NULL_VALUE", "0", "structpb.NullValue")
 
 
 def fitting(value: ObjectValue, read: Iterable[Any]) -> ObjectValue | Unfit:
-    """The value of an expression with each such list and map, or the Object around it, as Unfit.
+    """The value of an expression, with each such value, or the Object around it, replaced by an Unfit.
 
-    `read` is the JSON that the expression saw.
+    `read` is the JSON that the expression could read.
     """
     return _Fitting(read).object(value)
 
 
 class _Fitting:
-    """Tells what was made from what was read, which is known by its identity."""
+    """Tells values that the expression built from those that it read, which are known by their identity."""
 
     __slots__ = ("_known", "_read")
 
@@ -82,7 +82,7 @@ class _Fitting:
         return _made_map(value) if isinstance(value, dict) else _made_list(value)
 
     def _was_read(self, value: Any) -> bool:
-        found = [each for each in self._read if isinstance(each, dict | list)]  # with the first question
+        found = [each for each in self._read if isinstance(each, dict | list)]  # at the first call
         self._read = ()
         while found:
             last = found.pop()
@@ -127,7 +127,7 @@ def _texts(value: Texts) -> Unfit:
 
 
 def _printed(value: Any) -> str:
-    if isinstance(value, dict):  # as the value of an expression says of itself
+    if isinstance(value, dict):  # as cel-go prints its own values
         return "{" + ", ".join(f"{_printed(key)}: {_printed(each)}" for key, each in value.items()) + "}"
     if isinstance(value, list):
         return f"[{', '.join(map(_printed, value))}]"

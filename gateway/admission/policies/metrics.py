@@ -1,4 +1,4 @@
-"""What is counted of admission policies, under kube-apiserver's names."""
+"""Metrics of admission policies, under kube-apiserver's names."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MUTATION_SECONDS = histogram(
 
 
 class Action(Enum):
-    """What was done about what a policy said, as metrics name it."""
+    """What was done about a failed validation, as metrics name it."""
 
     ALLOW = "allow"
     DENY = "deny"
@@ -43,7 +43,7 @@ class Action(Enum):
 
 
 def observe_validation(policy: str, binding: str, action: Action, message: str, seconds: float) -> None:
-    """Counts a validation that does not hold or could not be evaluated."""
+    """Counts a validation that is false or could not be evaluated."""
     labels = (policy, binding, _error_type(message), action.value)
     _VALIDATIONS.labels(*labels).inc()
     _VALIDATION_SECONDS.labels(*labels).observe(seconds)

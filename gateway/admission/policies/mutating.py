@@ -34,14 +34,18 @@ _Key = tuple[str, str, str, str]  # policy, binding, the parameter's namespace a
 
 @dataclass(slots=True)
 class _Reinvocations:
-    """What a second run of the plug-ins has to know of the first: who ran, who has to run again, what came of it."""
+    """What the second run of the plug-ins has to know of the first.
+
+    `ran` are the invocations that ran and have the reinvocationPolicy IfNeeded, `again` those that have to run again,
+    and `output` is the resulting object.
+    """
 
     ran: set[_Key] = field(default_factory=set)
     again: set[_Key] = field(default_factory=set)
     output: JsonObject | None = None
 
     def require(self) -> None:
-        """All that ran so far and want to run again have to."""
+        """All invocations in `ran` have to run again."""
         self.again |= self.ran
         self.ran = set()
 
@@ -87,7 +91,7 @@ def _refusal(admission: Admission, failures: Sequence[tuple[str, str]]) -> Statu
 
 @dataclass(slots=True)
 class _Mutating:
-    """One run over one write; `failures` are messages and reasons."""
+    """One run for one write; `failures` are messages and reasons."""
 
     parts: PluginParts
     admission: Admission
@@ -104,7 +108,7 @@ class _Mutating:
         self.failures.append((f"{by} denied request: {message}", reason))
 
     async def selects(self, policy: Policy[MutatingPolicy], binding: Binding | None, by: Constraints) -> bool:
-        """Whether selectors choose the write; where its namespace is not there, that is a fault of the policy's."""
+        """Whether the selectors match the write. A missing namespace is an error, to which failurePolicy applies."""
         try:
             return await selects(by, self.admission, self.parts.objects)
         except StatusError as error:
@@ -113,7 +117,7 @@ class _Mutating:
             return False
 
     async def invocations(self, candidate: Candidate[Bound[MutatingPolicy]], target: Target) -> list[_Invocation]:
-        """A policy with each of its bindings that concerns the write, and each of their parameters."""
+        """The invocations of a policy: one for each binding that matches the write and each parameter object."""
         policy, admission, objects = candidate.hook.policy, self.admission, self.parts.objects
         try:
             params = None if policy.param_kind is None else policy.param_kind.resource(self.parts.by_kind)
@@ -135,7 +139,7 @@ class _Mutating:
         return found
 
     async def run(self, invocations: Sequence[_Invocation]) -> None:
-        """Makes all mutations, each of what came of those before it. Raises StatusError."""
+        """Makes all mutations, each on the result of the one before. Raises StatusError."""
         admission = self.admission
         known: _Reinvocations = admission.reinvocations.setdefault(NAME, _Reinvocations())
         if admission.reinvoked and not identical(known.output, admission.obj):
@@ -153,7 +157,7 @@ class _Mutating:
         known.output = admission.obj
 
     async def _invoke(self, invocation: _Invocation, namespace: JsonObject | None, known: _Reinvocations) -> bool:
-        """Makes the mutations of one policy; whether they changed the object."""
+        """Makes the mutations of one invocation. Returns whether they have changed the object."""
         admission, policy, target = self.admission, invocation.policy, invocation.target
         program = await policy.program()
         versioned = await admission.as_version(target.kind.group_version)
@@ -178,7 +182,7 @@ class _Mutating:
     async def _mutated(
         self, invocation: _Invocation, program: MutatingPolicy, obj: JsonObject, activation: Activation
     ) -> JsonObject:
-        """What the mutations of a policy make of an object, one after the other; one that fails is left out."""
+        """Applies the mutations of a policy one after the other and returns the result. One that fails is left out."""
         new = self.admission.old is None
         kind = TargetType.of(self.admission.resource, invocation.target.kind, new=new)
         for mutation in program.mutations:

@@ -19,10 +19,10 @@ from gateway.cel.policies import Compiled, PolicyExpressions
 from gateway.jsontypes import JsonObject, dumps
 from gateway.validation.expressions import Use
 
-BIG = 96 * 1024  # bytes of an object, or of what an expression reads beside it, from which on a thread patches it
-LARGEST = 1 << 18  # values that one mutation may come to: an expression can name an object many times
-MANY = 2000  # values of a mutation from which on it is made in a thread
-COSTLY = 20_000  # units that an expression cost whose value may be large
+BIG = 96 * 1024  # bytes of the object, the old object or the parameter: above that, a thread makes the mutation
+LARGEST = 1 << 18  # values that one mutation may have: an expression can use an object many times
+MANY = 2000  # values of a mutation: above that, a thread makes it
+COSTLY = 20_000  # units of cost of an expression: above that its value may be large, and a thread makes the mutation
 
 Patch = Callable[[JsonObject, Any, TargetType, Iterable[Any]], JsonObject]
 _PATCHES: Mapping[str, tuple[str, Use, Patch]] = {
@@ -35,7 +35,7 @@ class MutatingPolicy:
     """The compiled expressions of one policy."""
 
     def __init__(self, name: str, spec: JsonObject) -> None:
-        self._asker = Asker(name, "policy", "validate")  # as kube-apiserver has it, though it mutates
+        self._asker = Asker(name, "policy", "validate")  # kube-apiserver's label, though the policy mutates
         self._fails = spec.get("failurePolicy", "Fail") != "Ignore"
         self.again = spec.get("reinvocationPolicy") == "IfNeeded"
         expressions = PolicyExpressions("paramKind" in spec, composed=True)
@@ -51,7 +51,7 @@ class MutatingPolicy:
     async def mutate(
         self, mutation: tuple[Compiled, Patch], obj: JsonObject, activation: Activation, target: TargetType
     ) -> JsonObject:
-        """What a mutation makes of an object, which stays as it is. Raises MutationFailed, StatusError 500."""
+        """Applies a mutation and returns the result; `obj` is not changed. Raises MutationFailed, StatusError 500."""
         compiled, patch = mutation
         if compiled.fault is not None:
             raise MutationFailed(compiled.fault.message)

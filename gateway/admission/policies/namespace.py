@@ -10,9 +10,9 @@ from gateway.kinds.objects import Objects
 
 
 async def namespace_of(admission: Admission, objects: Objects) -> JsonObject | None:
-    """The namespace that an object is in; None for Namespaces and others that are in none.
+    """The Namespace of the admitted object; None for cluster-scoped objects, such as Namespaces.
 
-    Raises StatusError 404 where there is none of that name.
+    Raises StatusError 404 if it does not exist.
     """
     if not admission.namespace or not admission.resource.namespaced:
         return None

@@ -28,14 +28,14 @@ class ParamKind:
 
     @classmethod
     def of(cls, spec: JsonObject) -> ParamKind | None:
-        """The parameter kind of a policy's spec."""
+        """The parameter kind of a policy's spec; None if it has none."""
         if (given := spec.get("paramKind")) is None:
             return None
         version = GroupVersion.parse(given["apiVersion"])
         return cls(version.group, version.version, given["kind"])
 
     def resource(self, by_kind: ByKind) -> Resource:
-        """What serves it, as `by_kind` knows. Raises ConfigurationError."""
+        """The resource that serves the kind. Raises ConfigurationError if there is none, or it is not stored."""
         found = by_kind(self.group, self.version, self.kind)
         if found is None or not found.storage_prefix:
             written = f"{self.group}/{self.version}, Kind={self.kind}"
@@ -45,7 +45,7 @@ class ParamKind:
 
 @dataclass(frozen=True, slots=True)
 class ParamRef:
-    """Which parameters a binding wants: one by its name, or those that it selects."""
+    """The paramRef of a binding: one object by its name, or those that a label selector matches."""
 
     name: str
     namespace: str
@@ -54,7 +54,7 @@ class ParamRef:
 
     @classmethod
     def of(cls, spec: JsonObject) -> ParamRef | None:
-        """The parameter reference of a binding's spec."""
+        """The paramRef of a binding's spec; None if it has none."""
         if (given := spec.get("paramRef")) is None:
             return None
         selector = compile_selector(given.get("selector"))
@@ -62,7 +62,7 @@ class ParamRef:
         return cls(given.get("name", ""), given.get("namespace", ""), selector, required)
 
     async def collect(self, resource: Resource, objects: Objects, namespace: str) -> list[JsonObject]:
-        """The parameters for a request in a namespace ("" for none), which are not to be changed.
+        """The parameter objects for a request in a namespace ("" for none). Callers must not change them.
 
         Raises ConfigurationError.
         """

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _validating(name: str, spec: JsonObject) -> ValidatingPolicy:
-    from gateway.admission.policies.validation import ValidatingPolicy  # which compiles expressions
+    from gateway.admission.policies.validation import ValidatingPolicy  # imported late: it imports the CEL compiler
 
     return ValidatingPolicy(name, spec)
 
@@ -35,6 +35,6 @@ class Policies:
         self.mutating: Bindings[MutatingPolicy] = Bindings(registry, _mutating)
 
     def have_parameter(self, group: str, kind: str) -> bool:
-        """Whether objects of a kind may be parameters: the next write has to see them as they are."""
+        """Whether objects of a kind may be parameters of a policy, so that the next write has to see their changes."""
         named = (group, kind)
         return named in self.validating.param_kinds or named in self.mutating.param_kinds

@@ -19,9 +19,10 @@ from gateway.schema.types import Type
 
 @dataclass(frozen=True, slots=True)
 class TargetType:
-    """`described`: whether its own group version describes it, so that configurations can be applied to it.
+    """The type of the objects that a mutation changes.
 
-    `new`: whether the object is one that is to be created.
+    `described`: whether the kind's own group version has its schema, so that configurations can be applied to it.
+    `new`: whether the object is being created.
     """
 
     gvk: GroupVersionKind
@@ -33,17 +34,17 @@ class TargetType:
 
     @classmethod
     def of(cls, resource: Resource, kind: GroupVersionKind, *, new: bool = True) -> TargetType:
-        """That of a resource's objects in the version of `kind`."""
+        """The type of a resource's objects in the version of `kind`."""
         if resource.foreign_kind:
             return cls(kind, resource.type, resource.default, resource.custom, described=False, new=new)
         version = resource.model.versions[kind.group_version]
         if version.gvk == kind:
-            default = version.default_applied or version.default  # nulls stay, to be refused
+            default = version.default_applied or version.default  # nulls stay: validation refuses them
             return cls(kind, version.type, default, version.openapi is not None, described=True, new=new)
         return cls(kind, resource.type, resource.default, resource.custom, described=True, new=new)
 
     def read(self, value: JsonObject) -> JsonObject:
-        """What a JSON patch has made, read strictly and defaulted. Raises StatusError 500."""
+        """Decodes the result of a JSON patch strictly, and sets defaults. Raises StatusError 500."""
         if not isinstance(value, dict):
             raise internal_error("json: cannot unmarshal array into Go value of type struct")
         if self.custom:
@@ -77,7 +78,7 @@ class TargetType:
         return f"failed to convert object: converting ({number}.{kind}) to ({into}): unknown conversion"
 
     def converted(self, value: JsonObject) -> JsonObject:
-        """What a configuration was applied to, read and defaulted. Raises ValueError."""
+        """Decodes the result of an ApplyConfiguration, and sets defaults. Raises ValueError."""
         if self.custom:
             return self._defaulted(dict(value))
         try:

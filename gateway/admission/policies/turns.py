@@ -9,7 +9,7 @@ _LONG = 0.005  # seconds that one write may keep the loop to itself
 
 
 class Turns:
-    """Counts how long a write has had the loop."""
+    """Measures for how long a write has had the event loop to itself."""
 
     __slots__ = ("_since",)
 
@@ -17,7 +17,7 @@ class Turns:
         self._since = time.monotonic()
 
     async def take(self) -> None:
-        """To be called before each piece of work."""
+        """Gives other tasks a turn if the write has had the loop for too long. Call it before each piece of work."""
         if time.monotonic() - self._since > _LONG:
             await asyncio.sleep(0)
             self._since = time.monotonic()

@@ -32,7 +32,7 @@ _FAILURE = "validation.policy.admission.k8s.io/validation_failure"
 async def review(
     parts: PluginParts, admission: Admission, candidates: Sequence[Candidate[Bound[ValidatingPolicy]]]
 ) -> None:
-    """Asks the policies that may concern a write. Raises StatusError for the first that refuses it."""
+    """Evaluates the policies that match a write. Raises StatusError for the first denial."""
     reviewed = _Review(parts, admission, Decisions(parts.authorizer))
     for candidate in candidates:
         target = candidate.target(admission.name)
@@ -51,7 +51,7 @@ def _refusal(admission: Admission, message: str, reason: str) -> StatusError:
 
 @dataclass(slots=True)
 class _Review:
-    """One write, and what it was refused for so far: messages and reasons, of which the first is told."""
+    """One write, and its denials so far as messages and reasons. The client gets the first one."""
 
     parts: PluginParts
     admission: Admission
@@ -64,7 +64,7 @@ class _Review:
         self.denied.append((f"{by} denied request: {message}", reason))
 
     async def selects(self, policy: Policy[ValidatingPolicy], binding: Binding | None, by: Constraints) -> bool:
-        """Whether selectors choose the write; where its namespace is not there, that is a fault of the policy's."""
+        """Whether the selectors match the write. A missing namespace is an error, to which failurePolicy applies."""
         try:
             return await selects(by, self.admission, self.parts.objects)
         except StatusError as error:
@@ -74,7 +74,7 @@ class _Review:
             return False
 
     async def ask(self, candidate: Candidate[Bound[ValidatingPolicy]], target: Target) -> None:
-        """Asks a policy by each of its bindings that concerns the write."""
+        """Evaluates a policy with each of its bindings that match the write."""
         policy, admission = candidate.hook.policy, self.admission
         try:
             params = None if policy.param_kind is None else policy.param_kind.resource(self.parts.by_kind)
@@ -98,7 +98,7 @@ class _Review:
     async def _judge(
         self, policy: Policy[ValidatingPolicy], binding: Binding, params: Resource | None, target: Target
     ) -> list[Judgement]:
-        """What the policy says with each parameter of a binding."""
+        """Evaluates the policy with each parameter object of a binding."""
         admission, objects = self.admission, self.parts.objects
         found: list[JsonObject | None] = [None]
         if params is not None and binding.param_ref is not None:

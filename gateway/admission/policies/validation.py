@@ -19,7 +19,7 @@ DEFAULT_REASON = "Invalid"
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """That a policy wants a write refused: because its validation `index` does not hold, or cannot be evaluated."""
+    """A failed validation of a policy: the one at `index` is false, or cannot be evaluated."""
 
     index: int
     message: str
@@ -29,9 +29,10 @@ class Denial:
 
 @dataclass(slots=True)
 class Judgement:
-    """What a policy says. `errors` are those of audit annotations, which refuse whatever a binding's actions are.
+    """The result of a policy for one write.
 
-    `ignored` is what its failure policy lets pass.
+    `errors` are those of audit annotations: they refuse the write whatever validationActions the binding has.
+    `ignored` are errors that the failurePolicy Ignore lets pass.
     """
 
     denials: list[Denial] = field(default_factory=list)
@@ -65,7 +66,7 @@ class ValidatingPolicy:
         ]
 
     async def judge(self, activation: Activation, request: JsonObject) -> Judgement:
-        """What it says of a write; `request` is the request as validations see it, match conditions see another."""
+        """Evaluates the policy for a write. Validations see `request`; match conditions see that of `activation`."""
         if self._conditions.conditions:
             alone = replace(activation, namespace=None)
             match = await self._conditions.match(alone, fail=self._fails, asker=self._asker)
@@ -106,7 +107,7 @@ class ValidatingPolicy:
                 judgement.denials.append(Denial(index, message, validation.reason, result.seconds))
 
     async def _messages_of(self, activation: Activation, budget: int) -> list[str]:
-        """What the message expressions give, "" for those that give nothing that can be used. Raises OutOfBudget."""
+        """The values of the message expressions, "" where there is none that can be used. Raises OutOfBudget."""
         evaluation, found = Evaluation(replace(activation, authorized=False), self._variables, budget), list[str]()
         for each in self._validations:
             if each.message_expression is None:

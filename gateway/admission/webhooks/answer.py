@@ -24,16 +24,16 @@ _META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind stri
 
 
 class InvalidAnswer(Exception):
-    """A webhook's answer breaks the rules of AdmissionReview; the message says which, in kube-apiserver's words."""
+    """A webhook's response breaks a rule of AdmissionReview; the message says which, in kube-apiserver's words."""
 
 
 class Undecodable(Exception):
-    """A webhook's answer is no AdmissionReview at all; the message says why."""
+    """A webhook's response cannot be decoded as an AdmissionReview; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a webhook says: `status` is that of a denial, `patch` the JSON text of a JSON patch, empty for none."""
+    """The decision of a webhook. `status` is that of a denial; `patch` is the text of a JSON patch, empty for none."""
 
     allowed: bool
     status: JsonObject | None = None
@@ -74,9 +74,9 @@ _REVIEWS = {f"{GROUP}/{version}": _review(version) for version in _VERSIONS}
 
 
 async def verdict(answer: bytes, version: str, uid: str, *, mutating: bool) -> Verdict:
-    """What an answer to the review of a version and uid says. Raises InvalidAnswer, Undecodable.
+    """Decodes the response to the review `uid` in `version` of AdmissionReview. Raises InvalidAnswer, Undecodable.
 
-    YAML is taken too, whatever the answer says to be.
+    A response in YAML is decoded too; its content type is not looked at.
     """
     review = await _read(answer, version)
     response: JsonObject | None = review.get("response")
@@ -96,8 +96,8 @@ async def verdict(answer: bytes, version: str, uid: str, *, mutating: bool) -> V
 
 
 async def _read(answer: bytes, version: str) -> JsonObject:
-    """The answer as an AdmissionReview. Raises Undecodable."""
-    is_long = len(answer) > SLOWLY  # of which the loop could not tell what is wrong
+    """The response as an AdmissionReview. Raises Undecodable."""
+    is_long = len(answer) > SLOWLY  # finding an error in it takes too long for the event loop
     try:
         if answer.lstrip()[:1] == b"{":
             value, _ = await asyncio.to_thread(parse_to_decode, answer) if is_long else parse_to_decode(answer)
@@ -138,9 +138,9 @@ async def _yaml(answer: bytes) -> Any:
 
 
 def _kind_of(value: JsonObject, version: str) -> tuple[str, str]:
-    """What it says to be, kind and apiVersion; what says nothing is taken for what is wanted.
+    """The kind and apiVersion of a response; one that is missing is taken for the expected one.
 
-    Raises Undecodable for what is not known.
+    Raises Undecodable for an unknown kind or version.
     """
     for member in ("apiVersion", "kind"):
         if not isinstance(value.get(member), str | None):
@@ -153,7 +153,7 @@ def _kind_of(value: JsonObject, version: str) -> tuple[str, str]:
 
 
 def _check(review: JsonObject, uid: str, patch: bytes, patch_type: str | None, *, mutating: bool) -> None:
-    """The rules of v1. Raises InvalidAnswer."""
+    """Checks the rules of admission.k8s.io/v1. Raises InvalidAnswer."""
     if (given := review["response"].get("uid") or "") != uid:
         raise InvalidAnswer(f'expected response.uid="{uid}", got "{given}"')
     kind, api_version = review.get("kind") or "", review.get("apiVersion") or ""

@@ -1,4 +1,4 @@
-"""Calls one webhook: the call, its answer, and each way to fail."""
+"""Calls one webhook, reads its response, and handles each way to fail."""
 
 from __future__ import annotations
 
@@ -20,15 +20,18 @@ from gateway.validation.names import is_qualified_name
 from gateway.webhooks.client import WebhookError, Webhooks
 from storage.instruments.timing import current, span
 
-LARGEST = 3 << 20  # bytes of an answer
+LARGEST = 3 << 20  # bytes of a response
 _HEADERS = ((b"user-agent", b"kube-apiserver-admission"),)
-_LOWEST_DENIAL, _HIGHEST_DENIAL = 400, 999  # beyond that HTTP has no codes
+_LOWEST_DENIAL, _HIGHEST_DENIAL = 400, 999  # HTTP codes have three digits
 _LIST_META = ("selfLink", "resourceVersion", "continue", "remainingItemCount")
-_MOST_WARNINGS = 4096  # of one answer, and annotations: of more than that nobody is shown any
+_MOST_WARNINGS = 4096  # of one response, and as many annotations; more are dropped
 
 
 class CallFailed(Exception):
-    """A webhook could not be asked, or its answer is none; the message says which and why. `code` is for metrics."""
+    """A webhook could not be called, or its response is invalid. The message has its name and the reason.
+
+    `code` is for metrics.
+    """
 
     def __init__(self, hook: Hook, reason: str, code: int = 503) -> None:
         super().__init__(f"failed calling webhook {go_quote(hook.name)}: {reason}")
@@ -36,7 +39,7 @@ class CallFailed(Exception):
 
 
 class Denied(Exception):
-    """A webhook said no: `error` is the answer to the client."""
+    """A webhook denied the request: `error` is the answer to the client."""
 
     def __init__(self, error: StatusError) -> None:
         super().__init__(error.message)
@@ -46,9 +49,9 @@ class Denied(Exception):
 async def ask(
     client: Webhooks, hook: Hook, admission: Admission, target: Target, reviews: Reviews, half: Half
 ) -> Verdict:
-    """What a webhook says of a request that it allows; its warnings and annotations are taken over.
+    """Calls a webhook and returns its verdict if that allows the request. Adds its warnings and audit annotations.
 
-    Raises CallFailed, Denied, and StatusError 400 for a dry run that it is not made for.
+    Raises CallFailed, Denied, and StatusError 400 for a dry run that the webhook does not support.
     """
     if admission.dry_run and not hook.dry_runs:
         raise bad_request(f"admission webhook {go_quote(hook.name)} does not support dry run")
@@ -86,7 +89,7 @@ def _span(hook: Hook, admission: Admission, target: Target, half: Half, uid: str
 
 
 async def _spoiled(client: Webhooks, hook: Hook) -> None:
-    """Raises WebhookError where a test ordered that the call fails."""
+    """Raises WebhookError if a test has ordered this call to fail."""
     times = current.get()
     if times is not None and times.spoil is not None:
         reason = await times.spoil(hook.name)
@@ -95,7 +98,7 @@ async def _spoiled(client: Webhooks, hook: Hook) -> None:
 
 
 def _seconds(hook: Hook, admission: Admission) -> float:
-    """The timeout of a webhook's call: at most as long as the client waits."""
+    """The timeout of a call in seconds: that of the webhook, or what is left of the client's if that is less."""
     if admission.deadline is None:
         return hook.timeout
     return max(0.0, min(hook.timeout, admission.deadline - asyncio.get_running_loop().time()))
@@ -110,7 +113,7 @@ def _take_over(hook: Hook, found: Verdict, admission: Admission) -> None:
 
 
 def _denial(hook: Hook, found: Verdict) -> StatusError:
-    """The Status of a denial, as an error: whatever it says, it is a failure."""
+    """The error of a denial, from the Status in the response. A code that is no failure becomes 400."""
     status = found.status or {}
     code, message = status.get("code"), status.get("message")
     reason = status["reason"] if isinstance(status.get("reason"), str) else ""
@@ -129,7 +132,7 @@ def _denial(hook: Hook, found: Verdict) -> StatusError:
 
 
 class Asking:
-    """One call with its consequences: it is counted, and a failure is a refusal or is ignored, as the hook has it."""
+    """The consequences of one call: counts it in metrics, and applies the failurePolicy of the webhook to a failure."""
 
     def __init__(self, hook: Hook, admission: Admission, half: Half) -> None:
         self._hook, self._admission, self._half = hook, admission, half
@@ -140,7 +143,10 @@ class Asking:
         self._observe(200, rejected=False)
 
     def failed(self, error: CallFailed | Denied | StatusError, annotation: str) -> StatusError | None:
-        """What the client is told of a failure; None where it is ignored, which `annotation` is for."""
+        """The error for the client; None if the failurePolicy ignores the failure.
+
+        An ignored failure is recorded under the key `annotation`. After the client's deadline it is a time-out.
+        """
         hook, operation = self._hook, self._admission.operation
         match error:
             case Denied():

@@ -1,6 +1,7 @@
 """The webhooks in force, each compiled once, found by the resource and operation that they match.
 
-Changes are applied in the same turn of the event loop, so that a webhook is in force when its write is answered.
+Changes are applied in the turn of the event loop in which the watch cache gets them. So a webhook is in force when the
+write of its configuration is answered.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ GUARDED = frozenset(
     for sort in ("validating", "mutating")
     for what in ("webhookconfigurations", "admissionpolicies", "admissionpolicybindings")
 )
-"""What no webhook is asked about but those of files, so that a broken one can be removed."""
+"""Resources whose writes only webhooks from files see, so that a broken webhook can be removed."""
 
 REVIEW_VERSIONS = ("v1", "v1beta1")
 _NO_SIDE_EFFECTS = ("None", "NoneOnDryRun")
 
 
 class Hook:
-    """One webhook of a configuration. `index` is its place among all of its sort: audit annotations name it so."""
+    """One webhook of a configuration. `index` is its place among all of its kind, which audit annotations name."""
 
     __slots__ = (
         "_conditions",
@@ -65,18 +66,18 @@ class Hook:
 
     @property
     def conditions(self) -> MatchConditions | None:
-        """Its match conditions, compiled when they are first asked; None where it has none."""
+        """Its match conditions, compiled at the first use; None if it has none."""
         if self._conditions is None and self._given:
-            from gateway.admission.expressions import MatchConditions  # what compiles, which few need
+            from gateway.admission.expressions import MatchConditions  # imported late: few webhooks need it
 
             self._conditions = MatchConditions.compile(self._given)
         return self._conditions
 
 
 class Hooks(InForce[Hook]):
-    """All webhooks of one sort, mutating or validating: by the names of their configurations, then in their order.
+    """All mutating or all validating webhooks, by the names of their configurations, then in the order within them.
 
-    `configurations` follows those of the cluster, each by its name.
+    `configurations` follows the stored configurations by name.
     """
 
     guarded = GUARDED
@@ -89,7 +90,7 @@ class Hooks(InForce[Hook]):
         self.configurations: ByName[tuple[Hook, ...]] = ByName("admission-webhooks", _read, self._changed)
 
     def guard(self, configurations: Sequence[JsonObject]) -> None:
-        """Takes the configurations of files in the place of those before."""
+        """Replaces the webhooks from files by those of these configurations."""
         self._take_files([(hook, hook.constraints) for each in configurations for hook in _hooks(each, "manifest/")])
 
     def _changed(self, names: Collection[str], revision: int) -> None:

@@ -29,7 +29,7 @@ _HTTPS = 443
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """The configurations of files, and as whom each webhook is called."""
+    """The webhook configurations from files, and the credentials for calls of webhooks."""
 
     manifests: Manifests | None = None
     identities: Identities | None = None
@@ -42,7 +42,7 @@ class Identities:
         self._users = users
 
     def __call__(self, host: str, port: int) -> Identity:
-        """As whom a host is called: the most exact name counts."""
+        """The credentials for a host and port. The most specific name counts."""
         names = [f"{host}:{port}", *([host] if port == _HTTPS else ())]
         for name in tuple(names):
             labels = name.split(".")
@@ -51,7 +51,10 @@ class Identities:
 
 
 def configure(plugin: str, kind: str, document: Document) -> Configured:
-    """What the part of a plug-in says whose webhooks are of a kind of configuration. Raises InvalidConfiguration."""
+    """Reads the configuration of a plug-in; `kind` is that of its objects, such as MutatingWebhookConfiguration.
+
+    Raises InvalidConfiguration.
+    """
     given = of_kind(document, _KIND, _VERSIONS, _SHAPE)
     directory, kubeconfig = given.get("staticManifestsDir"), given.get("kubeConfigFile")
     try:
@@ -64,7 +67,7 @@ def configure(plugin: str, kind: str, document: Document) -> Configured:
 
 
 def hooks_of(configured: object, registry: Registry, client: Webhooks) -> Hooks:
-    """The webhooks of one sort, with what `configure` made for it, if anything."""
+    """The webhooks of one plug-in. `configured` is what `configure` returned, or None without a configuration."""
     if not isinstance(configured, Configured):
         return Hooks(registry, client)
     identified = client if configured.identities is None else client.identified(configured.identities)

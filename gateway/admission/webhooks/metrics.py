@@ -1,4 +1,4 @@
-"""What is counted of admission webhooks, under kube-apiserver's names."""
+"""Metrics of admission webhooks, under kube-apiserver's names."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ class Half(Enum):
 
 
 class Failure(Enum):
-    """Why a webhook had a request rejected, as metrics name it."""
+    """Why a request was rejected because of a webhook, as metrics name it."""
 
     CALL = "calling_webhook_error"
     SERVER = "apiserver_internal_error"
-    NONE = "no_error"  # it said no
+    NONE = "no_error"  # the webhook denied the request
 
 
 def observe(name: str, half: Half, operation: Operation, seconds: float, code: int, *, rejected: bool) -> None:

@@ -37,11 +37,11 @@ class _Rounds:
     """What is remembered from the first round for the second."""
 
     candidates: set[str] = field(default_factory=set)  # uids of hooks that were called and may be called again
-    again: set[str] = field(default_factory=set)  # those that are to be, once their turn comes
-    left: bytes = b""  # the object as the last round left it
+    again: set[str] = field(default_factory=set)  # uids of hooks that the second round calls
+    left: bytes = b""  # the object as the last round left it, as JSON
 
     def changed(self) -> None:
-        """The object was changed after them."""
+        """Notes that the object has changed since the hooks in `candidates` saw it."""
         self.again |= self.candidates
         self.candidates.clear()
 
@@ -72,7 +72,7 @@ def _content(obj: JsonObject | None) -> bytes:
 
 
 async def _one(parts: PluginParts, admission: Admission, hook: Hook, target: Target, reviews: review.Reviews) -> bool:
-    """Asks one webhook; whether that has changed the object. Raises StatusError."""
+    """Calls one webhook. Returns whether that has changed the object. Raises StatusError."""
     asking, place = Asking(hook, admission, Half.MUTATING), (int(admission.reinvoked), hook.index)
     changed = False
     try:
@@ -80,7 +80,7 @@ async def _one(parts: PluginParts, admission: Admission, hook: Hook, target: Tar
         is_long = len(found.patch) > SLOWLY
         changes = await asyncio.to_thread(operations, hook, found) if is_long else operations(hook, found)
         if changes:
-            text = _about(hook, patch=changes, patchType="JSONPatch")  # before its values are the object's
+            text = _about(hook, patch=changes, patchType="JSONPatch")  # encoded before the object shares its values
             changed = await _patch(admission, hook, target, changes, found)
             reviews.forget()
             admission.annotate(_PATCHED.format(*place), text, detail=True)
@@ -96,7 +96,9 @@ async def _one(parts: PluginParts, admission: Admission, hook: Hook, target: Tar
 
 
 async def _patch(admission: Admission, hook: Hook, target: Target, changes: list[JsonObject], found: Verdict) -> bool:
-    """Changes the object; whether it is another one now. Raises StatusError 500, CallFailed for another type."""
+    """Applies a JSON patch. Returns whether the object has changed. Raises StatusError 500, CallFailed for another type
+    of patch.
+    """
     before = (await admission.as_version(target.kind.group_version)).obj
     if before is None:
         what = "attempted to modify the object, which is not supported for this operation"

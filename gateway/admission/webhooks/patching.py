@@ -21,11 +21,11 @@ from gateway.schema.body import parse_body
 from gateway.schema.catalog import type_for
 from gateway.schema.decode import DecodeError, DecodeReport, decode
 
-_BIG = 64 * 1024  # bytes of patch and object together from which on a thread does it
+_BIG = 64 * 1024  # bytes of patch and object together, from which on a thread applies the patch
 
 
 def operations(hook: Hook, found: Verdict) -> list[JsonObject]:
-    """The operations of a patch, whatever its type is. Raises CallFailed for what is no patch."""
+    """The operations of a patch, without a look at its type. Raises CallFailed if it cannot be decoded."""
     if not found.patch:
         return []
     try:
@@ -54,11 +54,11 @@ async def patched(
     new: bool,
     converted: bool,
 ) -> JsonObject:
-    """The object of a JSON `document` of one kind with a patch applied, decoded and defaulted; `size` is the patch's,
-    `new` says whether the object is one that is to be created, and `converted` whether a webhook is to convert it.
+    """Applies a JSON patch to an object of a `kind`, given as JSON, and returns the result decoded and defaulted.
 
-    Raises StatusError 500 for a patch that does not apply, or whose result is no object of the kind, 413 for too many
-    operations.
+    `size` is that of the patch in bytes. `new` says whether the object is being created, `converted` whether a
+    conversion webhook will convert the result. Raises StatusError 500 for a patch that does not apply or whose result
+    is not an object of the kind, 413 for too many operations.
     """
     if len(changes) > MAX_OPERATIONS:
         count = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(changes)}"
@@ -84,7 +84,7 @@ def _patched(
     version = None if resource.foreign_kind else resource.model.versions.get(kind.group_version)
     if version is not None and version.openapi is not None:
         _check_version(result, resource, kind)
-        # a custom object keeps what its schema does not know, until it is stored
+        # a custom object keeps unknown fields until it is stored
         return settled(result, version, new=new, converted=converted)
     _check_kind(result, resource, kind)
     type_ = type_in(resource, kind) or type_for(*kind)
@@ -103,8 +103,9 @@ def _patched(
 
 
 def _check_version(result: JsonObject, resource: Resource, kind: GroupVersionKind) -> None:
-    """Raises StatusError 500 for a custom object without a kind, or of a version that its kind has not; what kind it
-    is validation looks at.
+    """Raises StatusError 500 for a custom object without a kind, or with a version that its kind does not have.
+
+    Validation checks which kind it is.
     """
     if not result.get("kind"):
         shown = dumps_sorted(result).decode()
@@ -116,7 +117,7 @@ def _check_version(result: JsonObject, resource: Resource, kind: GroupVersionKin
 
 
 def _check_kind(result: JsonObject, resource: Resource, kind: GroupVersionKind) -> None:
-    """Raises StatusError 500 for what became an object of another kind."""
+    """Raises StatusError 500 if the patch has changed the object's kind or apiVersion."""
     name, version = (str(result.get(key) or "") for key in ("kind", "apiVersion"))
     if (name or kind.kind, version or kind.api_version) == (kind.kind, kind.api_version):
         return

@@ -19,16 +19,16 @@ from gateway.schema.types import Type
 
 
 class Reviews:
-    """Makes the reviews of one admission; what many webhooks are sent alike is encoded once."""
+    """Makes the AdmissionReviews of one admission. Objects that several webhooks get are encoded once."""
 
     def __init__(self, admission: Admission) -> None:
         self._admission = admission
         self._encoded: dict[int, tuple[JsonObject, orjson.Fragment]] = {}
 
     async def review(self, version: str, target: Target) -> tuple[str, bytes]:
-        """The uid and the bytes of a review in a version of AdmissionReview, of a request as `target` sees it.
+        """The uid and the JSON of an AdmissionReview in `version`, whose objects are in the version of `target`.
 
-        Raises ConversionFailed, ValueError where the objects can't be converted.
+        Raises ConversionFailed, or ValueError if there is no conversion.
         """
         admission = self._admission
         objects = await admission.as_version(target.kind.group_version)
@@ -61,17 +61,17 @@ class Reviews:
         return known[1]
 
     def forget(self) -> None:
-        """To be called where the object has been changed."""
+        """Drops the encoded objects. Call it after the object was changed."""
         self._encoded.clear()
 
 
 def encoded(resource: Resource, obj: JsonObject, kind: GroupVersionKind) -> bytes:
-    """An object as JSON in Go's order, of one version of the kind that `resource` takes."""
+    """An object as JSON with its members in Go's order. `kind` is the version of the resource's kind that it is in."""
     answer = encode_answer(obj, obj.get("kind") or kind.kind, kind.api_version, type_in(resource, kind))
     return answer.removesuffix(b"\n")
 
 
 def type_in(resource: Resource, kind: GroupVersionKind) -> Type | None:
-    """The schema of a version of the kind that a resource takes; None for the catalog's."""
+    """The schema of a version of the resource's kind; None if the catalog has it."""
     version = None if resource.foreign_kind else resource.model.versions.get(kind.group_version)
     return None if version is None or version.gvk.kind != kind.kind else version.type

@@ -17,9 +17,9 @@ class Selection:
     """Selects for one half of one admission."""
 
     def __init__(self, parts: PluginParts, admission: Admission, hooks: Hooks, half: str) -> None:
-        """`half` is how metrics of conditions name it: "admit", "validate".
+        """`half` is the name of the half in metrics of match conditions: "admit", "validate".
 
-        Raises StatusError 403 where it is not known yet which webhooks there are.
+        Raises StatusError 403 if the stored webhooks are not loaded yet.
         """
         if not hooks.informed:
             raise refused(admission, admission.obj, "not yet ready to handle request")
@@ -28,7 +28,10 @@ class Selection:
         self._activations: dict[Target, Activation] = {}
 
     async def target(self, candidate: Candidate[Hook]) -> Target | None:
-        """As what a webhook is to be asked about the request; None where it is not. Raises StatusError 403, 404."""
+        """The target with which to call a webhook; None if the request does not match.
+
+        Raises StatusError 403 for match conditions that fail, 404 for a missing namespace.
+        """
         admission, hook = self._admission, candidate.hook
         target = candidate.target(admission.name)
         if target is None or not await selects(candidate.constraints, admission, self._parts.objects):
@@ -55,5 +58,5 @@ class Selection:
         return known
 
     def forget(self) -> None:
-        """To be called where the object has been changed."""
+        """Drops the cached activations. Call it after the object was changed."""
         self._activations.clear()

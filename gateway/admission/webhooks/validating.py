@@ -22,7 +22,7 @@ _FAILED_OPEN = "failed-open.validating.webhook.admission.k8s.io/round_0_index_{}
 
 
 async def validate(parts: PluginParts, admission: Admission, candidates: Sequence[Candidate[Hook]]) -> None:
-    """Asks the webhooks that may be concerned. Raises StatusError."""
+    """Calls the webhooks that match the write. Raises StatusError for the first refusal."""
     selection = Selection(parts, admission, parts.webhooks.validating, "validate")
     concerned = [(each.hook, target) for each in candidates if (target := await selection.target(each)) is not None]
     if not concerned:

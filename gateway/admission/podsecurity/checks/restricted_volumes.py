@@ -19,7 +19,7 @@ _ALLOWED = frozenset(
         "secret",
     }
 )
-_KNOWN = (  # the first that a volume has is named
+_KNOWN = (  # messages name the first of these that a volume has
     "hostPath",
     "gcePersistentDisk",
     "awsElasticBlockStore",

@@ -7,7 +7,7 @@ from functools import partial
 from gateway.admission.podsecurity.check import Check, PodUnderCheck, Revision, Violation
 from gateway.admission.podsecurity.levels import Level
 
-_SINCE = {  # minor version -> what is allowed from there on
+_SINCE = {  # minor version -> sysctls that are allowed from it on
     0: {
         "kernel.shm_rmid_forced",
         "net.ipv4.ip_local_port_range",
