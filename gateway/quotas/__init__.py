@@ -1,5 +1,5 @@
-"""Resource quotas: what an object uses, by which quotas it is limited, and what its write charges to them.
+"""Resource quotas: what an object uses, which quotas limit it, and what its write charges to them.
 
-`checking.check` decides of one write, `charging` takes part in its transaction, `tallies` counts what there is for the
-controller. An evaluator a file, in `evaluators`.
+`checking.check` checks one write, and `charging` changes the quotas in its transaction. `tallies` sums the usage of all
+objects, for the controller. `evaluators` has a module for each evaluator.
 """

@@ -1,4 +1,4 @@
-"""Arithmetic of amounts by resource name, as of quotas' `hard` and `used` ("Resource Quotas")."""
+"""Arithmetic of amounts by resource name, such as a quota's `hard` and `used` ("Resource Quotas")."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ Amounts = Mapping[str, Quantity]
 
 ONE, ZERO = Quantity(1), Quantity(0)
 MOST_DIGITS = 60
-"""What has more digits counts as this many: sums stay exact, so that what was added can be taken off again."""
+"""A larger amount counts as 10**MOST_DIGITS. So sums stay exact, and what was added can be subtracted again."""
 
 
 def amounts_of(texts: Mapping[str, Any] | None) -> dict[str, Quantity]:
-    """The amounts that a `hard`, a `used` or a container's requests say."""
+    """The amounts of a `hard`, a `used` or a container's requests, parsed."""
     return {name: quantity_of(text) for name, text in (texts or {}).items()}
 
 
 def written(amounts: Amounts) -> dict[str, str]:
-    """Amounts as JSON has them: quantities by name, in order."""
+    """Amounts as in JSON: texts of quantities, sorted by name."""
     return {name: str(amounts[name]) for name in sorted(amounts)}
 
 
@@ -43,7 +43,7 @@ def plus(one: Amounts, other: Amounts) -> dict[str, Quantity]:
 
 
 def greatest(one: Amounts, other: Amounts) -> dict[str, Quantity]:
-    """The greater of each."""
+    """The greater of the two amounts of each name."""
     found = dict(one)
     for name, amount in other.items():
         if name not in found or amount > found[name]:

@@ -1,7 +1,7 @@
-"""Charging writes to the quotas of their namespace: with the object, or in groups just before (groups.py).
+"""Charges writes to the quotas of their namespace: in the object's transaction, or in groups just before (groups.py).
 
-kube-apiserver charges by a write of its own before the object's; both work on one etcd. What is in another etcd than
-quotas is charged as kube-apiserver does it: no transaction has both.
+kube-apiserver charges in a separate write before that of the object; both ways work together on one etcd. Objects in
+another etcd than the quotas are charged as in kube-apiserver, because no transaction can have both.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ __all__ = ["Charged", "Charges", "Charging"]
 
 T = TypeVar("T")
 
-OTHERS = 6.0  # seconds at the most that a refusal waits for what other servers have under way
+OTHERS = 6.0  # seconds, at most, that a refusal waits for writes that other servers have under way
 
 
 class Charges:
-    """What this process charges. Writes of a namespace are charged one after the other, as they come, or together."""
+    """Charges the writes of this process: those of a namespace in the order in which they come, alone or in groups."""
 
     def __init__(self, stores: Stores) -> None:
         self._stores, self._root = stores, stores.main.cache.root
@@ -60,18 +60,18 @@ class Charges:
         return bool(quotas.of_namespace(namespace))
 
     def check(self, charged: Charged) -> dict[Quota, Amounts]:
-        """What the usage of each quota becomes. Raises Forbidden, Uncovered."""
+        """The new usage of each quota that a write changes. Raises Forbidden, Uncovered."""
         return self._known.check(charged)
 
     def has_room(self, charged: Charged) -> dict[Quota, Amounts] | None:
-        """What is to be charged, where it is found out at once that there is room; else None: `admit` finds out."""
+        """The new usage of each quota if there is room now. None if there is none: then `admit` waits or refuses."""
         try:
             return self.check(charged)
         except (Forbidden, Uncovered):
             return None
 
     async def admit(self, charged: Charged) -> bool:
-        """Whether there is something to be charged. Raises what `charged.refuse` makes."""
+        """Waits for room for a write. Returns whether it changes a quota. Raises what `charged.refuse` makes."""
 
         async def attempt() -> bool:
             try:
@@ -86,7 +86,10 @@ class Charges:
         return await self.tried(charged, attempt)
 
     async def tried(self, charged: Charged, attempt: Callable[[], Awaitable[T]]) -> T:
-        """What `attempt` returns, once there is room if some has been freed. Raises what `charged.refuse` makes."""
+        """Returns what `attempt` returns. Tries it again while deletions or writes of others may free some room.
+
+        Raises what `charged.refuse` makes.
+        """
         fresh, deadline, counted = False, 0.0, 0
         while True:
             try:
@@ -108,9 +111,9 @@ class Charges:
                 raise charged.refuse(error) from None
 
     async def _recounted(self, charged: Charged, revision: int, counted: int) -> int:
-        """Not 0 if some of what was freed is counted in time, after a refusal by a quota of a revision.
+        """Waits for a recount after a refusal by a quota of `revision`. Returns 0 if there is none in time.
 
-        `counted` is what this said before.
+        `counted` is what the call before returned.
         """
         resource, where = self._root + charged.resource, self._of(charged.resource)
         if charged.apart:
@@ -118,8 +121,9 @@ class Charges:
         return await self._recounts.wait(resource, charged.namespace, revision, counted)
 
     def line(self, charged: Charged) -> Line:
-        """The queue of the writes of a namespace that are to be charged; writes to another etcd have one of their own,
-        so that they hold up none when that is away.
+        """The line of the writes of a namespace that are to be charged.
+
+        Writes to another etcd have a line of their own: they hold up no others if that etcd is unreachable.
         """
         place = charged.namespace, self._of(charged.resource)
         found = self._lines.get(place)

@@ -1,6 +1,6 @@
 """Whether a write fits into the quotas of its namespace, and what it charges to each ("Resource Quotas").
 
-A pure function of the write and the quotas, in kube-apiserver's order and words.
+A pure function of the write and the quotas, with the order of checks and the messages of kube-apiserver.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ class Exceeded(Forbidden):
 
 
 class Uncovered(Exception):
-    """The write is in a scope that is for nobody without a quota; kube-apiserver answers 500 with the message."""
+    """The write is in a scope that needs a quota, and no quota has that scope. kube-apiserver answers 500."""
 
 
 def check(
     write: Written, evaluator: Evaluator, quotas: Sequence[Quota], limited: Sequence[Limited], classes: Classes
 ) -> dict[Quota, Amounts]:
-    """What the `used` of quotas is to become, for those that change. Raises Forbidden, Uncovered.
+    """The new `used` of each quota that the write changes. Raises Forbidden, Uncovered.
 
-    The write has to be one that the evaluator `handles`.
+    The evaluator must handle the write (`Evaluator.handles`).
     """
     if not (quotas or limited):
         return {}
@@ -65,7 +65,9 @@ def check(
 
 
 def _covers(quota: Quota, write: Written, evaluator: Evaluator, classes: Classes) -> bool:
-    """Whether a quota limits the object. Raises Forbidden for an object that does not say enough."""
+    """Whether a quota limits the object. Raises Forbidden if the object lacks requests or limits that the quota needs,
+    or the quota's usage is not known yet.
+    """
     names = quota.matched.get((evaluator.group, evaluator.resource))
     if names is None:
         names = evaluator.matching(quota.hard, classes)
@@ -127,7 +129,7 @@ def _check_limited(
     usage: Amounts,
     classes: Classes,
 ) -> None:
-    """Raises where something may only be used under a quota, and there is none."""
+    """Raises Forbidden or Uncovered if `limited` demands a quota for the write, and there is none."""
     of_this = [each for each in limited if (each.group, each.resource) == (evaluator.group, evaluator.resource)]
     needed = {
         name

@@ -1,4 +1,4 @@
-"""Other objects that the evaluator of devices needs: device classes, and the pods of claims."""
+"""Looks up objects for the evaluator of ResourceClaims: DeviceClasses, and the pods of claims."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EXTENDED_CLAIM = "resource.kubernetes.io/extended-resource-claim"
 
 
 class Cached(Protocol):
-    """A store as far as its cache goes."""
+    """The watch cache of a store."""
 
     def cached_entry(self, key: bytes) -> Entry | None: ...
 
@@ -21,7 +21,7 @@ class Cached(Protocol):
 
 
 class CachedClasses:
-    """`Classes` (gateway/quotas/evaluator.py) by what the watch cache has."""
+    """`Classes` (gateway/quotas/evaluator.py), looked up in the watch cache."""
 
     def __init__(self, store: Cached, root: bytes) -> None:
         self._store, self._root = store, root
@@ -42,7 +42,7 @@ class CachedClasses:
         )
 
     def owner_usage(self, claim: JsonObject) -> Amounts:
-        """Nothing unless claim and pod name each other; of several claims of a pod the first one counts."""
+        """{} unless claim and pod name each other. As long as the pod names no claim, its oldest claim counts."""
         meta = claim["metadata"]
         owner = _owner_of(claim)
         if owner is None:
@@ -72,7 +72,7 @@ class CachedClasses:
 
 
 def _owner_of(claim: JsonObject) -> tuple[str, str] | None:
-    """uid and name of the pod for whose extended resources a claim was made; None where it was made for none."""
+    """uid and name of the pod for whose extended resources a claim was made; None for other claims."""
     meta = claim["metadata"]
     if (meta.get("annotations") or {}).get(EXTENDED_CLAIM) != "true":
         return None
@@ -84,6 +84,6 @@ def _owner_of(claim: JsonObject) -> tuple[str, str] | None:
 
 
 def _age(claim: JsonObject) -> tuple[str, str]:
-    """What orders claims by age. One that is about to be created is the youngest."""
+    """A key that sorts claims by age. A claim that is about to be created is the youngest."""
     meta = claim["metadata"]
     return meta.get("creationTimestamp") or "~", meta.get("name", "")

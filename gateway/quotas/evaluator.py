@@ -14,30 +14,33 @@ from gateway.quotas.scopes import ScopeSelector
 
 
 class Classes(Protocol):
-    """What evaluators of devices ask about other objects."""
+    """Looks up other objects for the evaluator of ResourceClaims."""
 
     def extended_resource(self, device_class: str) -> str:
-        """The extended resource that a device class stands for, "" for none."""
+        """The extendedResourceName of a DeviceClass, "" if it has none."""
         ...
 
     def has_class_of(self, extended_resource: str) -> bool:
-        """Whether a device class stands for an extended resource."""
+        """Whether there is a DeviceClass for an extended resource."""
         ...
 
     def owner_usage(self, claim: JsonObject) -> Amounts:
-        """What the pod for whose extended resources a claim was made uses itself; nothing where there is none."""
+        """The usage of the pod for whose extended resources a claim was made; {} for other claims."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A write as evaluators look at it. Objects are in the resource's storage version; `old` is None for a create."""
+    """A write as evaluators see it. Objects are in the storage version, ResourceClaims in resource.k8s.io/v1.
+
+    `old` is None for a create.
+    """
 
     operation: Operation
     subresource: str
     obj: JsonObject
     old: JsonObject | None
-    known: dict[str, Amounts] = field(default_factory=dict, compare=False)  # usage that can't change, see Evaluator
+    known: dict[str, Amounts] = field(default_factory=dict, compare=False)  # cached usage, see Evaluator
     specification: Specification = ANY_SPECIFICATION  # of a new object
 
     def usage(self, evaluator: Evaluator, classes: Classes) -> Amounts:
@@ -54,19 +57,19 @@ class Written:
         return found
 
     def missing(self, evaluator: Evaluator, names: Sequence[str]) -> str:
-        """What the new object does not say of these names and has to."""
+        """The message about the requests and limits that the new object lacks for these names; "" if it lacks none."""
         if not evaluator.by_specification:
             return evaluator.has_to_say(names, self.obj)
         return self.specification.once(("said", *names), lambda: evaluator.has_to_say(names, self.obj))
 
 
 def no_constraints(names: Iterable[str], obj: JsonObject) -> str:
-    """For resources of which nothing has to be said."""
+    """The `has_to_say` of resources that need not say anything."""
     return ""
 
 
 def no_scopes(selector: ScopeSelector, obj: JsonObject) -> bool:
-    """For resources that are in no scope."""
+    """The `in_scope` of resources without scopes."""
     return False
 
 
@@ -74,11 +77,11 @@ def no_scopes(selector: ScopeSelector, obj: JsonObject) -> bool:
 class Evaluator:
     """How the objects of one resource are counted.
 
-    `names` are those of `hard` that it counts, whatever else `more_names` finds; `usage` is what an object uses of
-    anything; `handles` tells which writes may use more; `has_to_say` names what is missing, "" for nothing; `in_scope`
-    whether a requirement of a scope selects an object. `follows_others`: whether `usage` is of other objects too, so
-    that it is asked anew whenever a write is checked. `by_specification`: whether `usage` and `has_to_say` of a new
-    object follow from its specification alone.
+    `names` are the names in `hard` that it counts; `more_names` tells whether it counts another name. `usage` computes
+    what an object uses. `handles` tells which writes may use more. `has_to_say` returns a message about the
+    requests and limits that an object lacks, "" if it lacks none. `in_scope` tells whether a requirement of a scope selects an
+    object. `follows_others`: `usage` depends on other objects too, so that each check computes it again.
+    `by_specification`: `usage` and `has_to_say` of a new object depend on its specification alone.
     """
 
     group: str
@@ -99,7 +102,7 @@ class Evaluator:
         return [name for name in names if name in own or more(name, classes)]
 
     def is_selected(self, selectors: Sequence[ScopeSelector], obj: JsonObject) -> bool:
-        """Whether an object is in all scopes."""
+        """Whether all requirements select an object."""
         return all(self.in_scope(selector, obj) for selector in selectors)
 
 

@@ -1,14 +1,15 @@
-"""The writes of a namespace that are charged together: one transaction for the quotas, then all objects at once.
+"""Charges the writes of a namespace in groups: one transaction for the quotas, then all objects at once.
 
-A write that nobody waits behind is charged in its own transaction, so that object and usage have the same revision.
-Those that come meanwhile make a group. One transaction raises the quotas by what fits; then each object is put with the
-quotas beside it as the charge has left them: compared by value, and written again as they are, so that the quota's
-revision says of each object, as above, that it is counted. So it is noticed if somebody has undone the charge
-meanwhile, as a recount does: the object is charged again. What is charged and not put is given back by the next
-transaction. The value that a group leaves ends in white space that no other group leaves: nothing else looks like it.
+A single write is charged in its own transaction, so that object and quota have the same mod revision. Writes that
+arrive meanwhile make a group. One transaction raises the quotas by what fits. Then each object is put in a transaction
+that compares the values of the quotas with those of the charge, and writes them again unchanged. So object and quota
+have the same mod revision here too, which tells that the object is counted. If another write has undone the charge
+meanwhile, as a recount does, the comparison fails and the object is charged again. Charges for objects that were not
+put are given back by the next transaction. The value that a group writes ends in white space of its own, so that no
+other write leaves an equal value.
 
-What is in another etcd than quotas is always charged so, and put with nothing beside it: a recount that undoes the
-charge before the object is there is noticed by nobody but the recount after it (controllers/resource_quotas.py).
+Objects in another etcd than the quotas are always charged like this, and put without a comparison. If a recount undoes
+the charge before the object is put, only the next recount corrects that (controllers/resource_quotas.py).
 """
 
 from __future__ import annotations
@@ -47,19 +48,19 @@ class Ended(Enum):
 
 @dataclass(slots=True, eq=False)
 class _Member:
-    """A write that waits: `go` is what to swap beside it; `ended` tells what became of it."""
+    """A write that waits. `go` gets the quotas to swap in its transaction; `ended` gets its outcome."""
 
     charged: Charged
     alone: bool
     go: asyncio.Future[Sequence[Swap]]
     ended: asyncio.Future[Ended]
     probe: bool = False  # whether it only asks if there is room
-    charges: dict[bytes, Amounts] = field(default_factory=dict)  # to each quota
+    charges: dict[bytes, Amounts] = field(default_factory=dict)  # by the quota's key
 
 
 @dataclass(frozen=True, slots=True)
 class _Owed:
-    """What is to be given back to a quota, of a charge of this revision."""
+    """What is to be given back to a quota, of the charge at this mod revision."""
 
     revision: int
     value: bytes  # as the charge left the quota
@@ -77,11 +78,11 @@ class Line:
 
     @property
     def busy(self) -> bool:
-        """Whether writes are under way, some of which may give back what they are charged."""
+        """Whether writes are under way. Those that fail give their charges back."""
         return self._task is not None
 
     async def room(self, charged: Charged) -> None:
-        """Checks a write when it is its turn, and charges nothing. Raises what checks do (checking.py)."""
+        """Checks a write when it is its turn, and charges nothing. Raises Forbidden, Uncovered, StorageError."""
         member = self._join(charged, 0, probe=True)
         try:
             await member.go
@@ -89,7 +90,7 @@ class Line:
             member.ended.set_result(Ended.MADE)
 
     async def made(self, charged: Charged, write: Swapping) -> Changed:
-        """Makes a write when it is its turn. Raises what checks do (checking.py), and what `write` raises."""
+        """Charges and makes a write when it is its turn. Raises Forbidden, Uncovered, and what `write` raises."""
         attempts = 0
         while True:
             member = self._join(charged, attempts)
@@ -114,7 +115,7 @@ class Line:
                 member.ended.set_result(ended)
 
     def _join(self, charged: Charged, attempts: int, *, probe: bool = False) -> _Member:
-        """Takes a place in the line: the last one, or after a charge that was lost the first."""
+        """Joins the line: at its end, or at its head after a charge that was lost."""
         loop = asyncio.get_running_loop()
         member = _Member(charged, attempts >= TOGETHER, loop.create_future(), loop.create_future(), probe)
         if attempts:
@@ -141,16 +142,16 @@ class Line:
             await self._together(members)
 
     def _fail(self, members: list[_Member], error: Exception) -> None:
-        """Refuses those of a group who wait yet; those behind them are charged next."""
-        self._owed = {}  # nobody knows whether it was given back: a recount does so
+        """Gives the error to the members of a group that still wait. The members behind them are charged next."""
+        self._owed = {}  # it may have been given back or not: a recount corrects that
         waiting = [member for member in members if not member.go.done()]
         for member in waiting:
             member.go.set_exception(error)
-        if not waiting and not isinstance(error, StorageError):  # an etcd that is away is told of elsewhere
+        if not waiting and not isinstance(error, StorageError):  # an unreachable etcd is logged elsewhere
             logger.error("what writes were charged was not given back; a recount does so", exc_info=error)
 
     def _next(self) -> list[_Member]:
-        """Takes those out of the line who are charged next."""
+        """Takes the members that are charged next out of the line."""
         found: list[_Member] = []
         while self._waiting and len(found) < MOST:
             first = self._waiting[0]
@@ -158,7 +159,7 @@ class Line:
             if alone and (found or self._owed):
                 break
             member = self._waiting.popleft()
-            if not member.ended.done() and not member.go.done():  # or its client has gone
+            if not member.ended.done() and not member.go.done():  # else its client has gone
                 found.append(member)
             if alone:
                 break
@@ -190,9 +191,10 @@ class Line:
             self._owed[key] = _Owed(guard.expected, guard.value, plus(owed.amounts, amounts) if owed else amounts)
 
     async def _charge(self, members: list[_Member]) -> tuple[list[_Member], list[Swap], int]:
-        """Charges those who fit, and gives back what is owed: who was charged, what was written, and at which revision.
+        """Charges the members that fit, and gives back what is owed.
 
-        Who does not fit where others do waits for what becomes of these. Raises StorageError.
+        Returns the charged members, the written quotas, and their mod revision. A member that does not fit beside
+        others waits for their outcome. Raises StorageError.
         """
         mark = new_mark()
         while True:
@@ -210,7 +212,7 @@ class Line:
             return charged, swaps, revision
 
     async def _swapped(self, swaps: Sequence[Swap]) -> int:
-        """Writes quotas: the revision, 0 if that was not done because one of them has changed."""
+        """Writes quotas in one transaction. Returns its revision, or 0 if nothing was written: one had changed."""
         if not swaps:
             return 0
         first, *others = swaps
@@ -223,7 +225,10 @@ class Line:
         return 0
 
     def _fitting(self, members: Sequence[_Member], quotas: dict[bytes, Quota]) -> tuple[list[_Member], list[_Member]]:
-        """Who is charged, to `quotas`, and who does not fit beside these. Who does not fit at all is refused."""
+        """The members that fit, which are charged to `quotas` in place, and those that do not fit beside them.
+
+        A member that does not fit at all is refused.
+        """
         charged: list[_Member] = []
         later: list[_Member] = []
         for member in members:
@@ -253,7 +258,7 @@ class Line:
                 quotas[quota.key] = quota.using(used)
 
     async def _give_back(self, quotas: dict[bytes, Quota]) -> set[bytes]:
-        """Takes off what is owed where it is still charged; from which quotas that is."""
+        """Subtracts what is owed and still charged from `quotas`, in place. Returns the keys of the changed quotas."""
         changed: set[bytes] = set()
         for key, owed in self._owed.items():
             quota = quotas.get(key)

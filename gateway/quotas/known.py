@@ -1,4 +1,4 @@
-"""The quotas of a namespace as new as they are known to this process, and what writes make of them."""
+"""The newest versions of a namespace's quotas that this process knows, and their values after a charge."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from storage.protocol import Swap
 from storage.store import EtcdStore
 
 QUOTAS = b"resourcequotas/"  # the prefix of their keys, below the root
-MOST_KNOWN = 1000  # quotas whose present version is remembered until the cache has it
+MOST_KNOWN = 1000  # quotas whose newest version is remembered until the cache has it
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +44,17 @@ class KnownQuotas:
     """All quotas: those of the cache, and what this process has learned of them since."""
 
     def __init__(self, store: EtcdStore, others: Cached | None = None) -> None:
-        """`store` has the quotas, and `others` what evaluators look up."""
+        """`store` has the quotas, and `others` the objects that evaluators look up."""
         self.store = store
         self.prefix = store.cache.root + QUOTAS
         self._classes = CachedClasses(others or store, store.cache.root)
-        self._known: dict[bytes, Quota | int] = {}  # newer than the cache; the revision up to which one is gone
+        self._known: dict[bytes, Quota | int] = {}  # newer than the cache; an int: the last revision of a deleted one
         self._known_of = 0  # the generation of the cache
-        self._charged: dict[bytes, Quota] = {}  # what the last swap of each makes of it
+        self._charged: dict[bytes, Quota] = {}  # by key: the quota after its last swap
 
     @property
     def comparable(self) -> bool:
-        """Whether etcd has the values of quotas as they are written, so that it can compare them."""
+        """Whether etcd stores the values of quotas unencrypted, so that it can compare them."""
         transformer = self.store.client.transformer
         return transformer is None or not transformer.concerns(self.prefix + b"x")
 
@@ -68,7 +68,7 @@ class KnownQuotas:
         return self.store.cache.of_key(self.prefix + b"x")
 
     def of(self, namespace: str) -> list[Quota]:
-        """The quotas of a namespace by name, as new as they are known here."""
+        """The quotas of a namespace by name, each in the newest version that is known here."""
         self._forget_other_past()
         found = []
         for entry in self.entries(namespace):
@@ -86,26 +86,29 @@ class KnownQuotas:
         return found
 
     def _forget_other_past(self) -> None:
-        """Forgets what was learned before everything was loaded anew: etcd's revisions may have begun again."""
+        """Forgets what was learned before the cache was loaded again: etcd's revisions may have started over."""
         if self._cache is not None and self._known_of != self._cache.generation:
             self._known_of = self._cache.generation
             self._known.clear()
 
     def check(self, charged: Charged, quotas: Sequence[Quota] | None = None) -> dict[Quota, Amounts]:
-        """What the usage of each quota (of these, else as they are) becomes. Raises Forbidden, Uncovered."""
+        """The new usage of each quota that a write changes. Raises Forbidden, Uncovered.
+
+        By default `quotas` are the newest that are known.
+        """
         if quotas is None:
             quotas = self.of(charged.namespace)
         return check(charged.write, charged.evaluator, quotas, charged.limited, self._classes)
 
     def swaps(self, charged: Charged) -> list[Swap]:
-        """The quotas with what they are charged. Raises Forbidden, Uncovered.
+        """The swaps that charge a write to its quotas. Raises Forbidden, Uncovered.
 
-        One that can't be read any more still limits, by what could be read last; there is nothing to charge.
+        A quota that cannot be decoded any more still limits by its last readable version, but is not charged.
         """
         return [self.swap(quota, used) for quota, used in self.check(charged).items() if self.is_readable(quota.key)]
 
     def swap(self, quota: Quota, used: Amounts, mark: bytes = b"") -> Swap:
-        """The quota with another usage, as etcd is to have it; `mark` is white space that ends it."""
+        """The swap that stores a quota with another usage. `mark` is white space at the end of the value."""
         new, before, owned = loads(quota.value), quota.used, quota.owned
         new["status"]["used"] = written(used)
         others = [name for name, amount in used.items() if amount is not before.get(name) and name not in owned]
@@ -120,25 +123,25 @@ class KnownQuotas:
         return Swap(quota.key, value, quota.revision)
 
     def is_readable(self, key: bytes) -> bool:
-        """Whether a quota can be charged."""
+        """Whether the stored quota can be decoded, and so be charged."""
         entry = self.store.cached_entry(key)
         return entry is None or entry.readable is entry
 
     def learn(self, swaps: Sequence[Swap], found: Sequence[StoredObject | None]) -> None:
-        """Remembers the present versions of quotas, of which the cache had older ones."""
+        """Remembers the versions of quotas that a failed swap found in etcd; None for a deleted quota."""
         for swap, stored in zip(swaps, found, strict=True):
             if stored is not None and stored.revision == swap.expected:
                 continue
             known = self._known.get(swap.key)
             if known is not None and _revision(known) == swap.expected:
-                del self._known[swap.key]  # what is there may be older: that of an etcd that was set back
+                del self._known[swap.key]  # the found one may be older, after etcd was restored from a backup
             if stored is None:
                 self._know(swap.key, swap.expected)
             elif not stored.corrupt:
                 self._know(swap.key, quota_of(swap.key, stored.value, stored.revision))
 
     def made(self, swaps: Sequence[Swap], revision: int) -> None:
-        """Remembers what was charged at a revision, so that it need not be read from the cache, if it is there yet."""
+        """Remembers quotas as they were charged at a revision, until the cache has them; saves parsing them again."""
         for swap in swaps:
             charged = self._charged.get(swap.key)
             same = charged is not None and charged.value == swap.value
@@ -153,7 +156,7 @@ class KnownQuotas:
         if _revision(self._known.get(key, 0)) > _revision(known):
             return
         if len(self._known) >= MOST_KNOWN:
-            self._known.clear()  # nothing is lost by that: a swap of what is old is answered with what is new
+            self._known.clear()  # no harm: a swap of an old version fails and returns the new one
         self._known[key] = known
 
 
@@ -162,7 +165,7 @@ def _revision(known: Quota | int) -> int:
 
 
 def quota_of_entry(entry: Entry) -> Quota:
-    """The quota of a version that can be read."""
+    """The quota of a readable entry."""
     found = entry.recall(Quota)
     if found is None:
         found = quota_of(entry.key, entry.stored().value, entry.revision)

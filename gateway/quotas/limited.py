@@ -11,7 +11,7 @@ from gateway.quotas.scopes import ScopeSelector, selector_of
 
 @dataclass(frozen=True, slots=True)
 class Limited:
-    """A resource of which names that contain one of `contains`, or objects in one of `scopes`, need a quota."""
+    """A resource that needs a quota: for usage whose name contains one of `contains`, and for objects in `scopes`."""
 
     group: str
     resource: str
@@ -20,7 +20,7 @@ class Limited:
 
 
 def limited_of(configuration: JsonObject) -> tuple[Limited, ...]:
-    """What a ResourceQuotaConfiguration limits. Raises ValueError with what is wrong with it."""
+    """The limitedResources of a ResourceQuotaConfiguration. Raises ValueError for one without a resource."""
     found = []
     for index, each in enumerate(configuration.get("limitedResources") or ()):
         if not each.get("resource"):

@@ -1,4 +1,4 @@
-"""White space at the end of a quota, by which a group that was charged together differs from all others."""
+"""Marks: white space at the end of a stored quota, which tells the group of writes that charged it from all others."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ os.register_at_fork(after_in_child=_differ)  # a process that was forked is anot
 
 
 def new_mark() -> bytes:
-    """A mark that no group has had yet."""
+    """A mark for a new group: half of it is the process's, half is random."""
     return _own + _blanks()
 
 
 def mark_of(entry: Entry) -> bytes:
-    """The mark of a quota; empty where another write than that of a group was the last."""
+    """The mark of a quota; b"" if the last write was not that of a group."""
     return entry.blanks if isinstance(entry, BlankedEntry) and len(entry.blanks) == _SIZE else b""
 
 
 def is_of_another(mark: bytes) -> bool:
-    """Whether a group of another process left a mark."""
+    """Whether a mark is that of another process's group."""
     return bool(mark) and not mark.startswith(_own)

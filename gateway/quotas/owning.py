@@ -12,7 +12,10 @@ MANAGER = "kube-apiserver"
 
 
 def own(new: JsonObject, old: bytes, names: Collection[str], now: str) -> None:
-    """Notes in `new`'s managedFields that these amounts are charged by the API server. `old` is what is stored."""
+    """Makes kube-apiserver the field manager of these names in the `used` of `new`, in place.
+
+    `old` is the stored JSON.
+    """
     if is_owner(new["metadata"].get("managedFields") or (), names):
         return
     try:
@@ -31,7 +34,7 @@ def own(new: JsonObject, old: bytes, names: Collection[str], now: str) -> None:
 
 
 def is_owner(managers: Collection[JsonObject], names: Collection[str]) -> bool:
-    """Whether all of the amounts have this owner and no other, so that another write changes no owner."""
+    """Whether kube-apiserver is the only field manager of all these names. True if there are no managedFields."""
     if not managers:
         return True
     owned = False

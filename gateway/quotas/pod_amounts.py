@@ -25,7 +25,7 @@ def requests_of(pod: JsonObject) -> dict[str, Quantity]:
 
 
 def limits_of(pod: JsonObject) -> dict[str, Quantity]:
-    """What a pod may use, with the overhead of what is limited at all."""
+    """The limits of a pod, with the overhead of the resources that have a limit."""
     spec = pod.get("spec") or {}
     found = _of_containers(pod, spec, "limits")
     if has_pod_level(spec, "requests", "limits"):
@@ -35,7 +35,7 @@ def limits_of(pod: JsonObject) -> dict[str, Quantity]:
 
 
 def has_pod_level(spec: JsonObject, *kinds: str) -> bool:
-    """Whether a pod says for all of its containers together what it needs."""
+    """Whether a pod has pod-level resources of one of these `kinds` ("requests", "limits")."""
     resources = spec.get("resources") or {}
     return any(is_pod_level(name) for kind in kinds for name in resources.get(kind) or ())
 
@@ -46,7 +46,7 @@ def _pod_level(spec: JsonObject, kind: str) -> dict[str, Quantity]:
 
 
 def _of_containers(pod: JsonObject, spec: JsonObject, kind: str) -> dict[str, Quantity]:
-    """The sum of those that run together, or what starting takes where that is more."""
+    """The sum of the containers that run together, or what the init containers need if that is more."""
     statuses, infeasible = _statuses(pod), _is_resize_infeasible(pod)
     return pod_total(
         spec,
@@ -62,7 +62,10 @@ def _statuses(pod: JsonObject) -> Statuses:
 
 
 def _effective(container: JsonObject, kind: str, statuses: Statuses, infeasible: bool) -> Amounts:
-    """What counts while a resize is under way: the most of what is wanted, allocated and in force."""
+    """What a container counts for during a resize: the greatest of its spec, its status and its allocatedResources.
+
+    An infeasible resize leaves the spec out; allocatedResources are for requests alone.
+    """
     wanted = amounts_of((container.get("resources") or {}).get(kind))
     status = statuses.get(container.get("name", "")) if statuses else None
     if status is None:

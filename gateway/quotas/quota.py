@@ -1,4 +1,4 @@
-"""A ResourceQuota as writes are checked against it: its status and its selection."""
+"""A ResourceQuota as writes are checked against it: its status and its scopes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from gateway.quotas.scopes import ScopeSelector, selectors_of
 
 @dataclass(slots=True, eq=False)
 class Quota:
-    """A quota of a revision; it never changes. What binds is the `hard` of its status, not that of its specification.
+    """A quota at one mod revision; it never changes. `hard` is that of the status, not that of the specification.
 
-    `matched` remembers the names that evaluators count, as long as `hard` stays; `owned` are names of which it is known
-    that the API server alone owns them (owning.py).
+    `matched` caches, by group and resource, the names in `hard` that the evaluator counts. `owned` are names in `used`
+    that are known to have kube-apiserver as their only field manager (owning.py).
     """
 
     key: bytes
@@ -30,28 +30,28 @@ class Quota:
     matched: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
     def knows_usage(self, names: Sequence[str]) -> bool:
-        """Whether it says how much is used of each of these that are limited."""
+        """Whether `used` has each of these names that `hard` has."""
         return self.used.keys() >= self.hard.keys() & names
 
     def at(self, revision: int) -> Quota:
-        """The same at another revision."""
+        """The same quota at another mod revision."""
         return Quota(
             self.key, self.name, revision, self.hard, self.used, self.selectors, self.value, self.owned, self.matched
         )
 
     def using(self, used: Amounts) -> Quota:
-        """The same with another usage."""
+        """The same quota with another usage."""
         return Quota(
             self.key, self.name, self.revision, self.hard, used, self.selectors, self.value, self.owned, self.matched
         )
 
     def charged(self, used: Amounts, value: bytes, owned: frozenset[str]) -> Quota:
-        """What becomes of it when its usage changes, and nothing else; it has no revision yet."""
+        """The quota after a charge, with new usage, value and owned names. Its revision is 0 until it is written."""
         return Quota(self.key, self.name, 0, self.hard, used, self.selectors, value, owned, self.matched)
 
 
 def quota_of(key: bytes, value: bytes, revision: int) -> Quota:
-    """The quota that is stored so; what this process has just written, it reads once, and again from the cache."""
+    """The quota of a stored value. Parsed values are cached: the writer and then the watch cache bring the same one."""
     known = _read(key, value)
     return known.at(revision)
 

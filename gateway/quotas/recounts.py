@@ -12,26 +12,27 @@ from storage.entry import Change, ChangeType
 from storage.watch_cache import WatchCache
 
 PATIENCE = 1.0  # seconds; a controller counts what was freed in a few milliseconds
-APART = 3.0  # the same for objects of another etcd: there the controller puts off to lower a usage, for 2 s at the most
-QUIET = 3.0  # seconds without a change after which nothing is taken to be under way that another server has charged
+APART = 3.0  # the same for objects of another etcd: there the controller delays lowering a usage, by 2 s at most
+QUIET = 3.0  # seconds without a change, after which other servers are taken to have no charged writes under way
 LOOKED_AT = 512  # changes
 
 
 class Recounts:
-    """Waits for recounts. What a quota says is used is as of its revision at the latest: what went later is in it."""
+    """Waits for recounts. A quota's `used` is no newer than its mod revision: objects deleted later still count."""
 
     def __init__(self, cache: WatchCache, quotas: bytes) -> None:
         """`quotas` is the prefix of their keys."""
         self._cache, self._prefix = cache, quotas
         self._quiet: dict[bytes, int] = {}  # by namespace: the revision up to which groups of others have ended
-        self._waited: dict[bytes, int] = {}  # by collection: the revision for whose recount there was no more patience
-        self._apart: dict[bytes, tuple[int, float]] = {}  # by collection: the last deletion, and how long it is awaited
+        self._waited: dict[bytes, int] = {}  # by collection: the deletion whose recount did not come in time
+        self._apart: dict[bytes, tuple[int, float]] = {}  # by collection: the last deletion, until when it is awaited
 
     async def wait(self, resource: bytes, namespace: str, revision: int, counted: int = 0) -> int:
-        """The newest revision of a namespace's quotas, if one has changed since a refusal by one of `revision`, or does
-        so in time; else 0. `counted` is what this said before: of several quotas another one may be counted first.
+        """Waits until a quota of the namespace is newer than the last deletion of an object of the resource.
 
-        Only waits if an object of the resource (the prefix of its keys) has gone after that revision.
+        Returns the newest revision of the namespace's quotas, or 0 if there was no recount in time. `resource` is the
+        prefix of the objects' keys. `revision` is that of the quota that refused: without a later deletion, there is
+        no wait. `counted` is what the call before returned: of several quotas, another one may be recounted first.
         """
         objects = self._cache.of_key(resource + b"x")
         quotas = self._cache.of_key(self._prefix + b"x")
@@ -50,8 +51,9 @@ class Recounts:
         return 0
 
     async def wait_apart(self, objects: ResourceCache | None, namespace: str) -> bool:
-        """As `wait` for objects of another etcd, whose revisions say nothing of when a quota was recounted: each
-        deletion is waited for once, from the first refusal on.
+        """As `wait`, for objects of another etcd, whose revisions cannot be compared with those of quotas.
+
+        Each deletion is waited for once, from the first refusal on. Returns whether a quota has changed in time.
         """
         quotas = self._cache.of_key(self._prefix + b"x")
         if objects is None or quotas is None:
@@ -70,9 +72,9 @@ class Recounts:
         return await self._changed(quotas, prefix, _newest(quotas, prefix), until - time.monotonic())
 
     async def others(self, namespace: str) -> bool:
-        """Whether a quota of a namespace changes soon that another server has charged for writes under way.
+        """If another server has charged a group of writes in a namespace, waits for the next change of a quota there.
 
-        What these do not use will be given back.
+        Returns whether there was one in time. The other server gives back the charges of writes that it did not make.
         """
         quotas, prefix = self._cache.of_key(self._prefix + b"x"), self._prefix + namespace.encode() + b"/"
         if quotas is None:
@@ -110,7 +112,7 @@ def _newest(quotas: ResourceCache, prefix: bytes) -> int:
 
 
 def _recent(objects: ResourceCache, revision: int) -> Iterator[Change]:
-    """The newest changes after a revision, the newest first."""
+    """Yields the changes after a revision, the newest first, at most LOOKED_AT."""
     history = objects.history
     for change in reversed(history.between(max(history.first, history.end - LOOKED_AT), history.end)):
         if change.revision <= revision:

@@ -17,7 +17,7 @@ class ScopeSelector:
     values: tuple[str, ...] = ()
 
     def selects(self, names: Collection[str]) -> bool:
-        """Whether it selects what has these values of the scope; none is a value that is absent."""
+        """Whether it selects an object that has these values of the scope; without values, it has none."""
         match self.operator:
             case "In":
                 return any(name in self.values for name in names)
@@ -35,12 +35,12 @@ class ScopeSelector:
 
 
 def selectors_of(spec: JsonObject) -> tuple[ScopeSelector, ...]:
-    """What a quota's specification selects by; all have to hold."""
+    """The requirements of a quota's specification, from its scopes and its scopeSelector. All have to hold."""
     plain = [ScopeSelector(scope) for scope in spec.get("scopes") or ()]
     return (*plain, *map(selector_of, (spec.get("scopeSelector") or {}).get("matchExpressions") or ()))
 
 
 def selector_of(expression: JsonObject) -> ScopeSelector:
-    """A requirement as JSON has it."""
+    """The requirement of a ScopedResourceSelectorRequirement."""
     values = tuple(expression.get("values") or ())
     return ScopeSelector(expression.get("scopeName", ""), expression.get("operator", ""), values)

@@ -1,4 +1,4 @@
-"""Whether what was charged to a quota is still in its `used`, or was undone by a recount or somebody's write."""
+"""Whether what was charged to a quota is still in its `used`, or was undone by a recount or another write."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from storage.store import EtcdStore
 
 
 async def stands(store: EtcdStore, quota: Quota, since: int, names: Collection[str]) -> bool:
-    """Whether a quota has only been charged since a revision, as far as the amounts of these names are concerned.
+    """Whether all changes of these names in a quota's `used` since a revision are charges.
 
-    Those who charge own the amounts that they change (owning.py); a recount takes them over. Where that can't be known,
-    the answer is no: a usage that is too high is found by the next recount, one that is too low lets too much through.
+    A charge leaves kube-apiserver as the field manager of the amounts (owning.py); after a recount the controller is
+    their manager. If the answer cannot be known it is no, and nothing is given back. The next recount corrects a usage
+    that is too high; one that is too low would let too much through.
     """
     cache = store.cache.of_key(quota.key)
     if cache is None or quota.revision < since or not await store.reads.fresh():

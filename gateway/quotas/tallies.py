@@ -1,7 +1,7 @@
 """Sums of what objects use, for quotas: computed once, and updated with each change.
 
-It is told of each change in the turn of the loop in which the cache applies it. The sums are updated later, in time
-slices, but always before one is read: so a sum is exactly that of the revision which the cache has reached.
+Tallies are told of each change in the turn of the event loop in which the watch cache applies it. They update their
+sums later, in time slices, but always before a sum is read. So a sum is exactly that of the cache's revision.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from storage.cache import ResourceCache
 from storage.entry import Change, Entry
 from storage.guarded import guarded
 
-SLICE = 0.002  # seconds of work between turns of others
-AT_ONCE = 16  # objects that are looked at without giving way
+SLICE = 0.002  # seconds of work between turns of other tasks
+AT_ONCE = 16  # objects that are counted without a look at the time
 
 Usage = tuple[tuple[str, Quantity], ...]
 
 
 class Tally:
-    """The sum of what the objects of a resource in a namespace use, of those in some scopes."""
+    """The sum of what a resource's objects in a namespace use, as far as the scope selectors select them."""
 
     def __init__(
         self, cache: ResourceCache, namespace: str, evaluator: Evaluator, selectors: Sequence[ScopeSelector]
@@ -39,23 +39,26 @@ class Tally:
         self._used: dict[bytes, Usage] = {}
         self._usages: dict[tuple[tuple[str, str], ...], Usage] = {}  # objects of one template share theirs
         self._dirty: dict[bytes, None] = {}
-        self._anew: Iterator[bytes] | None = None  # what is left to look at where all is counted anew
+        self._anew: Iterator[bytes] | None = None  # keys that are left in a full count
         self._due: dict[bytes, float] = {}  # pods that are being deleted, and when they count no more
         self.start_over()
 
     def start_over(self) -> None:
-        """Counts everything anew."""
+        """Begins a full count."""
         first, last = self._cache.bounds(self._collection)
         self._anew = self._everything(tuple(self._used), self._cache.all_keys()[first:last])
 
     def _everything(self, counted: Sequence[bytes], there: Sequence[bytes]) -> Iterator[bytes]:
-        """The keys of what is gone and of what there is; between them empty ones, so that nobody waits long for one."""
+        """Yields the keys of `counted` objects that are gone, then those of all objects that exist.
+
+        For a counted object that still exists it yields b"", so that the caller can pause.
+        """
         for key in counted:
             yield key if self._cache.get(key) is None else b""
         yield from there
 
     def touch(self, key: bytes) -> bool:
-        """Notes that an object has changed; whether it is one of these."""
+        """Notes that an object has changed. Returns whether it is of this resource and namespace."""
         if not key.startswith(self._collection):
             return False
         self._dirty[key] = None
@@ -63,16 +66,19 @@ class Tally:
 
     @property
     def settled(self) -> bool:
-        """Whether the sum is that of the present state."""
+        """Whether the sum is up to date."""
         return not self._dirty and self._anew is None
 
     @property
     def next_due(self) -> float | None:
-        """When (seconds since 1970) something counts no more though nobody writes."""
+        """The next time (seconds since 1970) at which a pod counts no more without a write; None if there is none."""
         return min(self._due.values(), default=None)
 
     async def settle(self, classes: Classes, now: float) -> None:
-        """Takes in what has changed, giving way to others; more may have changed meanwhile."""
+        """Updates the sum by all changes, also by those that come meanwhile. Gives other tasks turns.
+
+        `now` is in seconds since 1970.
+        """
         for key in [key for key, due in self._due.items() if due < now]:
             self._dirty[key] = None
         pause, count = time.monotonic() + SLICE, 0
@@ -85,7 +91,7 @@ class Tally:
                 pause = time.monotonic() + SLICE
 
     def _next(self) -> bytes:
-        """The key of an object that is to be looked at; empty where it is not known yet which is next."""
+        """The key of the next object to count; b"" if there is none yet."""
         if self._dirty:
             return self._dirty.popitem()[0]
         for key in self._anew or ():
@@ -94,7 +100,7 @@ class Tally:
         return b""
 
     def total(self, names: Sequence[str]) -> Amounts:
-        """The sum of some names."""
+        """The sums of these names."""
         return {name: self._total.get(name, ZERO) for name in names}
 
     def _take_in(self, key: bytes, classes: Classes) -> None:
@@ -117,7 +123,7 @@ class Tally:
             total[name] = total.get(name, ZERO) + amount
 
     def _usage(self, entry: Entry, classes: Classes) -> Usage:
-        # where all are counted, remembering each would drop what others remember, and keep Python's collector busy
+        # in a full count, caching each parsed object would evict others and keep Python's garbage collector busy
         obj = entry.parsed() if self._anew is None else loads(entry.head + entry.tail)
         if self._evaluator is pods.EVALUATOR and (due := pods.overdue_at(obj)) is not None and pods.is_counted(obj):
             self._due[entry.key] = due
@@ -135,7 +141,7 @@ class Tally:
 
 
 class Tallies:
-    """All that is counted, by resource; each is told of by its cache."""
+    """All tallies, by the watch cache of their resource, which tells them of changes."""
 
     def __init__(self, changed: Callable[[Change], None]) -> None:
         """`changed` is told of each change to an object that is counted."""
@@ -157,7 +163,7 @@ class Tallies:
         return tally
 
     def keep(self, wanted: set[Tally]) -> None:
-        """Lets go of all others, and of those whose cache is gone."""
+        """Drops all other tallies, and those whose cache is closed."""
         for cache in list(self._by_cache):
             kept = {place: tally for place, tally in self._by_cache[cache].items() if tally in wanted}
             if kept and not cache.closed:
@@ -167,13 +173,13 @@ class Tallies:
                 self._ends.pop(cache)()
 
     def start_over(self) -> None:
-        """Counts everything anew."""
+        """Begins a full count of everything."""
         for tallies in self._by_cache.values():
             for tally in tallies.values():
                 tally.start_over()
 
     def tell(self, cache: ResourceCache, change: Change | None) -> None:
-        """A change to an object of a cache; None where all are loaded anew."""
+        """Takes a change to an object of a cache; None if the cache was loaded again."""
         tallies = self._by_cache.get(cache, {}).values()
         if change is None:
             for tally in tallies:
@@ -183,7 +189,7 @@ class Tallies:
 
 
 def _listen(cache: ResourceCache, told: ReferenceType[Tallies]) -> Callable[[], None]:
-    """Tells tallies of a cache's changes, as long as something else refers to the tallies."""
+    """Tells tallies of a cache's changes, by a weak reference. Returns the function that ends it."""
 
     def tell(change: Change | None) -> None:
         tallies = told()

@@ -1,1 +1,1 @@
-"""Calls of webhooks that stored objects configure (admission, conversion). Enter by `client.Webhooks`."""
+"""Calls the webhooks of admission and conversion, which stored objects configure. Enter by `client.Webhooks`."""

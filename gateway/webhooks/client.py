@@ -29,7 +29,7 @@ from gateway.webhooks.refusals import refusal
 
 TIMEOUT = 30.0  # seconds
 _REDIRECTS, _MOST_REDIRECTS = (301, 302, 303, 307, 308), 10
-_RETRIED, _MOST_RETRIES = 429, 10  # the status that may say when to ask again, beside those of a server's failure
+_RETRIED, _MOST_RETRIES = 429, 10  # beside 5xx, the status after which Retry-After is obeyed
 _SECONDS = re.compile("[+-]?[0-9]{1,18}", re.ASCII)
 _KEEPING = (307, 308)  # those that keep the method and the body; others become a GET
 _CUT = "unexpected error when reading response body. Please retry. Original error"
@@ -37,9 +37,9 @@ _HEADERS: tuple[Header, ...] = ((b"content-type", b"application/json"), (b"accep
 
 
 class WebhookError(Exception):
-    """A webhook could not be asked, or gave no answer that can be read; the message says why.
+    """A webhook could not be called, or its answer is no success or cannot be read; the message says why.
 
-    `late` if it had no time to answer; `reached` if it answered.
+    `late`: the deadline came before an answer. `reached`: it answered.
     """
 
     def __init__(self, message: str, *, late: bool = False, reached: bool = False) -> None:
@@ -49,7 +49,7 @@ class WebhookError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """As whom a webhook is called: a certificate with its key, PEM, and the value of the Authorization header."""
+    """The credentials for a webhook: a client certificate with its key (PEM), and the Authorization header's value."""
 
     certificate: bytes = b""
     key: bytes = b""
@@ -59,17 +59,17 @@ class Identity:
 ANONYMOUS = Identity()
 
 Identify = Callable[[str, int], Identity]
-"""As whom a host and port is called."""
+"""Returns the credentials for a host and port."""
 
 
 def nobody(host: str, port: int) -> Identity:
-    """Calls nobody as anybody."""
+    """The `Identify` without credentials for any host."""
     return ANONYMOUS
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a webhook is: whom to call, the path, the URL as messages have it, and as whom it is called."""
+    """Where a webhook is: the target of the connection, the path, the URL for messages, and the credentials."""
 
     target: Target
     path: str
@@ -78,13 +78,13 @@ class Place:
 
 
 class Webhooks:
-    """Calls webhooks, by one client for all of them."""
+    """Calls webhooks, with one HTTP client for all of them."""
 
     def __init__(self, client: Client, services: ServiceAddresses, identify: Identify = nobody) -> None:
         self._client, self._services, self._identify = client, services, identify
 
     def identified(self, identify: Identify) -> Webhooks:
-        """A client that presents credentials, which `identify` chooses by host."""
+        """The same client with credentials, which `identify` chooses by host and port."""
         return Webhooks(self._client, self._services, identify)
 
     async def review(
@@ -95,9 +95,9 @@ class Webhooks:
         headers: tuple[Header, ...] = (),
         largest: int = LARGEST,
     ) -> JsonObject:
-        """What a webhook answers to a review, both JSON objects; `headers` and `largest` as `post` has them.
+        """Posts a review, as JSON, to a webhook. Returns the JSON object of its answer.
 
-        Raises WebhookError.
+        The parameters are those of `post`. Raises WebhookError.
         """
         answered = await self.ask(config, review, timeout, headers, largest)
         try:
@@ -117,7 +117,10 @@ class Webhooks:
         headers: tuple[Header, ...] = (),
         largest: int = LARGEST,
     ) -> bytes:
-        """The body of an answer of success that is not empty; parameters as of `post`. Raises WebhookError."""
+        """Posts a review to a webhook. Returns the body of its answer; the parameters are those of `post`.
+
+        Raises WebhookError, also for a status that is no success and for an empty body.
+        """
         answer = await self.post(config, review, timeout, headers, largest)
         if not 200 <= answer.status <= 206:
             raise WebhookError(refusal(answer.status, answer.body, answer.header("content-type")), reached=True)
@@ -135,9 +138,10 @@ class Webhooks:
         headers: tuple[Header, ...] = (),
         largest: int = LARGEST,
     ) -> Answer:
-        """Posts JSON to a webhook, with a query that says for how many seconds it is waited for; its answer, whatever
-        its status. `headers` are sent beside the content types; an answer of more than `largest` bytes is an error.
-        One that is too busy, and says when it will not be, is asked again then. Raises WebhookError.
+        """Posts JSON to a webhook, and returns its answer, whatever the status. Raises WebhookError.
+
+        `timeout` is in seconds, and is sent in the query. `headers` are sent beside the content types. An answer of
+        more than `largest` bytes is an error. An answer with Retry-After (429, 5xx) has the request sent again.
         """
         query = f"timeout={ceil(timeout)}s"
         try:
@@ -161,9 +165,9 @@ class Webhooks:
             return str(config.get("url", ""))
 
     async def _answered(self, place: Place, asked: OutboundRequest, deadline: float, largest: int) -> Answer:
-        """The answer; one with Retry-After is waited for and asked for again, as client-go's rest.Request does.
+        """The answer. After one with Retry-After, waits and sends the request again, as client-go's rest.Request does.
 
-        Raises CallError, at once where that would be after the deadline.
+        Raises CallError, at once if the wait would end after the deadline.
         """
         for _ in range(_MOST_RETRIES):
             answer = await self._followed(place, asked, deadline, largest)
@@ -176,8 +180,9 @@ class Webhooks:
         return await self._followed(place, asked, deadline, largest)
 
     async def _followed(self, place: Place, asked: OutboundRequest, deadline: float, largest: int) -> Answer:
-        """The answer, also where the same server has it at another path: Go's servers redirect //path so. Elsewhere
-        no object is sent. Raises CallError.
+        """The answer, after redirects to other paths of the same server, as Go's servers send them for //path.
+
+        A redirect to another server is not followed: no object is sent there. Raises CallError.
         """
         for _ in range(_MOST_REDIRECTS):
             answer = await self._client.call(place.target, asked, max(deadline - monotonic(), 0.0), largest)
@@ -193,7 +198,7 @@ class Webhooks:
         raise CallError(f"stopped after {_MOST_REDIRECTS} redirects")
 
     def _place(self, config: JsonObject, query: str) -> Place:
-        """Raises WebhookError, ValueError for a bundle without certificates."""
+        """The place that a client configuration names. Raises WebhookError, ValueError for an unusable CA bundle."""
         bundle = config.get("caBundle") or ""
         if url := config.get("url"):
             parts = urlsplit(url)
@@ -218,12 +223,12 @@ class Webhooks:
 
 
 def _cleaned(path: str) -> str:
-    """A path as client-go makes it of a configuration's: without empty or relative steps, nor a slash at its end."""
+    """A path as client-go cleans it: without empty or relative segments, and without a slash at its end."""
     return quote(normpath("/" + path.lstrip("/")), safe="/$&+,:;=@")
 
 
 def _retry_after(answer: Answer) -> int | None:
-    """After how many seconds the same is to be asked again; None where the answer is one."""
+    """The seconds of Retry-After, after which to send the request again; None if the answer is final."""
     if answer.status != _RETRIED and answer.status < 500:
         return None
     text = answer.header("retry-after")

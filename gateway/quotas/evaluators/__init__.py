@@ -1,6 +1,6 @@
-"""The evaluators, one a module: how many of what the objects of a resource use.
+"""The evaluators, one per module: each computes what the objects of a resource use.
 
-Resources without one of their own are counted.
+Objects of resources without an evaluator of their own are only counted.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ IGNORED = frozenset(
 
 @lru_cache(1024)  # CRDs come and go
 def evaluator_of(group: str, resource: str) -> Evaluator | None:
-    """The evaluator of a resource; None for what no quota limits."""
+    """The evaluator of a resource; None for a resource that no quota limits."""
     if (group, resource) in IGNORED:
         return None
     return SPECIAL.get((group, resource)) or counts.counting(group, resource)

@@ -1,4 +1,4 @@
-"""Objects that are counted and nothing else ("Resource Quotas", "Object count quota")."""
+"""Objects that are only counted ("Resource Quotas", "Object count quota")."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ALIASES = {
     ("", "replicationcontrollers"): "replicationcontrollers",
     ("", "secrets"): "secrets",
 }
-"""What had a name of its own before `count/` was there."""
+"""Resources that had a quota name before there were names with `count/`."""
 
 
 def counting(group: str, resource: str) -> Evaluator:
@@ -31,10 +31,10 @@ def _one(used: Amounts, obj: JsonObject, classes: Classes) -> Amounts:
 
 
 def is_create(write: Written) -> bool:
-    """Whether a write makes an object."""
+    """Whether a write creates an object."""
     return not write.subresource and write.operation is Operation.CREATE
 
 
 def is_create_or_update(write: Written) -> bool:
-    """Whether a write makes or changes an object itself."""
+    """Whether a write creates or updates an object itself, not a subresource."""
     return not write.subresource and write.operation in (Operation.CREATE, Operation.UPDATE)

@@ -13,11 +13,11 @@ from gateway.validation.resource_names import REQUESTS
 COUNT = "count/resourceclaims.resource.k8s.io"
 DEVICES = ".deviceclass.resource.k8s.io/devices"
 IMPLICIT = REQUESTS + DEVICE_CLASS
-MOST_DEVICES = 32  # what a claim of all devices may be given
+MOST_DEVICES = 32  # of a request with the allocationMode All
 
 
 def usage(claim: JsonObject, classes: Classes) -> Amounts:
-    """What a claim may be given at most; what its pod has been charged with already does not count twice."""
+    """The devices that a claim may be given, at most. Those for which its pod is charged already do not count twice."""
     used: dict[str, Quantity] = {COUNT: ONE}
     for request in ((claim.get("spec") or {}).get("devices") or {}).get("requests") or ():
         if alternatives := request.get("firstAvailable"):
@@ -41,7 +41,7 @@ def _devices(request: JsonObject) -> int:
 
 
 def _as_extended(used: Amounts, claim: JsonObject, classes: Classes) -> dict[str, Quantity]:
-    """The same devices by the names of extended resources, less what the pod for which the claim was made uses."""
+    """The same devices by the names of extended resources, minus the usage of the pod for which the claim was made."""
     extended: dict[str, Quantity] = {}
     for name, amount in used.items():
         device_class = name.removesuffix(DEVICES)

@@ -1,4 +1,4 @@
-"""Pods: how many, and what their containers request and may use ("Compute Resource Quota", "Quota scopes")."""
+"""Pods: their number, and their containers' requests and limits ("Compute Resource Quota", "Quota scopes")."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ _HAS_TO_BE_SAID = frozenset({"cpu", "memory", "requests.cpu", "requests.memory",
 
 
 def usage(pod: JsonObject, classes: Classes) -> Amounts:
-    """What a pod uses: only `count/pods` counts it once it has ended, or should have."""
+    """What a pod uses. One that has ended, or is past its deletion grace period, counts for `count/pods` only."""
     if not is_counted(pod):
         return {COUNT: ONE}
     return {COUNT: ONE, **_compute(requests_of(pod), limits_of(pod))}
 
 
 def is_counted(pod: JsonObject) -> bool:
-    """Whether a pod still uses something: it has not ended, and its time to end is not over."""
+    """Whether a pod still uses resources: it has not ended, and its deletion grace period is not over."""
     return (pod.get("status") or {}).get("phase") not in ("Failed", "Succeeded") and (
         (due := overdue_at(pod)) is None or clock.now() <= due
     )
 
 
 def overdue_at(pod: JsonObject) -> float | None:
-    """The time (seconds since 1970) from which on a pod that is being deleted counts no more."""
+    """The time (seconds since 1970) after which a pod that is being deleted counts no more; None for other pods."""
     meta = pod["metadata"]
     deleted, grace = meta.get("deletionTimestamp"), meta.get("deletionGracePeriodSeconds")
     return None if not deleted or grace is None else seconds_of(deleted) + grace
@@ -67,7 +67,7 @@ def _is_extended(name: str) -> bool:
 
 
 def is_extended_for_quota(name: str) -> bool:
-    """Whether quotas name an extended resource so: by its requests."""
+    """Whether a name in a quota is `requests.` and an extended resource."""
     return name.startswith(REQUESTS) and (not is_native(name) or name.startswith(REQUESTS + DEVICE_CLASS))
 
 
@@ -76,7 +76,7 @@ def _matches(name: str, classes: Classes) -> bool:
 
 
 def _has_to_say(names: Iterable[str], pod: JsonObject) -> str:
-    """Which containers do not say how much they need of what is limited, of CPU and memory."""
+    """The message about containers without a request or limit for CPU or memory that a quota limits; "" if none."""
     spec = pod.get("spec") or {}
     if has_pod_level(spec, "requests", "limits"):
         return ""
@@ -95,7 +95,7 @@ def _has_to_say(names: Iterable[str], pod: JsonObject) -> str:
 
 
 def is_terminating(pod: JsonObject) -> bool:
-    """Whether a pod ends by itself."""
+    """Whether a pod is in the scope Terminating: it has activeDeadlineSeconds."""
     deadline = (pod.get("spec") or {}).get("activeDeadlineSeconds")
     return deadline is not None and deadline >= 0
 

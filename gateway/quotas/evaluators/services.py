@@ -17,7 +17,7 @@ COUNT, SERVICES, NODE_PORTS, LOAD_BALANCERS = (
 
 
 def usage(service: JsonObject, classes: Classes) -> Amounts:
-    """What a service uses: the ports that it will get count, whether they are allocated or not."""
+    """What a service uses. Node ports that it will get count before they are allocated."""
     spec = service.get("spec") or {}
     ports = spec.get("ports") or ()
     node_ports, load_balancers = 0, ZERO

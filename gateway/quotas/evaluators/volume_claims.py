@@ -1,4 +1,4 @@
-"""Persistent volume claims, by storage class and class of volume attributes ("Storage resource quota")."""
+"""PersistentVolumeClaims, by StorageClass and VolumeAttributesClass ("Storage resource quota")."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 
 
 def usage(claim: JsonObject, classes: Classes) -> Amounts:
-    """What a claim uses, in whole bytes; while its volume grows, what has been allocated if that is more."""
+    """What a claim uses; storage is in whole bytes. The allocatedResources count if they are more than the request."""
     used = {CLAIMS: ONE, COUNT: ONE}
     storage_class = _class_of(claim)
     if storage_class:
@@ -49,7 +49,7 @@ def _storage(claim: JsonObject) -> Quantity | None:
 
 
 def attribute_classes(obj: JsonObject) -> set[str]:
-    """The classes of volume attributes that a claim or a volume has, or is to get."""
+    """The VolumeAttributesClasses that a claim or a volume has, or is to get."""
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     target = (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName")
     names = (spec.get("volumeAttributesClassName"), status.get("currentVolumeAttributesClassName"), target)
