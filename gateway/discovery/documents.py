@@ -32,7 +32,7 @@ Groups = Mapping[str, Versions]
 
 
 def groups_of(registry: Registry) -> Groups:
-    """What a registry serves, in its order."""
+    """The groups, versions and resources that a registry serves, in its order."""
     return {
         group: {version: registry.of_version(group, version) for version in versions}
         for group, versions in registry.groups.items()
@@ -135,7 +135,7 @@ def _resources_discovery(resources: Sequence[Resource]) -> list[JsonObject]:
 
 
 def storage_version_hash(resource: Resource) -> str:
-    """What discovery tells clients to notice a change of storage version by; empty for what isn't stored."""
+    """The storageVersionHash, by which clients notice a change of the storage version; "" if nothing is stored."""
     if not resource.storage_prefix or resource.subresource:
         return ""
     group, version = resource.model.storage_version
@@ -156,7 +156,7 @@ def _names(resource: Resource) -> JsonObject:
 
 
 def _kind(resource: Resource) -> JsonObject:
-    """The kind answered; its group and version are left empty where they are a built-in resource's own."""
+    """The kind of the answers; group and version are empty if they are those of the built-in resource itself."""
     named = resource.foreign_kind or resource.custom
     return {
         "group": resource.kind_group if named else "",

@@ -1,4 +1,4 @@
-"""The interface by which discovery learns of the groups of extension servers."""
+"""The interface through which discovery gets the groups of extension servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Serving discovery: legacy documents at their paths, the aggregated one where the Accept header prefers it."""
+"""Serves discovery: legacy documents at their paths, and the aggregated one if the Accept header asks for it."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ AGGREGATED_TYPE = b";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _AGGREGATED = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
 _AGGREGATED_MESSAGE = "io.k8s.api.apidiscovery.v2.APIGroupDiscoveryList"
 _NOT_MODIFIED = 304
-_STRICT = ("/api", "/apis/apiregistration.k8s.io")  # of all roots and groups, these take GET alone
+_STRICT = ("/api", "/apis/apiregistration.k8s.io")  # the only roots and groups where methods other than GET are refused
 _YAML = "application/yaml"
-_LONG_IN_YAML = 8 * 1024  # bytes of JSON that the event loop does not write as YAML itself
+_LONG_IN_YAML = 8 * 1024  # bytes of JSON, from which on another process writes the YAML
 
 
 class Choice(NamedTuple):
-    """How a document is to be answered."""
+    """The form in which a document is answered."""
 
     media_type: str
     aggregated: bool = False
@@ -43,12 +43,12 @@ class Choice(NamedTuple):
 
 
 class Discovery:
-    """The documents of what is served; made anew when that changes."""
+    """The discovery documents; they are made again after the served resources have changed."""
 
     def __init__(
         self, registry: Registry, server_address: str, media: Negotiator = STANDARD, others: Others | None = None
     ) -> None:
-        """`media` is what the documents of group versions are to be had in, `others` knows extension servers."""
+        """`media` has the media types of the documents of group versions; `others` knows extension servers."""
         self._media, self._others = media, others
         self._registry, self._address = registry, server_address
         self._builtin = builtin_groups(registry) & registry.groups.keys()
@@ -81,7 +81,7 @@ class Discovery:
     async def respond(self, request: Request, apart: Apart) -> Response | None:
         """The answer to a request for a discovery path, None for any other; raises StatusError 404, 405 or 406.
 
-        `apart` renders long documents.
+        `apart` renders long documents in another process.
         """
         path = request.path.rstrip("/")
         if request.path.startswith("/apis//"):
@@ -106,11 +106,11 @@ class Discovery:
         return Response(200, content, choice.media_type.encode(), encoded=True)
 
     def _is_custom(self, path: str) -> bool:
-        """Whether a group has custom resources alone: its versions are told of whatever the method is."""
+        """Whether a path is of a group with custom resources alone, whose documents answer any method."""
         return path.startswith("/apis/") and path.split("/")[2] not in self._builtin
 
     def _absent(self, path: str) -> Response | None:
-        """404 Status below a served prefix; what is under no served group is nobody's."""
+        """Raises StatusError 404 below /api and below built-in groups. None for other paths: others may serve them."""
         match path.split("/"):
             case ["", "api", *_]:
                 raise unknown_path()
@@ -156,11 +156,11 @@ def _encode(document: bytes, choice: Choice) -> bytes:
 
 
 def _choose(accept: str, aggregated: bool, types: Sequence[str], literally: bool) -> Choice:
-    """What the header's best clause that can be honoured asks for, of `types`; raises StatusError 406.
+    """The form that the best usable clause of an Accept header asks for, among `types`. Raises StatusError 406.
 
-    A clause that names the aggregated document comes before all that do not, whatever their order and quality.
-    `aggregated` tells whether the aggregated document is to be had at the path, `literally` whether a clause has to
-    name one of the types.
+    A clause that asks for the aggregated document comes before all others, whatever their order and quality.
+    `aggregated` says whether the path has an aggregated document, `literally` whether a clause has to be `*/*` or one
+    of the types.
     """
     if literally and not literally_acceptable(accept, types):
         raise unacceptable(types)
@@ -182,7 +182,7 @@ def _choose(accept: str, aggregated: bool, types: Sequence[str], literally: bool
 
 
 def _honoured(params: Mapping[str, str], media_type: str) -> bool:
-    """Whether parameters beside those of the aggregated document can be; YAML is not streamed."""
+    """Whether the other parameters of a clause (`sv`, `stream`) can be honoured; YAML is not streamed."""
     stream = params.get("stream")
     return not params.get("sv") and (not stream or (stream == "watch" and media_type != "application/yaml"))
 

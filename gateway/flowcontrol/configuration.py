@@ -20,8 +20,8 @@ from storage.following import ByName
 
 _NAME = "priority-and-fairness"  # in logs and metrics
 MANDATORY = (EXEMPT, CATCH_ALL)
-_FLOW_SIZE = 1000  # bytes of a question and what was found, beside the user and the path
-_MEMORABLE = 512  # characters of a path
+_FLOW_SIZE = 1000  # bytes of a cached flow and its key, beside the user and the path
+_MEMORABLE = 512  # characters of the longest path whose flow is cached
 _DEFAULT_SHARES = 30
 
 Header = tuple[bytes, bytes]
@@ -29,7 +29,7 @@ Header = tuple[bytes, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A flow schema: what it is for, and the level that its requests go to."""
+    """A flow schema: which requests it matches, and the priority level that they go to."""
 
     name: str
     uid: str
@@ -39,7 +39,7 @@ class Schema:
     matches: Matches = field(compare=False)
 
     def distinguisher(self, user: User, info: RequestInfo) -> str:
-        """Which of the schema's flows a request belongs to."""
+        """The flow distinguisher of a request: its user or namespace; "" if the schema has one flow."""
         match self.by:
             case "ByUser":
                 return user.name
@@ -50,7 +50,7 @@ class Schema:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Where a request was put: `hand` are the queues that it may wait in; `headers` tell the client."""
+    """The flow of a request. `hand` are the indexes of the queues that it may wait in; `headers` are for the answer."""
 
     schema: str
     level: Level
@@ -76,7 +76,7 @@ class Configuration:
         self._rebuild()
 
     def put(self, resource: str, obj: JsonObject) -> None:
-        """Takes a flow schema or priority level, in place of the one of its name."""
+        """Adds a flow schema or priority level, or replaces the one of its name."""
         name = obj["metadata"]["name"]
         if resource == LEVELS:
             self.stored_levels.all[name] = _level(obj)
@@ -88,7 +88,7 @@ class Configuration:
         self._rebuild()
 
     def _rebuild(self) -> None:
-        """Puts what has changed in force. The mandatory objects are there even where nobody has stored them."""
+        """Puts a change in force. The mandatory objects are in force even if they are not stored."""
         specs = {name: obj.get("spec") or {} for name, obj in self.stored_levels.all.items()}
         specs = {name: spec for name, spec in default_levels() if name in MANDATORY} | specs
         schemas = {name: _schema(name, "", spec) for name, spec in default_schemas() if name in MANDATORY}
@@ -138,7 +138,7 @@ class Configuration:
 
 
 def _schema_of(obj: JsonObject) -> Schema:
-    """A flow schema. Raises for one whose spec makes no sense."""
+    """A flow schema. Raises an error for an invalid spec."""
     meta = obj["metadata"]
     schema = _schema(meta["name"], meta.get("uid", ""), obj.get("spec") or {})
     _wanted(str, schema.uid, schema.level, schema.by)
@@ -147,14 +147,14 @@ def _schema_of(obj: JsonObject) -> Schema:
 
 
 def _level(obj: JsonObject) -> JsonObject:
-    """A priority level. Raises for one whose spec makes no sense."""
+    """A priority level. Raises an error for an invalid spec."""
     _wanted(str, obj["metadata"].get("uid", ""))
     _check(obj.get("spec") or {})
     return obj
 
 
 def _wanted(wanted: type, *values: object) -> None:
-    """Raises TypeError for a value of another type: somebody may have written it straight to etcd."""
+    """Raises TypeError for a value of another type: an object may have been written to etcd without validation."""
     for value in values:
         if type(value) is not wanted:
             raise TypeError(f"{value!r:.100} is no {wanted.__name__}")
@@ -194,7 +194,7 @@ def _queuing(part: JsonObject) -> Queuing:
 
 
 def _check(spec: JsonObject) -> None:
-    """Raises ValueError, TypeError or AttributeError for a level that can't be as it is said to be."""
+    """Raises ValueError, TypeError or AttributeError for an invalid spec of a priority level."""
     part = _part(spec)
     queuing = _queuing(part)
     borrowing = part.get("borrowingLimitPercent")

@@ -1,4 +1,4 @@
-"""How many seats a priority level wanted over a while: average, spread and peak."""
+"""How many seats the requests of a priority level wanted over a period: average, standard deviation and peak."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Demand:
         self.peaked = 0
 
     def note(self, seats: int, now: float) -> None:
-        """The number is this from now on."""
+        """Sets the number of seats from `now` on."""
         span, before = now - self._changed, self._now
         self._area += span * before
         self._squares += span * before * before
@@ -40,7 +40,7 @@ class Demand:
             self.peak = seats
 
     def sample(self, now: float) -> int:
-        """Ends a period: brings `smoothed` up to date, and gives the period's peak. KEP-1040, "Dispatching"."""
+        """Ends a period: updates `smoothed`, and returns the period's peak. KEP-1040, "Dispatching"."""
         self.note(self._now, now)
         span = now - self._began
         average = self._area / span if span > 0 else float(self._now)

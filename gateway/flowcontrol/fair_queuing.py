@@ -2,8 +2,8 @@
 
 Virtual time is in seat-seconds: it is what each busy queue would have been given if all of them were served at the same
 rate. A queue's start is the virtual time at which its next request would start. It grows by an estimate when a request
-starts, and by what the request really takes while it runs. kube-apiserver adds that when the request ends, and so gives
-all seats for a while to flows whose requests have not ended yet.
+starts, and by what the request really takes while it runs. kube-apiserver adds the latter only when the request ends.
+So flows whose requests have not ended yet may get all seats there for a while.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Waiting:
     """A request that waits for its seats."""
 
     seats: int
-    kept: float  # for so many seconds after its end
-    work: float
+    kept: float  # seconds for which it keeps them after its end
+    work: float  # the estimate, in seat-seconds
     arrival: float  # in virtual time
     turn: asyncio.Future[None]
 
@@ -44,10 +44,10 @@ class Queue:
     waiting: list[Waiting] = field(default_factory=list)  # few at most, mostly none: an empty deque takes 600 bytes
     executing: int = 0
     in_use: int = 0  # seats
-    work: float = 0.0  # of those that wait
+    work: float = 0.0  # of waiting requests, in seat-seconds
     _running: int = 0  # seats that are charged as time goes on
-    start: float = 0.0  # as it was charged last
-    _charged: float = 0.0  # when that was
+    start: float = 0.0  # in virtual time, as of the last charge
+    _charged: float = 0.0  # the time of the last charge
 
     @property
     def busy(self) -> bool:
@@ -58,10 +58,10 @@ class Queue:
         return self.start + self._running * (now - self._charged)
 
     def join(self, virtual: float, now: float) -> None:
-        """A request has come at a virtual time, to a queue in which none waits. It can't start before it has come.
+        """Notes a request that comes at a virtual time, while none waits. The start is not before that time.
 
-        Without this bound a queue that never gets empty, and uses less than its share, would save up what it does not
-        use, and take all seats later.
+        Without this bound a queue that is never empty, and uses less than its share, would save up the rest, and take
+        all seats later.
         """
         if not self.executing:
             self.start, self._charged = virtual, now
@@ -69,21 +69,21 @@ class Queue:
             self.start = virtual
 
     def add(self, waiting: Waiting, now: float) -> None:
-        """Has a request wait."""
+        """Adds a request that waits."""
         if not self.waiting:
             self.join(waiting.arrival, now)
         self.waiting.append(waiting)
         self.work += waiting.work
 
     def remove(self, waiting: Waiting, now: float) -> None:
-        """Takes out a request that waits."""
+        """Removes a request that waits."""
         self.waiting.remove(waiting)
         self.work = self.work - waiting.work if self.waiting else 0.0
         self.charge(now)
         self._bound()
 
     def begin(self, seats: int, running: int, work: float, now: float) -> None:
-        """A request starts; of its seats so many are charged while it runs."""
+        """Notes that a request starts: with `seats`, of which `running` are charged over time, and `work` at once."""
         self.charge(now)
         self.executing += 1
         self.in_use += seats
@@ -91,7 +91,10 @@ class Queue:
         self.start += work
 
     def end(self, running: int, correction: float, now: float) -> None:
-        """A request is over, and its charge corrected. Its seats may be in use for longer."""
+        """Notes that a request is over: `running` seats are charged no more, and `correction` is added to the charge.
+
+        Its seats may stay in use for longer.
+        """
         self.charge(now)
         self.executing -= 1
         self._running -= running
@@ -99,7 +102,7 @@ class Queue:
         self._bound()
 
     def charge(self, now: float) -> float:
-        """Charges what has been running until now; the start."""
+        """Charges the seats of running requests until `now`. Returns the new start."""
         if now != self._charged:
             self.start += self._running * (now - self._charged)
             self._charged = now
@@ -111,7 +114,7 @@ class Queue:
 
 
 def work_of(seats: int, kept: float) -> float:
-    """The estimated seat-seconds of a request. One that keeps seats for a while after its end needs one until then."""
+    """The estimated seat-seconds of a request. One that keeps its seats after its end counts as one seat until then."""
     return GUESS + seats * kept if kept else GUESS * seats
 
 
@@ -123,7 +126,7 @@ class VirtualTime:
         self.busy: dict[Queue, None] = {}
 
     def advance(self, now: float, seats: int) -> None:
-        """So many seats were wanted and could be given until now."""
+        """Brings the virtual time up to `now`. `seats` is the number that was wanted and available since then."""
         if self.busy:
             self.now += (now - self._advanced) * seats / len(self.busy)
         self._advanced = now
@@ -137,8 +140,10 @@ class VirtualTime:
         return min(queues, key=lambda each: each.start_at(now) + each.waiting[0].work)
 
     def served(self, queue: Queue, now: float) -> None:
-        """A request of this queue starts. Virtual time catches up with a queue that was given what others left to it:
-        it owes them nothing for that.
+        """Notes that a request of this queue starts.
+
+        A queue that is far ahead of the virtual time had seats that others did not want. The virtual time catches up
+        with it, so that it need not wait for the others later.
         """
         ahead = queue.charge(now) - LEAD
         if ahead > self.now:
@@ -147,13 +152,13 @@ class VirtualTime:
         self.busy[queue] = None
 
     def leaves(self, queue: Queue) -> None:
-        """A request has left a queue, which may be idle now."""
+        """Notes that a request has left a queue, which may be idle now."""
         if not queue.busy:
             self.busy.pop(queue, None)
 
 
 class Dealing:
-    """Chooses among the queues of hands."""
+    """Chooses one of the queues of a hand for a request."""
 
     __slots__ = ("_chosen",)
 
@@ -161,8 +166,9 @@ class Dealing:
         self._chosen = 0
 
     def choose(self, hand: Sequence[int], queues: Sequence[Queue]) -> Queue:
-        """The queue of a hand in which the least work waits; of several, each in its turn. Of a hand that was dealt
-        from more queues than there are now, any of those.
+        """The queue of a hand in which the least work waits; equal queues take turns. `hand` has indexes of `queues`.
+
+        Indexes of queues that do not exist any more are skipped; without others it is the first queue.
         """
         size = len(hand)
         self._chosen = first = (self._chosen + 1) % size

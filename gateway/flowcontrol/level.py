@@ -28,7 +28,7 @@ class Cause(Enum):
 
 
 class Refused(Exception):
-    """There is no seat and no place to wait for one; the client may come again after so many seconds."""
+    """A request gets no seat, and may not wait for one any longer. The client may retry after `retry_after` seconds."""
 
     def __init__(self, cause: Cause, retry_after: int) -> None:
         super().__init__(cause.value)
@@ -48,7 +48,7 @@ class Seats:
         measures.begin(number)
 
     def give_back(self) -> None:
-        """May be called several times."""
+        """Gives the seats back, after `kept` seconds if there are any. A second call does nothing."""
         if not self.number:
             return
         number, self.number = self.number, 0
@@ -64,7 +64,7 @@ class Seats:
 
 
 class Level:
-    """A priority level of a name; what its object says may change. `limit` is what it has of the server's seats now."""
+    """A priority level, whose configuration may change. `limit` is its present number of seats, with borrowed ones."""
 
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
         self.name, self._clock = name, clock
@@ -81,14 +81,14 @@ class Level:
         self._measures: dict[str, FlowMeasures] = {}  # by flow schema
         self.executing = self.waiting = 0
         self.in_use = 0  # seats
-        self.target = 0.0  # seats that it was to have when they were lent the last time
+        self.target = 0.0  # seats that the last round of lending aimed at
         self._wanted = 0  # seats in use and waited for
         self._queues = [Queue(0)]
         self._dealing, self._turns = Dealing(), VirtualTime(clock())
 
     @property
     def _virtual(self) -> float:
-        """The virtual time, as it was brought up to date last."""
+        """The virtual time as of the last `advance`."""
         return self._turns.now
 
     def now(self) -> float:
@@ -96,7 +96,7 @@ class Level:
         return self._clock()
 
     def queue_up(self, queuing: Queuing) -> None:
-        """Lets requests wait in other queues from now on; those that wait already go on doing so."""
+        """Changes the queues for new requests. Requests that wait already stay where they are."""
         self.queuing = queuing
         self._queues = [
             self._queues[index] if index < len(self._queues) else Queue(index)
@@ -104,7 +104,7 @@ class Level:
         ]
 
     def sample_demand(self) -> int:
-        """Ends a period of looking at what is wanted; the most seats that were wanted in it."""
+        """Ends a period of the demand, and returns its peak in seats."""
         return self.demand.sample(self._clock())
 
     def widest(self) -> int:
@@ -121,8 +121,9 @@ class Level:
         return self.take_at_once(schema, seats, hand, kept) or await self.wait(schema, seats, hand, patience, kept)
 
     def take_at_once(self, schema: str, seats: int, hand: Sequence[int], kept: float = 0.0) -> Seats | None:
-        """Seats for a request where nobody waits and there are as many; None says that it has to `wait`. It keeps them
-        for `kept` seconds after its end.
+        """Seats for a request if no other waits and enough are free; None if it has to `wait`.
+
+        The request keeps them for `kept` seconds after its end.
         """
         if self.waiting or not self._fits(seats):
             return None
@@ -169,11 +170,11 @@ class Level:
 
     def _fits(self, seats: int) -> bool:
         if seats > self.limit:
-            return bool(self.limit) and not self.in_use  # as much as there will ever be
+            return bool(self.limit) and not self.in_use  # it will never get more, so it runs alone
         return self.in_use + seats <= self.limit
 
     def advance(self) -> float:
-        """Brings the virtual time up to date; the time."""
+        """Brings the virtual time up to date. Returns the time by the level's clock."""
         now = self._clock()
         self._turns.advance(now, min(self._wanted, max(self.limit, 1)))
         return now
@@ -193,7 +194,7 @@ class Level:
         return Seats(self, queue, seats, kept, now, self._measures_of(schema))
 
     def forget_others(self, schemas: Collection[str]) -> None:
-        """Drops what was counted of flow schemas that are not among these: they have gone."""
+        """Drops the metrics of all flow schemas but these: the others do not exist any more."""
         for schema in self._measures.keys() - schemas:
             del self._measures[schema]
         for schema in self.dispatched.keys() - schemas:
@@ -208,7 +209,7 @@ class Level:
         return found
 
     def _leave(self, queue: Queue, waiting: Waiting) -> None:
-        """Undoes what was done for a request that does not wait any more."""
+        """Cleans up after a request that has given up waiting."""
         now = self.advance()
         if waiting in queue.waiting:
             queue.remove(waiting, now)
@@ -221,17 +222,17 @@ class Level:
             self.given_back(queue, waiting.seats, now)
 
     def ended(self, queue: Queue, running: int, correction: float, now: float) -> None:
-        """A request is over, of which so many seats were charged while it ran. Its charge is corrected."""
+        """Notes that a request is over, of whose seats `running` were charged. `correction` is in seat-seconds."""
         self.executing -= 1
         queue.end(running, correction, now)
         self._turns.leaves(queue)
 
     def given_back_late(self, queue: Queue, seats: int) -> None:
-        """Seats that were kept for a while are given back."""
+        """Gives back the seats that a request has kept after its end."""
         self.given_back(queue, seats, self.advance())
 
     def given_back(self, queue: Queue, seats: int, now: float) -> None:
-        """Seats of a request that is over go to those who wait."""
+        """Gives back the seats of a request that is over, to requests that wait."""
         self.in_use -= seats
         queue.in_use -= seats
         self._want(-seats, now)
@@ -239,7 +240,7 @@ class Level:
             self.dispatch()
 
     def dispatch(self) -> None:
-        """Gives free seats to those whose turn it is."""
+        """Gives free seats to the requests whose turn it is."""
         now = self._clock()
         while self.waiting:
             queue = self._turns.next(now)
@@ -257,5 +258,5 @@ class Level:
         return Refused(cause, self.retrying.refused(int(self._clock())))
 
     def queues(self) -> list[Queue]:
-        """The queues, those that are being given up included while there is somebody in them."""
+        """All queues, with those that were removed but still have requests."""
         return [*self._queues, *(queue for queue in self._turns.busy if queue not in self._queues)]

@@ -24,13 +24,13 @@ _READING_VERBS = frozenset({"get", "list", "watch"})
 
 
 class Held(Protocol):
-    """What a request has while it runs."""
+    """What a request holds while it runs, such as seats."""
 
     def give_back(self) -> None: ...
 
 
 class Entering(Protocol):
-    """A request that comes in: with its deadline in seconds (None without one), and what it gives back at its end."""
+    """A request that comes in: with its timeout in seconds (None without one), and what it gives back at its end."""
 
     request: Request
     timeout: float | None
@@ -38,12 +38,12 @@ class Entering(Protocol):
 
 
 class Limiter(Protocol):
-    """Lets requests in. Writes of their own do not ask it."""
+    """Decides when requests may run. The server's own writes do not go through it."""
 
     def enter(self, context: Entering) -> Awaitable[None] | None:
-        """Has a request, whose user and info are known, come in: at once, or when what is returned has been awaited.
+        """Lets a request in, whose user and info are known: at once, or after the returned awaitable.
 
-        Sets the context's `seats` if there are any to give back. Raises Refused, here or there.
+        Sets the context's `seats` if there are any to give back. This, or the awaitable, raises Refused.
         """
         ...
 
@@ -52,7 +52,7 @@ class FlowControl:
     """API Priority and Fairness."""
 
     def __init__(self, configuration: Configuration, sizes: Sizes, interested: Callable[[RequestInfo], int]) -> None:
-        """`interested` says how many watches a write may be told to."""
+        """`interested` returns how many watches a write may have to notify."""
         self.configuration, self._sizes, self._interested = configuration, sizes, interested
 
     def enter(self, context: Entering) -> Awaitable[None] | None:
@@ -80,7 +80,7 @@ class FlowControl:
         return None
 
     async def run(self) -> None:
-        """Lets levels lend seats that they do not need, periodically, until cancelled."""
+        """Has levels lend seats that they do not need, every `PERIOD` seconds, until cancelled."""
         while True:
             await asyncio.sleep(PERIOD)
             self.lend()
@@ -122,8 +122,9 @@ class _Place:
 
 
 class InFlight:
-    """At most so many reads and so many writes at once (0 is any number), but for system:masters: what
-    --enable-priority-and-fairness=false leaves.
+    """Limits the numbers of reads and of writes at the same time (0 is no limit), but refuses none of system:masters.
+
+    It is what --enable-priority-and-fairness=false leaves.
     """
 
     def __init__(self, reads: int, writes: int) -> None:
@@ -147,7 +148,7 @@ class InFlight:
 
 
 def is_long_running(info: RequestInfo) -> bool:
-    """Whether a request lasts for as long as its client likes. Watches do too, but they begin with work."""
+    """Whether a request lasts for as long as its client likes. Watches do not count: they begin with work."""
     if not info.is_resource:
         return info.path.startswith(_PROFILES)
     if info.verb in _LONG_RUNNING_VERBS:
@@ -156,6 +157,6 @@ def is_long_running(info: RequestInfo) -> bool:
 
 
 def too_many(refused: Refused) -> Response:
-    """429, as kube-apiserver's filters say it."""
+    """The answer 429, as kube-apiserver's filters give it."""
     headers = [(b"retry-after", b"%d" % refused.retry_after), (b"x-content-type-options", b"nosniff")]
     return Response(429, b"Too many requests, please try again later.\n", TEXT_TYPE, headers, encoded=True)

@@ -1,4 +1,4 @@
-"""Which requests a flow schema is for (flowcontrol.apiserver.k8s.io/v1, FlowSchemaSpec)."""
+"""Which requests a flow schema matches (flowcontrol.apiserver.k8s.io/v1, FlowSchemaSpec)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Matches = Callable[[User, RequestInfo], bool]
 
 
 def compile_rules(rules: Sequence[JsonObject]) -> Matches:
-    """Whether any of a flow schema's rules is for a user's request."""
+    """Returns a function that tells whether any of a flow schema's rules matches a user's request."""
     compiled = [_rule(rule) for rule in rules]
     return lambda user, info: any(matches(user, info) for matches in compiled)
 
@@ -61,7 +61,7 @@ def _named(subject: JsonObject, member: str) -> str:
 
 
 def _any_of(values: Sequence[str] | None) -> Callable[[str], bool]:
-    """Whether a text is among values; "*" stands for all texts where it stands alone."""
+    """Returns a function that tells whether a text is among values; a single "*" stands for all texts."""
     found = frozenset(values or ())
     return (lambda _text: True) if found == {ALL} else found.__contains__
 

@@ -1,4 +1,4 @@
-"""What limits requests, as the flags have it."""
+"""Chooses the limiter of requests by the flags."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ class Retrying:
         self._second = self._count = self._raised = 0
 
     def refused(self, second: int) -> int:
-        """Notes a refusal; the seconds after which its client should come again."""
+        """Notes a refusal. Returns its Retry-After in seconds."""
         if second == self._second:
             self._count += 1
             return self.after

@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_LEAST = 0.001  # what a target counts as at least
-_ROUNDS = 60  # of halving the interval in which the fair proportion is: more precise than a float
+_LEAST = 0.001  # smaller targets count as this
+_ROUNDS = 60  # of bisection for the fair proportion: more precise than a float
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The seats of a level: what is its own, what it keeps when it lends, what it may have when it borrows."""
+    """The seats of a level: its own, those that it keeps when it lends, and the most that it has when it borrows."""
 
     nominal: int
     least: int
@@ -29,7 +29,7 @@ def nominal_limits(server: int, shares: int, total: int, lendable: int, borrowin
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a level must get, would like to have and may have."""
+    """The seats that a level must get, should get and may get."""
 
     least: float
     target: float

@@ -11,7 +11,7 @@ def flow_hash(schema: str, distinguisher: str) -> int:
 
 
 def hand(number: int, queues: int, size: int) -> tuple[int, ...]:
-    """`size` different numbers below `queues`, as `number` deals them."""
+    """`size` different numbers below `queues`, chosen by `number`."""
     dealt: list[int] = []
     for taken in range(min(size, queues)):
         number, card = divmod(number, queues - taken)

@@ -15,7 +15,7 @@ from gateway.selectors.labels import SelectorError
 
 RETRY_AFTER = 5  # seconds
 
-_Watched = tuple[str, str, str, str]  # group, resource, namespace and name, as far as the watch says them
+_Watched = tuple[str, str, str, str]  # group, resource, namespace and name; "" for any
 
 
 class OpenWatch:
@@ -32,7 +32,7 @@ class OpenWatch:
             by_watched[watched] += 1
 
     def give_back(self) -> None:
-        """To be called once, when it has ended."""
+        """Counts the watch no more. Call it once, when the watch has ended."""
         self._by_user[self._name] -= 1
         if not self._by_user[self._name]:
             del self._by_user[self._name]
@@ -43,7 +43,7 @@ class OpenWatch:
 
 
 class OpenWatches:
-    """Counts them; `most` a user, 0 is any number. system:masters are not limited."""
+    """Counts open watches. A user may have `most` of them, 0 is no limit; system:masters are not limited."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -51,7 +51,7 @@ class OpenWatches:
         self._watched: Counter[_Watched] = Counter()
 
     def open(self, request: Request) -> OpenWatch:
-        """Counts a watch, until it is given back. Raises Refused."""
+        """Counts a watch, until it is given back. Raises Refused if the user has too many."""
         user, info = request.user, request.info
         if self._most and self._open[user.name] >= self._most and MASTERS_GROUP not in user.groups:
             raise Refused(Cause.CONCURRENCY_LIMIT, RETRY_AFTER)
@@ -59,7 +59,7 @@ class OpenWatches:
         return OpenWatch(self._open, self._watched, user.name, None if _of_one_node(request) else watched)
 
     def interested(self, info: RequestInfo) -> int:
-        """How many a write may have work for."""
+        """The number of open watches that a write may have to notify."""
         found, group, resource = self._watched, info.group, info.resource
         count = found.get((group, resource, "", ""), 0)
         if info.namespace:
@@ -69,12 +69,12 @@ class OpenWatches:
         return count
 
     def total(self) -> int:
-        """All that are open."""
+        """The number of all open watches."""
         return self._open.total()
 
 
 def _of_one_node(request: Request) -> bool:
-    """Whether a watch is of the pods of one node: those of all others have nothing to do with it."""
+    """Whether a watch is of the pods of one node: most writes of pods do not concern it, so it counts for none."""
     if request.info.resource != "pods":
         return False
     try:

@@ -10,7 +10,7 @@ from gateway.http.exchange import Request
 from gateway.http.request_info import RequestInfo
 
 BYTES_A_SEAT = 100_000
-MOST_BYTES = 1_000_000  # of a list that counts: a longer one is sent piece by piece
+MOST_BYTES = 1_000_000  # of a list that count: a longer one is sent piece by piece
 MOST_SEATS = 100
 WATCHES_A_SEAT = 10
 MOST_WRITE_SEATS = 10
@@ -21,7 +21,7 @@ Sizes = Callable[[RequestInfo], tuple[int, int]]
 
 
 def seats_of(request: Request, sizes: Sizes, widest: int) -> int:
-    """The seats of a list or watch among at most `widest` (0 is any)."""
+    """The seats of a read, at most `widest` (0 is no limit). Lists and watches that begin with one may take several."""
     info = request.info
     if info.verb not in ("list", "watch") or info.name:
         return 1
@@ -41,8 +41,9 @@ def _begins_with_a_list(request: Request) -> bool:
 
 
 def after_write(info: RequestInfo, watches: int, widest: int) -> tuple[int, float]:
-    """The seats of a write that so many watches are told of, and the seconds for which it keeps them afterwards: the
-    more it lacks in seats, the longer.
+    """The seats of a write of which `watches` are told, and the seconds for which it keeps them after its end.
+
+    If it gets fewer seats than it needs for that, it keeps them for longer.
     """
     if watches < WATCHES_A_SEAT or (info.resource, info.subresource) == ("serviceaccounts", "token"):
         return 1, 0.0

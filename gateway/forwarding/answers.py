@@ -15,16 +15,19 @@ from gateway.outbound.errors import CallError, NoPlace
 from gateway.outbound.request import OutboundRequest
 from gateway.outbound.target import Target
 
-IDLE = 4 * 3600.0  # seconds in which nothing moves until a tunnel ends, as with kubelets
-SOON = 0.2  # seconds after which a head goes on without a body, as kube-apiserver flushes it
+IDLE = 4 * 3600.0  # seconds without a byte after which a tunnel ends, as in kubelets
+SOON = 0.2  # seconds after which headers are sent without a first part of the body, as kube-apiserver flushes them
 
 _CONTENT_TYPE, _CONTENT_LENGTH = b"content-type", b"content-length"
-_SMALL = 64 << 10  # bytes of an answer that goes back in one piece, where it has come in one
+_SMALL = 64 << 10  # bytes of an answer that is returned in one piece if it came in one
 _BODILESS = {204: frozenset({_CONTENT_LENGTH}), 304: frozenset({_CONTENT_LENGTH, _CONTENT_TYPE})}
 
 
 async def passed_on(client: Client, request: Request, target: Target, outbound: OutboundRequest) -> Streamed:
-    """Another server's answer to a client's request. Raises CallError, StatusError 429 where too many are passed on."""
+    """Sends a client's request to another server, and returns the answer.
+
+    Raises CallError, StatusError 429 if too many requests are being forwarded.
+    """
     try:
         return await client.pass_on(target, outbound, request.user.name)
     except NoPlace as error:
@@ -32,7 +35,7 @@ async def passed_on(client: Client, request: Request, target: Target, outbound: 
 
 
 class Passing:
-    """The parts of an answer's body. An answer that is cut ends the client's connection, so that it can tell."""
+    """The parts of an answer's body. If the answer is cut, so is the client's connection: the client notices it."""
 
     def __init__(self, answer: Streamed) -> None:
         self._answer = answer
@@ -42,7 +45,7 @@ class Passing:
         return self
 
     def end_at(self, until: float) -> None:
-        """Has the answer cut where it lasts longer than until some time by the loop's clock."""
+        """Has the answer cut if it lasts beyond a time of the event loop's clock."""
         self._until = until
 
     async def __anext__(self) -> bytes:
@@ -56,19 +59,19 @@ class Passing:
             raise Aborted("the answer did not end in time") from None
 
     async def aclose(self) -> None:
-        """Lets the other server know that nobody reads any more."""
+        """Ends the reading. Closes the connection to the other server, unless the answer was read to its end."""
         await self._answer.aclose()
 
 
 class Begun(Passing):
-    """The parts of a body of which the first one is known before any is sent."""
+    """A `Passing` whose first part is read before the headers are sent."""
 
     def __init__(self, answer: Streamed) -> None:
         super().__init__(answer)
         self._first, self._cut = b"", ""
 
     async def begin(self) -> bytes:
-        """The first part; b"" where there is none, or none soon."""
+        """The first part; b"" if there is none, or none within `SOON` seconds."""
         try:
             async with asyncio.timeout(SOON):
                 self._first = await anext(self._answer, b"")
@@ -79,7 +82,7 @@ class Begun(Passing):
         return self._first
 
     async def __anext__(self) -> bytes:
-        """The next part, from the first one on. Raises Aborted where the answer is cut."""
+        """The next part, at first the one that `begin` has read. Raises Aborted if the answer is cut."""
         if self._cut:
             raise Aborted(self._cut)
         if self._first:
@@ -99,7 +102,7 @@ class Joined:
         await join(client, FarEnd(self._answer), IDLE)
 
     async def aclose(self) -> None:
-        """Ends the connection to the other server, once it has got what was sent."""
+        """Ends the connection to the other server, after all that was written has been sent."""
         self._answer.finish()
 
 
@@ -111,7 +114,7 @@ class FarEnd:
         self.write = answer.write
 
     async def read(self) -> bytes:
-        """What has come since; b"" once the server says no more."""
+        """The next bytes from the server; b"" after its last ones."""
         try:
             return await anext(self._answer, b"")
         except CallError:
@@ -122,7 +125,7 @@ class FarEnd:
 
 
 def passed(answer: Streamed, replaced: Iterable[Header] = ()) -> Response:
-    """The answer with its headers, but for those that are `replaced`."""
+    """The response to the client: the answer and its headers. `replaced` headers replace those of the same names."""
     others, bodiless = list(replaced), _BODILESS.get(answer.status)
     body = answer.at_once(_SMALL) if bodiless is None else None
     dropped = [_CONTENT_TYPE, *(name for name, _ in others), *(bodiless or ())]
@@ -134,7 +137,7 @@ def passed(answer: Streamed, replaced: Iterable[Header] = ()) -> Response:
 
 
 async def upgraded(answer: Streamed) -> Response:
-    """What becomes of a request that asked for an upgrade: a tunnel, or the refusal as it is.
+    """The response to a request for an upgrade: a tunnel, or the other server's refusal unchanged.
 
     Raises StatusError 500 for an answer that is neither.
     """
@@ -150,7 +153,7 @@ async def upgraded(answer: Streamed) -> Response:
 
 
 def upgrade_failed(error: CallError) -> StatusError:
-    """500 for an upgrade that the other server could not be asked for."""
+    """The 500 if the request for an upgrade could not be sent to the other server."""
     said = str(error)
     if error.dialling:
         return StatusError(500, "", f"error dialing backend: {said}")

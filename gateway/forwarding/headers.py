@@ -20,23 +20,23 @@ _HOPS = frozenset(
         b"upgrade",
     }
 )
-_FRAMING = frozenset({b"host", b"content-length", b"transfer-encoding"})  # made anew
+_FRAMING = frozenset({b"host", b"content-length", b"transfer-encoding"})  # set anew for the forwarded request
 _OURS = frozenset({b"authorization", b"expect"})  # the client's credentials are for this server alone
-_OF_IDENTITY = (b"impersonate-", b"x-remote-")  # for this server too, as are those of access/spent_headers.py
+_OF_IDENTITY = (b"impersonate-", b"x-remote-")  # for this server alone too, as are those of access/spent_headers.py
 _FORWARDED_FOR = b"x-forwarded-for"
 _OF_HERE = _FRAMING | _OURS | {_FORWARDED_FOR}
 _NOT_SENT = _OF_HERE | _HOPS
-_TE: Header = (b"te", b"trailers")  # all that is passed on of TE: nothing of it is about this connection
+_TE: Header = (b"te", b"trailers")  # the only value of TE that is forwarded: it is not about one connection
 _AGENT: Header = (b"user-agent", b"Go-http-client/1.1")
-_OPTIONS = frozenset({b"upgrade", b"keep-alive", b"close"})  # of Connection, that are no headers
+_OPTIONS = frozenset({b"upgrade", b"keep-alive", b"close"})  # of Connection, which are not names of headers
 _CORS = b"access-control-"
 _NONE = frozenset[bytes]()
 
 
 def sent(request: Request, *replaced: Header, upgrade: bool = False, without: Container[bytes] = ()) -> list[Header]:
-    """The headers that go on with a request, but for those `without`, and with some that are `replaced`.
+    """The headers of the forwarded request. Those in `without` are dropped; `replaced` replace those of the same names.
 
-    With `upgrade` also those that ask for one.
+    With `upgrade`, the headers that ask for an upgrade stay.
     """
     given, dropped = request.scope["headers"], _OF_HERE if upgrade else _NOT_SENT
     if b"connection" in request.headers and not upgrade:
@@ -60,9 +60,9 @@ def sent(request: Request, *replaced: Header, upgrade: bool = False, without: Co
 
 
 def returned(headers: Sequence[Header], *others: bytes) -> list[Header]:
-    """The headers of an answer that come back, but for `others`.
+    """The headers of an answer that are returned to the client, without `others`.
 
-    Who may read the answer across origins only this server says.
+    CORS headers are dropped: only this server decides which origins may read the answer.
     """
     dropped = _HOPS | _named(headers)
     return [
@@ -78,7 +78,7 @@ def client_address(scope: Any) -> bytes:
 
 
 def asks_for_upgrade(request: Request) -> bool:
-    """Whether the request asks for another protocol, whichever; Connection alone says so, as in kube-apiserver."""
+    """Whether the request asks for an upgrade to any protocol. As in kube-apiserver, Connection alone decides."""
     if b"connection" not in request.headers:
         return False
     wishes = b",".join(value for name, value in request.scope["headers"] if name == b"connection")
@@ -86,18 +86,21 @@ def asks_for_upgrade(request: Request) -> bool:
 
 
 def _says_who(name: bytes) -> bool:
-    """Whether a header names a user, also for servers to which _ in a name is as good as -."""
+    """Whether a header names a user, also for servers that take _ in a header's name for -."""
     return name.startswith(_OF_IDENTITY) or (b"_" in name and name.replace(b"_", b"-").startswith(_OF_IDENTITY))
 
 
 def _about_upgrade(connection: bytes) -> bytes:
-    """What Connection says, without names of headers: a proxy behind would take off those that name the user."""
+    """The value of Connection without names of headers.
+
+    A proxy behind this server would remove the headers named there, which may be those that name the user.
+    """
     said = [each.strip() for each in connection.split(b",")]
     return b", ".join(each for each in said if each.lower() in _OPTIONS)
 
 
 def _named(headers: Iterable[Header]) -> frozenset[bytes]:
-    """The headers that Connection says are about the connection."""
+    """The headers that Connection names as hop-by-hop headers."""
     values = [value for name, value in headers if name == b"connection"]
     if not values:
         return _NONE

@@ -40,15 +40,15 @@ _URLS: dict[str, frozenset[str]] = {
         "video": "poster src",
     }.items()
 }
-PLAIN = "$&+,/:;=@-_.~"  # what Go leaves as it is in a path
+PLAIN = "$&+,/:;=@-_.~"  # characters that Go does not escape in a path
 _RAW = frozenset({"script", "style", "textarea", "title", "iframe", "noembed", "noframes", "noscript", "xmp"})
 _OPENING = re.compile(r"<!--|<[!?/]|<[A-Za-z]")
 _VALUE = r"\"[^\"]*+\"|'[^']*+'|[^\s\"'>][^\s>]*+|(?=>|\Z)"
-# as Go's tokenizer reads them, and never going back: a page may be made to have that take hours
+# as Go's tokenizer reads them. The patterns never backtrack: a hostile page could make that take hours
 _PAIR = rf"(=[^\s/=>]*+|[^\s/=>]++)(?:\s*+=\s*+({_VALUE})|(?!\s*+=))"
 _ATTRIBUTE = re.compile(_PAIR)
 _TAG = re.compile(rf"<([A-Za-z][^\s/>]*+)((?:[\s/]++|{_PAIR})*+)>")
-_BYTES = "surrogateescape"  # how a text has bytes that are no UTF-8
+_BYTES = "surrogateescape"  # the error handler that keeps bytes that are not UTF-8
 _DEFLATE = -zlib.MAX_WBITS
 _GZIP = zlib.MAX_WBITS | 16
 
@@ -58,14 +58,15 @@ class TooLarge(Exception):
 
 
 class Unreadable(Exception):
-    """A page is not in the coding that it claims, or a Location is no URL; in Go's words."""
+    """A page is not in its Content-Encoding, or a Location is not a URL; the message is Go's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Where a proxied server is for clients: below `prefix`. `host` is the server's own, `asked` the Host header.
+    """Rewrites the links of a proxied server, which clients reach below the path `prefix`.
 
-    With a `scheme` links lead to `host` itself, which is all that an extension server's links are worth.
+    `host` is the host of that server, `asked` the client's Host header. With a `scheme`, as for extension servers,
+    links lead to `host` itself.
     """
 
     prefix: str
@@ -74,7 +75,7 @@ class Links:
     scheme: str = ""
 
     def rewritten(self, url: str) -> str:
-        """A URL that the server gave, as clients can use it. Raises Unreadable for what is none."""
+        """A URL from the server, rewritten for clients. Raises Unreadable for an invalid URL."""
         if not url or url[0].isspace():  # urlsplit would take spaces off
             return _quoted(url, PLAIN + "%?")
         try:
@@ -95,7 +96,10 @@ class Links:
         return parts._replace(path=_quoted(path, PLAIN)).geturl()
 
     def page(self, body: bytes, coding: str, most: int) -> bytes:
-        """A page of HTML with its links rewritten, in its coding: "", gzip or deflate. Raises TooLarge, Unreadable."""
+        """A page of HTML with its links rewritten, in its `coding`: "", gzip or deflate.
+
+        Raises Unreadable, and TooLarge if it decompresses to more than `most` bytes.
+        """
         bits = {"gzip": _GZIP, "deflate": _DEFLATE}.get(coding, 0)
         if bits:
             unpacking = zlib.decompressobj(bits)
@@ -118,7 +122,7 @@ class Links:
             return url
 
     def _html(self, text: str) -> str:
-        """Everything as it is, but for opening tags; what is broken stays as it is, to the end."""
+        """Rewrites opening tags and copies all else. An opening tag without an end is dropped with all behind it."""
         parts, at = list[str](), 0
         while (found := _OPENING.search(text, at)) is not None:
             start = found.start()
@@ -130,7 +134,7 @@ class Links:
                 at = end
                 continue
             tag = _TAG.match(text, start)
-            if tag is None:  # it is never closed, and is nothing for Go's tokenizer
+            if tag is None:  # it has no end: Go's tokenizer drops it
                 parts.append(text[at:start])
                 at = len(text)
                 break
@@ -158,7 +162,7 @@ class Links:
 
 
 def cleaned(path: str) -> str:
-    """A path without empty and dotted segments, with its last slash."""
+    """A path without empty and dotted segments; a slash at its end stays."""
     if not path:
         return ""
     found = posixpath.normpath("/" + path.lstrip("/"))
@@ -172,7 +176,7 @@ def _quoted(path: str, safe: str) -> str:
 def _unescaped(value: str) -> str:
     try:
         return html.unescape(value)
-    except ValueError:  # a reference by a number of thousands of digits
+    except ValueError:  # a character reference with a number of thousands of digits
         return value
 
 

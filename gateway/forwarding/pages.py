@@ -1,4 +1,4 @@
-"""Answers with links to the server that gave them: as clients can use them."""
+"""Forwards answers whose links, in HTML pages and in Location, are rewritten for clients."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _MOST_REWRITTEN = 4 << 20  # bytes of a page
 async def with_links(answer: Streamed, links: Links) -> Response:
     """The answer, with links to the proxied server that lead through the proxy.
 
-    Raises StatusError 500 for what is not in the coding that it claims and for an upgrade that nobody asked for, 503
-    where the answer is cut.
+    Raises StatusError 500 for a page that is not in its Content-Encoding, for an invalid Location, and for an upgrade
+    without a request for one; 503 if the answer is cut.
     """
     if answer.status == SWITCHING:
         await answer.aclose()
@@ -59,7 +59,7 @@ async def with_links(answer: Streamed, links: Links) -> Response:
 
 
 async def _typed(answer: Streamed, replaced: Iterable[Header] = ()) -> Response:
-    """The answer, with a content type where the server names none: Go's servers find one by the first part."""
+    """The answer. If it has no content type, it gets one by the first part of its body, as Go's servers give it."""
     response = passed(answer, replaced)
     if b"content-type" in answer.first or answer.first.get(b"content-encoding") or answer.status in (204, 304):
         return response

@@ -1,6 +1,6 @@
 """The content type of an answer that names none, found by how its body begins (WHATWG, "MIME Sniffing").
 
-Go's servers do this for every answer, so also for those that kube-apiserver passes on.
+Go's servers do this for every answer, so kube-apiserver does it for those that it forwards too.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _BEGINNINGS = (
     (rb"\x00asm", b"application/wasm"),
 )
 _known = re.compile(b"|".join(b"(%b)" % pattern for pattern, _ in _BEGINNINGS), re.DOTALL).match
-_FONT = b"LP"  # of the type that has it at byte 34, and comes before the others of fonts and of archives
+_FONT = b"LP"  # at byte 34: application/vnd.ms-fontobject, which is looked for before other fonts and archives
 _FONT_AT = 34
 _BEFORE_FONT = [each for _, each in _BEGINNINGS].index(b"font/ttf")
 _MP4 = b"video/mp4"

@@ -12,7 +12,7 @@ _SMALL = 64 << 10  # bytes: a body of that size is read first, since a task cost
 
 
 async def body_of(request: Request) -> tuple[bytes | AsyncIterator[bytes], int | None]:
-    """The body, and its length in bytes where that is known of one that comes as a stream."""
+    """The body: bytes if it is short, else a stream; and the length of a stream in bytes, None if that is unknown."""
     length = request.headers.get(b"content-length", b"")
     if b"transfer-encoding" not in request.headers:
         size = int(length) if length.isdigit() and len(length) < 20 else 0
@@ -23,7 +23,7 @@ async def body_of(request: Request) -> tuple[bytes | AsyncIterator[bytes], int |
 
 
 class Upload:
-    """Gives the parts of a body as they come. Whoever waits for the client's end meanwhile waits for the body's end."""
+    """Gives the parts of a body as they come. Other calls of `request.receive` wait until the body has ended."""
 
     def __init__(self, request: Request) -> None:
         self._receive, self._over, self._more = request.receive, asyncio.Event(), True

@@ -78,8 +78,8 @@ class Evaluator:
     """How the objects of one resource are counted.
 
     `names` are the names in `hard` that it counts; `more_names` tells whether it counts another name. `usage` computes
-    what an object uses. `handles` tells which writes may use more. `has_to_say` returns a message about the
-    requests and limits that an object lacks, "" if it lacks none. `in_scope` tells whether a requirement of a scope selects an
+    what an object uses. `handles` tells which writes may use more. `has_to_say` returns a message about the requests
+    and limits that an object lacks, "" if it lacks none. `in_scope` tells whether a requirement of a scope selects an
     object. `follows_others`: `usage` depends on other objects too, so that each check computes it again.
     `by_specification`: `usage` and `has_to_say` of a new object depend on its specification alone.
     """

@@ -45,7 +45,7 @@ VERBS: dict[tuple[GroupResource, str], dict[str, str]] = {
     (GroupResource(_ACCESS, "selfsubjectrulesreviews"), ""): _post("reviews:self_subject_rules_review"),
 }
 
-# what another server answers: no representation is negotiated
+# answered by another server: this one negotiates no media type
 PASSED_ON = frozenset(
     resource for resource, verbs in VERBS.items() if any(each.startswith("gateway.proxies.") for each in verbs.values())
 )

@@ -9,7 +9,7 @@ from gateway.schema.encode import encode_answer
 
 
 def created_status() -> Response:
-    """The Status that a create answers which leaves no object behind."""
+    """The answer 201 with a Status, for a create that leaves no object."""
     body: JsonObject = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
     return Response(201, dump_line(body))
 
@@ -27,6 +27,6 @@ def set_condition(status: JsonObject, condition: JsonObject, now: str) -> None:
 
 
 def created_object(obj: JsonObject, resource: Resource) -> Response:
-    """201 with an object that is not stored, complete with its kind and in Go's order."""
+    """The answer 201 with an object that is not stored; adds kind and apiVersion, and sorts members in Go's order."""
     named = {"kind": resource.kind, "apiVersion": resource.api_version} | obj
     return Response(201, encode_answer(named, resource.kind, resource.api_version))

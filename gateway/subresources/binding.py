@@ -55,7 +55,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
 
 
 def _check_target(name: str, target: JsonObject) -> None:
-    """Raises StatusError 422. (kube-apiserver finds the same faults and answers 500.)"""
+    """Raises StatusError 422 for an invalid target. (kube-apiserver finds the same faults and answers 500.)"""
     errors = []
     if target.get("kind") not in (None, "", "Node"):
         errors.append(field.not_supported("target.kind", target["kind"], ("Node", "<empty>")))
@@ -66,7 +66,7 @@ def _check_target(name: str, target: JsonObject) -> None:
 
 
 def _check_preconditions(meta: JsonObject, wanted: JsonObject, key: bytes, left_out: str) -> None:
-    """Raises StatusError 409 where the pod is not the one, or the version, that the binding is for."""
+    """Raises StatusError 409 if the pod has not the uid or the resourceVersion that the binding has."""
     for member, what in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         if wanted.get(member) and wanted[member] != meta.get(member):
             cause = unlike_stored(key, what, wanted[member], meta.get(member, ""), left_out)

@@ -1,6 +1,6 @@
 """Admission of connections: exec, attach, portforward and proxying are CONNECT, with their options as the object.
 
-They are asked about before the pod or service is looked for; reading a log is no connection.
+Admission runs before the pod or service is looked up. Reading a log is not a CONNECT.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SUBPATH_AT = 3  # of the path's segments: resource, name, subresource, and then
 async def admit_connection(endpoint: Endpoint, request: Request) -> JsonObject:
     """The options of a connection (PodExecOptions and the like), as admission leaves them. Raises StatusError.
 
-    Nothing can be tried without being done here, so that any `dryRun` is refused, also an empty one.
+    A connection cannot be a dry run, so any `dryRun` parameter is refused, even an empty one.
     """
     if "dryRun" in request.query:
         raise bad_request("dryRun is not supported")
@@ -39,7 +39,7 @@ async def admit_connection(endpoint: Endpoint, request: Request) -> JsonObject:
 
 
 def connect_options(kind: str, api_version: str, request: Request) -> JsonObject:
-    """What the query, or the path behind "proxy", says of a connection. Raises StatusError 400 for ports."""
+    """The options in the query, or in the path behind "proxy". Raises StatusError 400 for invalid ports."""
     options: JsonObject = {"kind": kind, "apiVersion": api_version}
     if kind.endswith("ProxyOptions"):
         if path := _subpath(request):
@@ -59,7 +59,7 @@ def _subpath(request: Request) -> str:
 
 
 def flag(values: Sequence[str]) -> bool:
-    """A parameter that is true or false: true, unless its first value says otherwise."""
+    """The value of a boolean parameter: true if it is there and its first value is not "false" or "0"."""
     return bool(values) and values[0].lower() != "false" and values[0] != "0"
 
 

@@ -84,7 +84,11 @@ def _may_become_healthy(pod: JsonObject) -> bool:
 
 
 async def _pass_budgets(endpoint: Endpoint, pod: JsonObject, attributes: WriteContext, deletion: DeleteOptions) -> str:
-    """Takes one disruption from the pod's budget. Returns the budget's name if the pod must stay as it is till then."""
+    """Takes one disruption from the pod's budget, and returns "".
+
+    If the budget lets the unhealthy pod go without that, returns the budget's name: then the pod may not change before
+    it is deleted. Raises StatusError 429, 403, and 500 for several budgets.
+    """
     keeper = endpoint.siblings.of("policy", "v1", "poddisruptionbudgets", "status")
     stored = await keeper.store.list(keeper.collection(attributes.namespace))
     budgets = [loads(each.value) for each in stored]
@@ -135,7 +139,7 @@ def _unhealthy_may_go(budget: JsonObject) -> bool:
 
 
 def _take_one(budget: JsonObject, pod: str, now: str, *, record: bool) -> None:
-    """Counts one disruption; raises StatusError 429 or 403 when there is none left."""
+    """Counts one disruption in a budget, in place. Raises StatusError 429 or 403 if none is allowed."""
     meta, state = budget["metadata"], budget.setdefault("status", {})
     name, allowed = meta["name"], state.get("disruptionsAllowed", 0)
     if state.get("observedGeneration", 0) < meta.get("generation", 0):
@@ -184,7 +188,7 @@ def set_allowed_condition(state: JsonObject, generation: int, now: str) -> None:
 
 
 def too_many(cause: str, seconds: int) -> StatusError:
-    """429: the eviction may succeed later."""
+    """The 429 for an eviction that may succeed later; `seconds` is the Retry-After, 0 for none."""
     details: JsonObject = {"causes": [{"reason": "DisruptionBudget", "message": cause}]}
     headers: list[tuple[bytes, bytes]] = []
     if seconds:
@@ -194,7 +198,7 @@ def too_many(cause: str, seconds: int) -> StatusError:
 
 
 async def _delete(request: Request, pods: Endpoint, eviction: Write, options: DeleteOptions) -> None:
-    """Marks the pod as disrupted and deletes it, if it still is what the preconditions say."""
+    """Marks the pod as disrupted and deletes it. Raises StatusError 409 if it does not meet the preconditions."""
     write = begin(pods, request, replace(eviction.options, dry_run=options.dry_run))
     write.unadmitted = True  # the eviction was admitted
     attributes = write.attributes

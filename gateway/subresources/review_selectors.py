@@ -1,4 +1,4 @@
-"""The selectors of an access review: which of them cannot be understood, wholly or in part."""
+"""Finds selectors of an access review that cannot be parsed, wholly or in part."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gateway.validation.labels import validate_label_requirement
 
 
 def selector_problems(asked: JsonObject) -> list[str]:
-    """What the status of a review says of the selectors in its resource attributes."""
+    """The messages for the status of a review about the selectors in its resource attributes that are ignored."""
     return [
         *_problem("fieldSelector", asked.get("fieldSelector"), parse_terms, _is_field_requirement),
         *_problem("labelSelector", asked.get("labelSelector"), parse_labels, _is_label_requirement),

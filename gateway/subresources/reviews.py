@@ -50,9 +50,9 @@ async def token_review(endpoint: Endpoint, request: Request) -> Response:
         raise status.bad_request("token is required for TokenReview in authentication")
     await validate(write, review)
     authenticator = endpoint.services.authenticator
-    sent = review.get("status") or {}  # of which kube-apiserver sets members, and leaves the others
+    sent = review.get("status") or {}  # kube-apiserver sets some of its members and leaves the others
     try:
-        # as it would come in a header, with nothing behind a space
+        # read like a header: the token ends at a space
         bearer = bearer_token(b"Bearer " + token.encode("utf-8", "surrogateescape"))
         if bearer is None:
             raise InvalidCredentials(INVALID_TOKEN)
@@ -128,7 +128,7 @@ async def _read(endpoint: Endpoint, request: Request) -> tuple[Write, JsonObject
 
 
 async def _access_review(endpoint: Endpoint, request: Request, user: Callable[[JsonObject], User]) -> Response:
-    """`user` finds in the spec whom it is about. All that goes through the spec is done aside where that is long."""
+    """Answers an access review. `user` returns the subject of the spec. A thread does the work on a long spec."""
     write, review = await _read(endpoint, request)
     spec, effort = review.get("spec") or {}, write.size * _WEIGHT
     resource = endpoint.resource

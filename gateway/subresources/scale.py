@@ -57,7 +57,9 @@ async def update(endpoint: Endpoint, request: Request) -> Response:
 
 
 async def _read(request: Request, endpoint: Endpoint, options: WriteOptions) -> JsonObject:
-    """The Scale that is sent. Of a custom object's, kube-apiserver's scheme knows no kind to say what is wrong by."""
+    """The Scale in the request. For a custom object, an error 400 has the message of kube-apiserver, whose scheme for
+    custom objects does not know Scale.
+    """
     try:
         return await read_object(request, endpoint, options.validation)
     except StatusError as error:
@@ -78,16 +80,16 @@ async def patch(endpoint: Endpoint, request: Request) -> Response:
 
 
 def _unless_changed(make: MakeObject, read: Callable[[], JsonObject]) -> MakeObject:
-    """An apply to the Scale of a custom object, which fails in kube-apiserver unless it changes managers alone.
+    """An apply to the Scale of a custom object. As in kube-apiserver, it fails unless it changes managedFields alone.
 
-    What is merged, and what an object without managers is compared with, is no Scale there but something of the
-    definition's, none of whose versions is the Scale's.
+    kube-apiserver converts the Scale there as an object of the CustomResourceDefinition, which has no version
+    autoscaling/v1.
     """
 
     def unchanged(old: JsonObject | None) -> JsonObject:
         assert old is not None
         if not old["metadata"].get("managedFields"):
-            read()  # all else that may be wrong with it is found out later
+            read()  # raises for a configuration that cannot be read; other errors are found later
             raise _unconvertible("failed to create manager for existing fields: failed to convert live", {})
         new = make(old)
         if _but_managers(new) != _but_managers(old):
@@ -135,7 +137,7 @@ class _ScaleOf:
         return self.view.scale(obj)
 
     def into(self, obj: JsonObject, shown: JsonObject) -> JsonObject:
-        """The new workload. Raises StatusError 400, 409, 422."""
+        """A copy of the workload with the replicas of a Scale. Raises StatusError 400, 409, 422."""
         view, version = self.view, self.parent.resource.api_version
         if view.validated:
             _validate(self.parent, shown, obj)

@@ -16,7 +16,7 @@ from gateway.kinds.scale_paths import ScalePaths, WrongType, at_path, steps
 from gateway.subresources.selector_text import selector_text
 
 _KEPT = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-_UNSET = -(2**31)  # the replicas, before a write, of an object that has none: no patch leaves them so
+_UNSET = -(2**31)  # stands for missing replicas before a write; a write that leaves it is refused
 
 
 class View(Protocol):
@@ -31,13 +31,13 @@ class View(Protocol):
         """Whether a Scale has rules of its own, beside those of the object."""
 
     def get(self, obj: JsonObject) -> JsonObject:
-        """The Scale to read. Raises StatusError."""
+        """The Scale that a GET answers. Raises StatusError."""
 
     def before(self, obj: JsonObject) -> JsonObject:
         """The Scale that a write changes. Raises StatusError."""
 
     def scale(self, obj: JsonObject) -> JsonObject:
-        """The Scale, whatever of it the object lacks. Raises StatusError."""
+        """The Scale, even if the object lacks some of its fields. Raises StatusError."""
 
     def put(self, obj: JsonObject, replicas: int) -> None:
         """Sets the replicas of an object, in place. Raises StatusError."""
@@ -101,7 +101,7 @@ class _Custom:
             wanted = self._replicas(obj) or 0
             actual = at_path(obj, steps(self.at.status), int, "int64") or 0
             selector = at_path(obj, steps(self.at.selector), str, "string") if self.at.selector else ""
-        except WrongType as error:  # stored before the CRD was as it is
+        except WrongType as error:  # the object was stored before the CRD changed
             raise status.StatusError(500, "", str(error)) from None
         return _scale(obj, wanted, actual, selector or "")
 

@@ -1,4 +1,4 @@
-"""A label selector in the form in which queries have it: "app=web,tier in (a,b)"."""
+"""A label selector as text, as in queries: "app=web,tier in (a,b)"."""
 
 from __future__ import annotations
 

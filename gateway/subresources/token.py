@@ -27,7 +27,7 @@ from gateway.writing.write import begin, mutate, validate
 
 GROUP = "authentication.k8s.io"
 MIN_SECONDS, MAX_SECONDS = 600, 1 << 32
-# what the tokens that pods get by themselves ask for: they live longer than they say, and warn when used after that
+# the expirationSeconds of the tokens in pods' automatic volumes: they live for longer, and later use is a warning
 WARN_AFTER_SECONDS, EXTENDED_SECONDS = 3607, 365 * 24 * 3600
 _BOUND_KINDS = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 
@@ -91,7 +91,7 @@ def _complete(asked: JsonObject, account: JsonObject, now: int, audiences: Seque
 
 
 def _shorten(spec: JsonObject, most: int, attributes: WriteContext) -> None:
-    """The lifetime of a token, at most what the server allows."""
+    """Shortens the lifetime of a token, in place, to what the server allows, and warns of that."""
     seconds = spec["expirationSeconds"]
     if most and seconds > most:
         attributes.warnings.append(f"requested expiration of {seconds} seconds shortened to {most} seconds")
@@ -108,7 +108,7 @@ def _errors(spec: JsonObject) -> list[FieldError]:
 
 
 async def _bound(reference: JsonObject | None, attributes: WriteContext, objects: Objects) -> dict[str, JsonObject]:
-    """The objects that the token's life is bound to: what is referred to and, for a pod, its node too."""
+    """The objects that the token's life is bound to: the referenced one and, for a pod, its node too."""
     if reference is None:
         return {}
     kind, version = reference.get("kind", ""), reference.get("apiVersion", "")
