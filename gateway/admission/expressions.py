@@ -148,7 +148,7 @@ class Result:
 
 
 class Evaluation:
-    """Evaluates several expressions within one cost budget, and each variable that they use once."""
+    """Evaluates several expressions within one cost budget. A variable that several of them use is evaluated once."""
 
     __slots__ = ("_decisions", "_patience", "_spent", "_values", "_variables", "budget")
 

@@ -55,7 +55,7 @@ _IN_FORCE = gauge(
 )
 
 Check = Callable[[Sequence[JsonObject]], None]
-"""Checks all objects of a directory, each of which is valid. Raises InvalidConfiguration if files may not have one."""
+"""Checks the objects of a directory, which are valid. Raises InvalidConfiguration for one that files may not have."""
 
 Read = tuple[list[JsonObject], str]
 """All objects of a directory, and the digest of its files ("sha256:…"), "" if there are none."""
@@ -69,11 +69,11 @@ class Manifests:
         self.plugin, self.directory, self._kinds, self._check = plugin, Path(directory), kinds, check
         if not self.directory.is_absolute():
             raise InvalidConfiguration(f"staticManifestsDir: {directory}: must be an absolute path")
-        with ThreadPoolExecutor(1) as pool:  # a thread's time limits hold for compiling; nothing is served yet
+        with ThreadPoolExecutor(1) as pool:  # compiling may take longer in a thread; nothing is served yet
             self.use(pool.submit(self.read).result())
 
     def of(self, kind: str) -> list[JsonObject]:
-        """The objects of a kind, by their names."""
+        """The objects of a kind, sorted by name."""
         return sorted((obj for obj in self._found if obj["kind"] == kind), key=lambda obj: str(obj["metadata"]["name"]))
 
     def read(self) -> Read:
@@ -183,7 +183,7 @@ def _documents(data: bytes, file: Path) -> Iterator[Any]:
 
 
 def _decoded(kinds: Sequence[str], document: Any) -> JsonObject:
-    """Decoded strictly, defaulted and validated like a client's object. Raises InvalidConfiguration."""
+    """Decodes an object strictly, sets defaults and validates it, like a client's. Raises InvalidConfiguration."""
     kind = str(document.get("kind")) if isinstance(document, dict) else ""
     if kind not in kinds or document.get("apiVersion") != _API_VERSION:
         wanted = " or ".join(kinds)

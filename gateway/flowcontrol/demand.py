@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-COEFFICIENT = 0.977  # how slowly what was wanted before is forgotten
+COEFFICIENT = 0.977  # the weight of earlier periods in `smoothed`
 
 
 class Demand:

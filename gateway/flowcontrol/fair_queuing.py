@@ -126,7 +126,7 @@ class VirtualTime:
         self.busy: dict[Queue, None] = {}
 
     def advance(self, now: float, seats: int) -> None:
-        """Brings the virtual time up to `now`. `seats` is the number that was wanted and available since then."""
+        """Brings the virtual time up to `now`. Since the last call, `seats` were wanted and available."""
         if self.busy:
             self.now += (now - self._advanced) * seats / len(self.busy)
         self._advanced = now

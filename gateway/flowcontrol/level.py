@@ -108,7 +108,7 @@ class Level:
         return self.demand.sample(self._clock())
 
     def widest(self) -> int:
-        """The seats that a list may take at most; 0 is no limit of the level's own."""
+        """The seats that a request may take at most; 0 if the level, which is exempt, sets no limit."""
         if self.exempt:
             return 0
         if not self.queuing.hand_size:

@@ -107,7 +107,7 @@ async def _wait(turn: Awaitable[Seats], context: Entering) -> None:
 
 
 class _Place:
-    """One of the places among requests under way."""
+    """One place among the requests under way."""
 
     __slots__ = ("_given", "_under_way", "_writes")
 

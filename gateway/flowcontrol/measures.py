@@ -41,7 +41,7 @@ WORK = histogram(
 
 
 class FlowMeasures:
-    """The children of one schema and level."""
+    """The metrics with the labels of one flow schema and priority level."""
 
     __slots__ = ("executed", "executing", "refused", "seats", "waited", "waiting", "work")
 
@@ -53,7 +53,7 @@ class FlowMeasures:
         self.executed = EXECUTED.labels(level, schema, "regular")
 
     def begin(self, seats: int) -> None:
-        """A request has got its seats."""
+        """Counts a request that has got its seats."""
         self.executing.value += 1
         self.seats.value += seats
         self.work.observe(seats)

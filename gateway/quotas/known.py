@@ -49,7 +49,7 @@ class KnownQuotas:
         self.prefix = store.cache.root + QUOTAS
         self._classes = CachedClasses(others or store, store.cache.root)
         self._known: dict[bytes, Quota | int] = {}  # newer than the cache; an int: the last revision of a deleted one
-        self._known_of = 0  # the generation of the cache
+        self._known_of = 0  # the generation of the cache for which `_known` holds
         self._charged: dict[bytes, Quota] = {}  # by key: the quota after its last swap
 
     @property

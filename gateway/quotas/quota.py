@@ -51,7 +51,10 @@ class Quota:
 
 
 def quota_of(key: bytes, value: bytes, revision: int) -> Quota:
-    """The quota of a stored value. Parsed values are cached: the writer and then the watch cache bring the same one."""
+    """The quota of a stored value at a mod revision.
+
+    Parsed values are cached: this process parses what it writes, and again what its watch cache brings.
+    """
     known = _read(key, value)
     return known.at(revision)
 

@@ -14,7 +14,7 @@ from storage.watch_cache import WatchCache
 PATIENCE = 1.0  # seconds; a controller counts what was freed in a few milliseconds
 APART = 3.0  # the same for objects of another etcd: there the controller delays lowering a usage, by 2 s at most
 QUIET = 3.0  # seconds without a change, after which other servers are taken to have no charged writes under way
-LOOKED_AT = 512  # changes
+LOOKED_AT = 512  # changes that are searched, at most
 
 
 class Recounts:

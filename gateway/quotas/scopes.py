@@ -17,7 +17,7 @@ class ScopeSelector:
     values: tuple[str, ...] = ()
 
     def selects(self, names: Collection[str]) -> bool:
-        """Whether it selects an object that has these values of the scope; without values, it has none."""
+        """Whether it selects an object whose values of the scope are `names`, which is empty if it has none."""
         match self.operator:
             case "In":
                 return any(name in self.values for name in names)

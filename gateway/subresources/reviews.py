@@ -1,4 +1,4 @@
-"""The review kinds: questions about who one is and what one may do, posted and answered, never stored."""
+"""The review kinds: questions about identities and permissions, which are posted and answered, never stored."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def self_subject_review(endpoint: Endpoint, request: Request) -> Response:
 
 
 async def token_review(endpoint: Endpoint, request: Request) -> Response:
-    """Answers whose a token is. Raises StatusError 400 without a token."""
+    """Answers which user a token belongs to. Raises StatusError 400 without a token."""
     write, review = await _read(endpoint, request)
     token = (review.get("spec") or {}).get("token", "")
     if not token:
@@ -78,7 +78,7 @@ async def self_subject_access_review(endpoint: Endpoint, request: Request) -> Re
 
 
 async def self_subject_rules_review(endpoint: Endpoint, request: Request) -> Response:
-    """Answers what the user may do in a namespace. Raises StatusError 400 without one."""
+    """Answers what the user may do in a namespace. Raises StatusError 400 without a namespace."""
     write, review = await _read(endpoint, request)
     namespace = (review.get("spec") or {}).get("namespace", "")
     if not namespace:

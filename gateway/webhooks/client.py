@@ -31,7 +31,7 @@ TIMEOUT = 30.0  # seconds
 _REDIRECTS, _MOST_REDIRECTS = (301, 302, 303, 307, 308), 10
 _RETRIED, _MOST_RETRIES = 429, 10  # beside 5xx, the status after which Retry-After is obeyed
 _SECONDS = re.compile("[+-]?[0-9]{1,18}", re.ASCII)
-_KEEPING = (307, 308)  # those that keep the method and the body; others become a GET
+_KEEPING = (307, 308)  # redirects that keep the method and the body; others become a GET
 _CUT = "unexpected error when reading response body. Please retry. Original error"
 _HEADERS: tuple[Header, ...] = ((b"content-type", b"application/json"), (b"accept", b"application/json, */*"))
 
@@ -247,7 +247,7 @@ def _path_here(location: str, place: Place) -> str:
 
 
 _contexts: Memory[tuple[str, Identity], Context] = Memory(32 << 20, 8 << 20)
-_CONTEXT = 50_000  # bytes that one takes beside its CAs
+_CONTEXT = 50_000  # bytes that a TLS context takes beside its CAs
 
 
 def _trusting(bundle: str, identity: Identity) -> Context:

@@ -44,7 +44,7 @@ def set_defaults(limit_range: JsonObject, pod: JsonObject, *, completes: bool = 
     ]
     if notes:
         if completes:
-            default_pod_resources(pod["spec"])  # which follow from those of the containers
+            default_pod_resources(pod["spec"])  # they are computed from those of the containers
         annotations = pod["metadata"].setdefault("annotations", {})
         annotations[ANNOTATION] = f"LimitRanger plugin set: {'; '.join(notes)}"
 

@@ -26,7 +26,7 @@ async def _admit(admission: Admission) -> None:
 def _tolerate(spec: JsonObject, wanted: dict[str, JsonObject]) -> None:
     """Adds the `wanted` tolerations (by key). Each replaces those that differ only in their tolerationSeconds."""
     tolerations = spec.get("tolerations") or []
-    alike: dict[str, bool] = {}  # by key: whether an alike toleration has no seconds, and stays
+    alike: dict[str, bool] = {}  # by key: whether one that is alike has no tolerationSeconds: it stays
     for each in tolerations:
         if _is_alike(each, wanted):
             alike[each["key"]] = alike.get(each["key"], False) or "tolerationSeconds" not in each

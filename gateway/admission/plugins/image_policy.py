@@ -34,7 +34,7 @@ _SHAPE = {
         "defaultAllow": Leaf.BOOLEAN,
     }
 }
-_NEVER, _DEFAULT = -1, 0  # numbers that mean no time, and the default
+_NEVER, _DEFAULT = -1, 0  # special numbers: no time at all, and the default
 
 
 @dataclass(frozen=True, slots=True)

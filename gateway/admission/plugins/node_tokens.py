@@ -115,7 +115,7 @@ class Audiences:
         return _driver_in(volume.get("spec") or {})
 
     async def _present(self, kind: str, gvr: GroupVersionResource, namespace: str, name: str) -> JsonObject:
-        """The object of that name. Raises _Absent with kube-apiserver's message, which has the kind as the resource."""
+        """The object of that name. Raises _Absent with kube-apiserver's message, which has the kind, lower case."""
         found = await self._objects.get(gvr, namespace, name) if name else None
         if found is None:
             raise _Absent(not_found(gvr.group, kind, name).message)

@@ -82,7 +82,7 @@ def _with_account(
     objects: Objects,
     use: Callable[[JsonObject, JsonObject, Admission], Awaitable[None] | None],
 ) -> Awaitable[None] | None:
-    """Has the pod and its account be used: at once, where the cache has that."""
+    """Calls `use` with the pod and its account: at once if the cache has the account, else in an awaitable."""
     account = objects.cached(_ACCOUNTS, admission.namespace, obj["spec"]["serviceAccountName"])
     if account is not None:
         return use(obj, account, admission)

@@ -80,12 +80,12 @@ class Check:
 
 
 def unless_windows(check: CheckPod) -> CheckPod:
-    """A check that only looks at pods for Linux."""
+    """A check that skips pods for Windows."""
     return lambda pod: None if pod.on_windows else check(pod)
 
 
 def unless_in_user_namespace(check: CheckPod) -> CheckPod:
-    """A check that only looks at pods without a user namespace, whose root is the host's."""
+    """A check that skips pods with a user namespace of their own, whose root is not that of the host."""
     return lambda pod: None if pod.in_user_namespace else check(pod)
 
 
@@ -100,10 +100,10 @@ def plural(noun: str, things: Collection[Any]) -> str:
 
 
 def of_containers(names: Collection[str]) -> str:
-    """The containers of these names as messages have them."""
+    """The containers of these names, as in messages: `containers "a", "b"`."""
     return f"{plural('container', names)} {quoted(names)}"
 
 
 def setters(pod: bool, names: Collection[str]) -> str:
-    """Who sets something: the pod itself, containers, or both."""
+    """The subject of a message: the pod itself, containers, or both."""
     return " and ".join(["pod"] * pod + ([of_containers(names)] if names else []))

@@ -25,7 +25,7 @@ class Level(IntEnum):
 
     @property
     def text(self) -> str:
-        """As labels name it."""
+        """The name of the level in labels."""
         return self.name.lower()
 
 
@@ -43,7 +43,7 @@ class LevelVersion(NamedTuple):
 
     @property
     def version(self) -> str:
-        """As labels name it."""
+        """The version in labels: "latest" or "v1.x"."""
         return "latest" if self.minor is None else f"v1.{self.minor}"
 
     def equivalent(self, other: LevelVersion) -> bool:

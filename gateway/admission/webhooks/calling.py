@@ -145,7 +145,8 @@ class Asking:
     def failed(self, error: CallFailed | Denied | StatusError, annotation: str) -> StatusError | None:
         """The error for the client; None if the failurePolicy ignores the failure.
 
-        An ignored failure is recorded under the key `annotation`. After the client's deadline it is a time-out.
+        An ignored failure is recorded under the key `annotation`. If the client's deadline has passed by then, the
+        error is a time-out.
         """
         hook, operation = self._hook, self._admission.operation
         match error:
