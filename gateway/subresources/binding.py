@@ -66,7 +66,7 @@ def _check_target(name: str, target: JsonObject) -> None:
 
 
 def _check_preconditions(meta: JsonObject, wanted: JsonObject, key: bytes, left_out: str) -> None:
-    """Raises StatusError 409 if the pod has not the uid or the resourceVersion that the binding has."""
+    """Raises StatusError 409 if the binding has another uid or resourceVersion than the pod."""
     for member, what in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         if wanted.get(member) and wanted[member] != meta.get(member):
             cause = unlike_stored(key, what, wanted[member], meta.get(member, ""), left_out)

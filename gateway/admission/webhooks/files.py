@@ -36,7 +36,7 @@ class Configured:
 
 
 class Identities:
-    """The users of a kubeconfig file, whose names are hosts: "hook.ns.svc", "example.org:8443", "*.example.org", "*"."""
+    """The users of a kubeconfig; their names are hosts: "hook.ns.svc", "example.org:8443", "*.example.org", "*"."""
 
     def __init__(self, users: dict[str, Identity]) -> None:
         self._users = users
