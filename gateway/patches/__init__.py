@@ -1,1 +1,1 @@
-"""JSON patch, merge patch and strategic merge patch, each a module that gives the patched object."""
+"""JSON patch, merge patch and strategic merge patch. Each has a module that returns the patched object."""

@@ -1,4 +1,4 @@
-"""The vocabulary of strategic merge patches: directives, errors, and what the schema says of a field."""
+"""What modules of strategic merge patches share: names of directives, errors, merge keys and strategies of fields."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SET_ELEMENT_ORDER = "$setElementOrder"
 
 
 class MergeError(Exception):
-    """A patch that can't be merged; `code` is the status of the answer."""
+    """A patch that cannot be merged; `code` is the HTTP status of the response."""
 
     def __init__(self, message: str, code: int = 500) -> None:
         super().__init__(message)
@@ -39,8 +39,8 @@ def no_merge_key(element: Any, merge_key: str) -> MergeError:
 
 
 def field_of(type_: Type | None, key: str) -> Field:
-    """The field of a struct that a JSON key means, by exact name or else by any case; raises MergeError."""
-    raw = type_ is not None and type_.kind is TypeKind.ANY and bool(type_.name)  # a struct of Go's without JSON fields
+    """The field of a struct for a JSON key: by its exact name, else in any case. Raises MergeError if there is none."""
+    raw = type_ is not None and type_.kind is TypeKind.ANY and bool(type_.name)  # in Go a struct without JSON fields
     if type_ is None or not (raw or type_.kind is TypeKind.STRUCT):
         kind = "interface" if type_ is None or type_.kind is TypeKind.ANY else _GO_KINDS.get(type_.kind, "string")
         raise MergeError(f"merging an object in json but data type is not struct, instead is: {kind}")
@@ -64,12 +64,15 @@ _GO_KINDS = {
 
 
 def strategy_of(field: Field) -> str:
-    """The field's strategy beside `retainKeys`: "merge", "replace" or ""."""
+    """The field's patch strategy, apart from `retainKeys`: "merge", "replace" or ""."""
     return next((name for name in field.patch_strategies if name != "retainKeys"), "")
 
 
 def without_nulls(value: Any) -> Any:
-    """Drops null members from a part of the patch that has no counterpart; changes it in place."""
+    """Removes null members, at any depth, from a value of the patch for a field that the object lacks or has otherwise.
+
+    Changes the value in place, and returns it.
+    """
     if isinstance(value, dict):
         for key in [key for key, member in value.items() if member is None]:
             del value[key]
@@ -82,7 +85,7 @@ def without_nulls(value: Any) -> Any:
 
 
 def without_directives(value: Any) -> tuple[Any, bool]:
-    """The value without the elements and members that are directives, and whether anything of it is to be kept."""
+    """Returns the value without objects that have a `$patch` directive, and false if the value is such an object."""
     if isinstance(value, dict):
         if DIRECTIVE in value:
             return None, False

@@ -1,4 +1,4 @@
-"""Reads the body of a JSON or strategic merge patch with the wording that Go's JSON decoder has for bad ones."""
+"""Reads the body of a patch. Errors have the wording of Go's JSON decoder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gateway.schema.body import DecodeError, parse_body
 
 
 def go_kind(value: Any) -> str:
-    """What Go's decoder calls a JSON value."""
+    """The kind of a decoded JSON value, as errors of Go's decoder call it: "bool", "string", "number", ..."""
     match value:
         case bool():
             return "bool"
@@ -28,10 +28,11 @@ def go_kind(value: Any) -> str:
 def parse(
     body: bytes, expected: Any, go_type: str, prefix: str = "", float_place: str = "value"
 ) -> tuple[Any, list[str]]:
-    """The value of `body` and the messages about its duplicate fields; raises 400 unless it is JSON and `expected`.
+    """Returns the value of `body`, and the messages about its duplicate fields.
 
-    `go_type` is what the error calls the expected type, `float_place` where a number is that no float64 can hold; null
-    is accepted for any.
+    Raises StatusError 400 if the body is no JSON, or its value is neither null nor of the Python type `expected`.
+    Errors begin with `prefix` and call the expected type `go_type`. The error about a number that no float64 can hold
+    calls its place `float_place`.
     """
     try:
         value, duplicates = parse_body(body, float_place)

@@ -1,8 +1,8 @@
-"""JSON patch, RFC 6902, with the dialect and the limits that kube-apiserver has.
+"""JSON patch, RFC 6902, with the dialect and the limits of kube-apiserver.
 
-kube-apiserver is laxer than the RFC: `replace` adds a key that an object lacks, a `test` for null holds for one, a
-`copy` of one is null, array indexes may count from the end, and what stands before a path's first slash is ignored.
-Each operation is brought into the RFC's form for the document at hand, then the jsonpatch library carries it out.
+kube-apiserver is laxer than the RFC. For a key that an object lacks, `replace` adds it, a `test` for null holds, and
+`copy` copies null. Array indexes may count from the end. Text before the first slash of a path is ignored.
+Each operation is rewritten as the RFC has it, for the document at hand; the jsonpatch library then applies it.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from gateway.schema.problems import examine
 from gateway.schema.types import Type
 
 MAX_OPERATIONS = 10_000
-MAX_COPIED = 3 << 20  # bytes of JSON that the copies of one patch come to, as kube-apiserver allows
+MAX_COPIED = 3 << 20  # bytes of JSON that all copies of one patch may have together; kube-apiserver's limit
 
 _MEMBERS = ("op", "path", "from", "value")
 _INDEX = re.compile(r"[+-]?[0-9]+", re.ASCII)
-_PLACE = re.compile(r'"\[([0-9]+)\]\.', re.ASCII)  # of an operation, in what is said of it
+_PLACE = re.compile(r'"\[([0-9]+)\]\.', re.ASCII)  # the index of an operation, in a message about it
 
 
 class Operations(list[Any]):
-    """The operations of a patch; `spelt` has them with their texts as they are written, where a `test` needs that, and
-    `exact` with all their members, where some come twice.
+    """The operations of a patch. `spelt` has the same with `Spelt` strings; None unless a `test` needs the spelling.
+    `exact` has them as `parse_exactly` reads them, with repeated members; None unless a member is repeated.
     """
 
     spelt: list[Any] | None = None
@@ -45,10 +45,10 @@ class Operations(list[Any]):
 
 
 def parse(body: bytes, strict: bool) -> tuple[Operations, list[str]]:
-    """Reads a patch document once: the operations, and the strict errors (duplicate and unknown fields) if `strict`.
+    """Returns the operations of a patch document, and if `strict` the errors about duplicate and unknown fields.
 
-    Raises StatusError 400 (not a patch document) or 413 (more than 10 000 operations). `strict` is fieldValidation
-    other than Ignore.
+    `strict` is true for a fieldValidation other than Ignore. Raises StatusError 400 if the body is no patch document,
+    and 413 for more than 10 000 operations.
     """
     operations, errors = _parsed(body, strict)
     found = Operations(operations)
@@ -72,10 +72,10 @@ def _parsed(body: bytes, strict: bool) -> tuple[list[JsonObject], list[str]]:
 
 
 def apply(document: JsonObject, patch: Any, type_: Type) -> Any:
-    """Returns `document` with the operations applied, sharing what they left alone; raises StatusError 422."""
+    """Returns the patched object, which shares unchanged parts with `document`. Raises StatusError 422."""
     try:
         if isinstance(patch, Operations) and patch.spelt is not None:
-            applied(document, patch.spelt, spelt=True)  # for its tests
+            applied(document, patch.spelt, spelt=True)  # fails where a `test` does; the result has `Spelt` strings
         return applied(document, patch)
     except PatchFailed:
         message = "the server rejected our request due to an error in our request"
@@ -85,23 +85,23 @@ def apply(document: JsonObject, patch: Any, type_: Type) -> Any:
 def applied(document: JsonObject, operations: Sequence[JsonObject | None], *, spelt: bool = False) -> Any:
     """The patched document. Raises PatchFailed, in the words of the Go library that kube-apiserver uses.
 
-    `spelt` has tests compare how texts are written, too.
+    With `spelt`, a `test` also compares how strings are escaped in JSON.
     """
     return _carried_out(operations, _Patched(document, spelt)).root
 
 
 def shown(document: JsonObject, operations: Sequence[JsonObject | None], type_: Type) -> Any:
-    """What `applied` gives, with members in the order in which refusals show them. The operations may be exact ones."""
+    """As `applied`, with members in the order of error messages. `parse_exactly` may have read the operations."""
     patched = _carried_out(operations, _Shown(document))
     return member_order.patched(patched.root, type_, patched.looked_into, member_order.containers(document))
 
 
 def repeated(document: JsonObject, operations: Operations, type_: Type) -> list[str]:
-    """What strict decoding says of members that come twice in what was patched: those of the values of the patch."""
+    """The duplicate-field errors of strict decoding about the patched object: for repeated members in patch values."""
     if operations.exact is None:
         return []
     problems: list[str] = []
-    with suppress(DecodeError, PatchFailed):  # what is wrong is found out where the outcome is read
+    with suppress(DecodeError, PatchFailed):  # the caller decodes the patched object and reports other errors
         examine(type_, shown(document, operations.exact, type_), problems)
     return [text for text in problems if text.startswith("duplicate")]
 
@@ -142,7 +142,7 @@ def _check_members(operation: JsonObject | None) -> None:
 
 
 def _strict_errors(operations: list[JsonObject], duplicates: list[str]) -> list[str]:
-    """In the order of the operations, duplicates before unknown fields."""
+    """The errors in the order of the operations; for each operation, duplicates come before unknown fields."""
     errors, of = list[str](), dict[str, list[str]]()
     for place, message in ((place, text) for text in duplicates for place in dict.fromkeys(_PLACE.findall(text))):
         of.setdefault(place, []).append(f"json patch {message}")
@@ -153,7 +153,7 @@ def _strict_errors(operations: list[JsonObject], duplicates: list[str]) -> list[
 
 
 class PatchFailed(Exception):
-    """An operation that does not apply; the message says why. `test` if it was a test that does not hold."""
+    """An operation cannot be applied; the message says why. `test` is true for a `test` that does not hold."""
 
     def __init__(self, message: str, *, test: bool = False) -> None:
         super().__init__(message)
@@ -161,14 +161,14 @@ class PatchFailed(Exception):
 
 
 class _Absent(Exception):
-    """A path leads through what is not there."""
+    """The container that a path leads to does not exist in the document, or the path is no string."""
 
 
 _MISSING, _WRONG_INDEX = "missing value", "invalid index referenced"
 
 
 class _Patched:
-    """A document under change: containers on the way to a change are copied once, all others stay shared."""
+    """A document while operations change it. Containers on the path of a change are copied once, others are shared."""
 
     def __init__(self, document: JsonObject, spelt: bool = False) -> None:
         self.root: Any = dict(document)
@@ -178,11 +178,11 @@ class _Patched:
 
     @property
     def looked_into(self) -> Set[int]:
-        """The ids of the containers on the ways to what was changed or tested."""
+        """The `id()`s of the containers on the paths that operations changed or tested."""
         return self._own.keys()
 
     def copied(self, value: Any) -> Any:
-        """A copy of a part of the document, which may become part of itself; raises _Failed beyond the limit."""
+        """A copy of a part of the document, which may be put inside itself. Raises PatchFailed beyond MAX_COPIED."""
         data = dumps(value)
         self._copied += len(data)
         if self._copied > MAX_COPIED:
@@ -193,11 +193,11 @@ class _Patched:
         return deepcopy(value) if self._spelt else loads(data)
 
     def holds(self, one: Any, other: Any) -> bool:
-        """Whether a test holds of two values. 3.0 is not what an object has as 3."""
+        """Whether a `test` takes two values as equal. 3.0 and 3 are different."""
         return identical(one, other) and (not self._spelt or same_spelling(one, other))
 
     def find(self, path: Any) -> tuple[Any, str, tuple[str, ...]]:
-        """The container that `path` ends in, the last part, and the parts leading to the container. Raises _Absent."""
+        """Returns the container at the end of `path`, the last part, and the parts before it. Raises _Absent."""
         if not isinstance(path, str):
             raise _Absent
         parts = [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")][1:]
@@ -230,9 +230,9 @@ class _Patched:
 
 
 class _Shown(_Patched):
-    """One that is changed once more, for what is said of the outcome: values stay as they are written.
+    """Applies the operations again, for error messages: values stay as they are written, and each `test` holds.
 
-    Where copies come to more than the limit because of members that come twice, further ones have the last of each.
+    Repeated members can make copies exceed MAX_COPIED. Copies beyond it keep only the last of repeated members.
     """
 
     def copied(self, value: Any) -> Any:
@@ -245,11 +245,11 @@ class _Shown(_Patched):
 
 
 class _BadIndex(Exception):
-    """What is no position in an array; the message says why."""
+    """A part of a path is no position in an array; the message says why."""
 
 
 def _index(part: str, size: int) -> int:
-    """The position that `part` means in an array with `size` of them. Raises _BadIndex if there is none."""
+    """The position that `part` means in an array of `size` elements. Raises _BadIndex if it is out of range."""
     if not _INDEX.fullmatch(part):
         raise _BadIndex(f'strconv.Atoi: parsing "{part}": invalid syntax')
     index = clamped(part)
@@ -260,7 +260,7 @@ def _index(part: str, size: int) -> int:
 
 
 def _existing(container: Any, part: str) -> Any:
-    """`part` as a key of `container`; None when an object has no such key; raises _BadIndex."""
+    """The key or index that `part` means in `container`; None for a key that an object lacks. Raises _BadIndex."""
     if isinstance(container, dict):
         return part if part in container else None
     return _index(part, len(container))
@@ -278,7 +278,7 @@ def _put(patched: _Patched, found: tuple[Any, str, tuple[str, ...]], value: Any)
 
 
 def _taken(container: Any, part: str) -> Any:
-    """The key of what is to be removed. Raises _BadIndex, also for a missing key."""
+    """The key or index of the value to remove. Raises _BadIndex, also for a missing key."""
     key = _existing(container, part)
     if key is None:
         raise _BadIndex(f"Unable to remove nonexistent key: {part}: {_MISSING}")
@@ -286,12 +286,12 @@ def _taken(container: Any, part: str) -> Any:
 
 
 class _Refusing:
-    """Words what goes wrong in a part of an operation: a place that is missing, an index that is none."""
+    """A context manager that turns _Absent and _BadIndex into PatchFailed, in the words for one operation."""
 
     __slots__ = ("_bad_index", "_member", "_missing", "_operation")
 
     def __init__(self, operation: JsonObject, member: str, missing: str, bad_index: str) -> None:
-        """`member` of the operation names the place; `missing` says what the document is said to be missing."""
+        """`member` is "path" or "from", `missing` the words for an absent place, `bad_index` those for a bad index."""
         self._operation, self._member, self._missing, self._bad_index = operation, member, missing, bad_index
 
     def __enter__(self) -> None:
@@ -324,7 +324,7 @@ def _replace(patched: _Patched, operation: JsonObject) -> None:
     if path == "":
         if not isinstance(value, dict | list):
             raise PatchFailed("replace operation value must be object or array")
-        patched.root = copy(value)  # which the next operations change, and not this patch: it may be applied again
+        patched.root = copy(value)  # the next operations change the copy; the patch itself may be applied again
         return
     try:
         container, part, way = patched.find(path)
@@ -383,7 +383,7 @@ def _test(patched: _Patched, operation: JsonObject) -> None:
 
 
 def _decoded(operation: JsonObject, member: str, kind: str) -> str:
-    """What is said of an operation without a path, "" where it has one."""
+    """The message for an operation whose `member` ("path" or "from") is no string; "" if it is one."""
     if isinstance(operation.get(member), str):
         return ""
     what = "" if member == "path" else f"operation, missing {member} field: "

@@ -1,7 +1,8 @@
-"""The order in which kube-apiserver's patches write the members of an object, as refusals show them.
+"""The order of members in a patched object, as kube-apiserver's error messages quote it.
 
-The document is JSON in the order of Go's types. What a patch has looked into is a map, whose members are sorted when it
-is written; all else stays as it was written, in the document or in the patch.
+kube-apiserver writes the document as JSON in the order of Go's types. The patch library decodes each object that a
+patch walks through into a Go map, and writes it again with sorted members. Other parts keep the order that they have
+in the document or in the patch.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from gateway.schema.types import Type, TypeKind
 
 
 def encoded(value: Any, type_: Type | None) -> Any:
-    """As Go's encoder writes it: members of structs in the order of the type, those of maps sorted."""
+    """The value as Go's encoder writes it: members of structs in the order of the type, members of maps sorted."""
     if isinstance(value, list):
         return [encoded(each, type_.elem if type_ else None) for each in value]
     if not isinstance(value, dict):
@@ -24,9 +25,10 @@ def encoded(value: Any, type_: Type | None) -> Any:
 
 
 def merged(value: Any, original: Any, type_: Type | None) -> Any:
-    """The outcome of a merge patch of `original`, in which it shares what it left alone.
+    """The result `value` of a merge patch of `original`, with its members in order.
 
-    A patch is looked into for nulls, but for what takes the place of an object.
+    Parts that are the same Python object in both did not change. Objects of the patch have sorted members, because
+    nulls are removed from them. A list that replaces an object is not searched for nulls, so it keeps its order.
     """
     if value is original:
         return encoded(value, type_)
@@ -39,9 +41,10 @@ def merged(value: Any, original: Any, type_: Type | None) -> Any:
 
 
 def patched(value: Any, type_: Type | None, looked_into: Set[int], document: Set[int]) -> Any:
-    """The outcome of a JSON patch, which has `looked_into` the containers with these ids.
+    """The result `value` of a JSON patch, with its members in order.
 
-    `document` are those that were there before; all others the patch has brought.
+    `looked_into` has the ids of the containers that operations walked through, `document` those of the original
+    containers. All other containers come from the patch.
     """
     if not isinstance(value, dict | list):
         return value
@@ -53,7 +56,7 @@ def patched(value: Any, type_: Type | None, looked_into: Set[int], document: Set
 
 
 def containers(value: Any) -> set[int]:
-    """The ids of all containers in a value."""
+    """The `id()`s of all objects and lists in a value."""
     found, todo = set[int](), [value]
     while todo:
         each = todo.pop()

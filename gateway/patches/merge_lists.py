@@ -1,7 +1,7 @@
 """Lists in strategic merge patches: merging by key or as sets, and the order of the result.
 
-Order (KEP "preserve order in strategic merge patch"): the items that the patch names keep the patch's order, the
-others that of the live list; the two are interleaved by their places in the live list.
+Order (KEP "preserve order in strategic merge patch"): items that the patch names have the patch's order. Other items
+have the order of the live list. The two are interleaved by their places in the live list.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MergeMap = Callable[[JsonObject, JsonObject, Type | None], JsonObject]
 
 
 def element_type(field: Field) -> Type | None:
-    """The type of a list field's elements; raises MergeError when the field is no list of plain elements."""
+    """The type of a list field's elements. Raises MergeError if the field is no list, or a list of lists."""
     type_ = field.type
     if type_.kind is not TypeKind.LIST:
         if field.pointer:
@@ -39,7 +39,7 @@ def element_type(field: Field) -> Type | None:
 def merge(
     original: list[Any], patch: list[Any], merge_key: str, element: Type | None, merge_map: MergeMap
 ) -> list[Any]:
-    """Merges two lists whose strategy is `merge`."""
+    """Merges two lists whose patch strategy is `merge`: objects by `merge_key`, scalars as sets. Raises MergeError."""
     if not original and not patch:
         return original
     if not _are_maps(original, patch):
@@ -68,7 +68,7 @@ def merge(
 
 
 def delete(original: list[Any], unwanted: list[Any], field: Field, merge_map: MergeMap) -> list[Any]:
-    """What `$deleteFromPrimitiveList` leaves of a list of scalars."""
+    """Carries out `$deleteFromPrimitiveList`: `original` without the `unwanted` scalars. Raises MergeError."""
     if not original and not unwanted:
         return original
     if _are_maps(original, unwanted):
@@ -85,7 +85,7 @@ def require_elements(original: list[Any] | None, patch: list[Any] | None) -> Non
 
 
 def check_order(patch: list[Any], order: list[Any], merge_key: str) -> None:
-    """Raises MergeError unless the patched items stand in `order`, in the same sequence."""
+    """Raises MergeError unless `order` has all items of the patch, in the same sequence."""
     if not order or not patch:
         return
     if merge_key:
@@ -105,7 +105,10 @@ def check_order(patch: list[Any], order: list[Any], merge_key: str) -> None:
 
 
 def require_maps(items: list[Any], order: list[Any], merge_key: str) -> None:
-    """Raises MergeError where one of `items` is not in `order` before what is no map there: so far it is looked for."""
+    """Raises MergeError if the search for one of `items` in `order` meets an element that is no map.
+
+    kube-apiserver searches `order` from its beginning for each item, and fails at the first such element.
+    """
     end = next((i for i, place in enumerate(order) if not isinstance(place, dict)), None)
     if not merge_key or end is None:
         return
@@ -115,7 +118,7 @@ def require_maps(items: list[Any], order: list[Any], merge_key: str) -> None:
 
 
 def in_order(items: list[Any], order: list[Any], live: list[Any], merge_key: str) -> list[Any]:
-    """`items` with those named in `order` in that order, the others interleaved as in the `live` list."""
+    """Sorts `items`: those that are in `order` come in that order, the others are interleaved as in the `live` list."""
     ranks, live_ranks = _ranks(order, merge_key), _ranks(live, merge_key)
     keyed = [(_hashable(_key(item, merge_key)), item) for item in items]
     named = sorted((pair for pair in keyed if pair[0] in ranks), key=lambda pair: ranks[pair[0]])
@@ -149,7 +152,7 @@ def _key(item: Any, merge_key: str) -> Any:
 
 
 def _hashable(value: Any) -> Any:
-    """A key under which equal JSON scalars of one type meet: 1, 1.0 and true are different."""
+    """A dict key that is the same for equal scalars of one type; 1, 1.0 and true have different keys."""
     return (type(value), value) if not isinstance(value, dict | list) else (type(value), id(value))
 
 
@@ -158,12 +161,12 @@ def _same(left: Any, right: Any) -> bool:
 
 
 def _alike(value: Any) -> Any:
-    """A key under which equal values of one type meet, lists and objects too."""
+    """As `_hashable`, but equal lists and equal objects also have the same key."""
     return (type(value), dumps_sorted(value)) if isinstance(value, dict | list) else _hashable(value)
 
 
 def _are_maps(original: list[Any], patch: list[Any]) -> bool:
-    """Whether the elements are maps; raises MergeError when they are lists or of different types."""
+    """Whether the elements are maps. Raises MergeError if they are lists or of different types."""
     types = {go_type(item) for items in (original, patch) for item in items}
     first = (original or patch)[0]
     if isinstance(first, list):
@@ -174,7 +177,10 @@ def _are_maps(original: list[Any], patch: list[Any]) -> bool:
 
 
 def _without_special(original: list[Any], patch: list[Any], merge_key: str) -> tuple[list[Any], list[Any]]:
-    """Carries out the `$patch` elements of a list of maps: the original and the patch to go on with."""
+    """Carries out the `$patch` elements of a list of maps. Returns the original and the patch that remain to be merged.
+
+    Raises MergeError for a directive that lists do not have.
+    """
     plain, replace = [], False
     gone: list[Any] = []
     for change in patch:

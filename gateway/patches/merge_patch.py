@@ -12,7 +12,7 @@ from gateway.schema.types import Type
 
 
 def parse(body: bytes, strict: bool) -> tuple[Any, list[str]]:
-    """Reads a patch document: its value, and the strict errors if `strict`; raises StatusError 400."""
+    """Returns the value of a patch document, and if `strict` its duplicate fields. Raises StatusError 400."""
     if not strict:
         return _lax(body), []
     value, duplicates = documents.parse(body, dict, "map[string]interface {}", "error decoding patch: ")
@@ -22,20 +22,20 @@ def parse(body: bytes, strict: bool) -> tuple[Any, list[str]]:
 
 
 def apply(document: JsonObject, patch: Any, type_: Type) -> Any:
-    """Returns `document` merged with `patch`, sharing what the patch left alone.
+    """Returns `document` merged with `patch`; the result shares unchanged parts with `document`.
 
-    A patch that is no object replaces the document; within arrays that a patch brings, nulls stay.
+    A patch that is no object replaces the document. Elements of arrays that are null stay.
     """
     return _merge(document, patch) if isinstance(patch, dict) else _pruned(patch)
 
 
 def shown(document: JsonObject, patch: Any, type_: Type) -> Any:
-    """What `apply` gives, with members in the order in which refusals show them. The patch may be an exact one."""
+    """As `apply`, with members in the order of error messages. `parse_exactly` may have read the patch."""
     return merged(apply(document, patch, type_), document, type_)
 
 
 def repeated(document: JsonObject, patch: Any, type_: Type) -> list[str]:
-    """Members that come twice in what was patched: none, as those of the patch are merged one by one."""
+    """Duplicate-field errors about the patched object: none, because merging leaves one member of each name."""
     return []
 
 
@@ -66,7 +66,7 @@ def _merge(document: JsonObject, patch: JsonObject) -> JsonObject:
 
 
 def _pruned(value: Any) -> Any:
-    """`value` without the members that are null."""
+    """`value` without the members of objects that are null, at any depth."""
     if isinstance(value, dict):
         return {key: _pruned(member) for key, member in value.items() if member is not None}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""The 422 for a patch whose result is no valid object of its kind: it quotes the patched document or the patch."""
+"""The 422 for a patch whose result cannot be decoded as its kind. It quotes the patched document or the patch."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from gateway.validation.go_print import go_print
 
 
 def undecodable(shown: Any, message: str, type_: Type | None) -> StatusError:
-    """For JSON and merge patches: what they gave, with its members in the order `shown`, was refused with `message`.
+    """The error for a JSON patch or merge patch. `shown` is the patched document, as the error quotes it.
 
-    The `type_` that reads it, where one does, tells the first mistake in that order, and numbers as they are written;
-    kind and version are read before that.
+    `message` is the error of the decoder. With a `type_`, `shown` is decoded once more: that error takes the place of
+    `message`, as it has numbers as they are written, and is about the first mistake in the order of `shown`. Errors
+    about apiVersion and kind stay, because kube-apiserver reads these first.
     """
     if type_ is not None and not message.startswith("couldn't get version/kind"):
         try:
@@ -32,10 +33,10 @@ def undecodable(shown: Any, message: str, type_: Type | None) -> StatusError:
 def unconvertible(
     document: JsonObject, patch: JsonObject, type_: Type, message: str, strict: bool = False
 ) -> StatusError:
-    """For strategic merge patches; quotes what merging left of the patch.
+    """The error for a strategic merge patch. It quotes the patch without the directives that merging has carried out.
 
-    `message` is the decoder's. Unless it is about strict errors, the wording of Go's map-to-struct converter, which
-    kube-apiserver uses for these patches, comes before it.
+    `message` is the error of the decoder. kube-apiserver uses Go's map-to-struct converter for these patches, so the
+    converter's error takes the place of `message` if it has one. With `strict`, `message` stays.
     """
     rest = strategic_merge_patch.copied(patch)
     result = strategic_merge_patch.merged(document, rest, type_)

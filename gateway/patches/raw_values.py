@@ -1,7 +1,7 @@
-"""Raw JSON (RawExtension) after Go's conversion from a map: it is encoded again, with sorted keys.
+"""Writes raw JSON (RawExtension) with sorted keys, as Go's conversion from a map to a struct does.
 
-Strategic merge patches and applies do that to the whole object, also to unchanged fields. Other writes keep the bytes
-that were sent.
+Strategic merge patch and server-side apply convert the whole object so, unchanged fields too. Other writes keep the
+bytes that the client sent.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _RAW = ("runtime.RawExtension", "v1.JSON")
 
 
 def rewritten(type_: Type, value: Any) -> Any:
-    """The value with its free JSON as Go writes maps: itself where that is so, and with the parts for which it is."""
+    """The value with sorted keys and Go's numbers in its raw JSON. Returns `value` itself where nothing changes."""
     rewrite = _rewriter(type_)
     return value if rewrite is None else rewrite(value)
 
 
 def _compile(type_: Type) -> Rewrite | None:
-    """None for a type in whose values there is no free JSON."""
+    """Returns None for a type whose values hold no raw JSON."""
     if type_.kind is TypeKind.ANY and type_.name in _RAW:
         return _unless_in_order
     if type_.kind is TypeKind.STRUCT:

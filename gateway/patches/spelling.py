@@ -1,6 +1,6 @@
-"""How values are spelt in a patch: a `test` compares the texts that are written, and refusals quote what is written.
+"""How a patch spells values in JSON. A `test` compares the spelling of strings, and error messages quote it.
 
-The document is JSON as Go writes it (`<` is `\\u003c` in it). What the patch has put into it is as the patch has it.
+The document has the spelling of Go's encoder (`<` is `\\u003c`). Values from the patch keep the client's spelling.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SPECIAL = tuple(character.encode() for character in "\\<>&\u2028\u2029")
 
 
 class Spelt(str):
-    """A text that is written otherwise than Go would write it: `raw` is how, without quotation marks."""
+    """A string that the client spelt differently from Go's encoder. `raw` is its JSON text without quotation marks."""
 
     __slots__ = ("raw",)
 
@@ -26,9 +26,9 @@ class Spelt(str):
 
 
 def as_spelt(body: bytes) -> Any:
-    """The operations of a patch with `Spelt` texts; None where a `test` needs none.
+    """The operations of a JSON patch with `Spelt` strings; None if no `test` can depend on the spelling.
 
-    Raises DecodeError, and TakesLong for much on an event loop.
+    Raises DecodeError, and TakesLong on an event loop for a body of more than 16 KiB.
     """
     if b'"test"' not in body or not any(special in body for special in _SPECIAL):
         return None
@@ -36,7 +36,7 @@ def as_spelt(body: bytes) -> Any:
 
 
 def same_spelling(one: Any, other: Any) -> bool:
-    """Whether the texts in two values that mean the same are written in the same way."""
+    """Whether all strings in two equal values have the same spelling."""
     todo = [(one, other)]
     while todo:
         a, b = todo.pop()
@@ -50,9 +50,9 @@ def same_spelling(one: Any, other: Any) -> bool:
 
 
 def written(value: Any) -> bytes:
-    """JSON whose exact parts are as they were written: numbers with their digits, objects with all their members.
+    """The JSON of a value from `parse_exactly`: numbers keep their digits, objects their repeated members.
 
-    Of what is deeper than objects of Kubernetes are, the meaning alone is kept.
+    A value that is nested deeper than 100 levels loses both.
     """
     return dumps(plain(value)) if depth(value) > _DEEP else _written(value)
 

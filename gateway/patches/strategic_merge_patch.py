@@ -33,18 +33,21 @@ from gateway.validation.go_print import go_type
 
 
 def parse(body: bytes, strict: bool) -> tuple[Any, list[str]]:
-    """Reads a patch document: its value, and the strict errors if `strict`; raises StatusError 400."""
+    """Returns the object in a patch document, and if `strict` its duplicate fields. Raises StatusError 400."""
     value, duplicates = documents.parse(body, dict, "map[string]interface {}")
     return value or {}, duplicates if strict else []
 
 
 def apply(document: JsonObject, patch: Any, type_: Type) -> JsonObject:
-    """Returns `document` merged with `patch`, sharing what the patch left alone; raises StatusError 400, 422 or 500."""
+    """Returns `document` merged with `patch`; the result shares unchanged parts with `document`.
+
+    Raises StatusError 400, 422 or 500, as `MergeError.code` says.
+    """
     return merged(document, copied(patch), type_)
 
 
 def merged(document: JsonObject, patch: JsonObject, type_: Type) -> JsonObject:
-    """As `apply`, but uses up `patch`: the directives and nulls that were carried out are gone from it."""
+    """As `apply`, but changes `patch` in place: removes the directives and nulls that it has carried out."""
     try:
         return _merge_map(document, patch, type_)
     except MergeError as error:
@@ -138,7 +141,10 @@ def _named(directive: str, prefix: str, message: str) -> str:
 
 
 def _retain_keys(result: JsonObject, patch: JsonObject) -> None:
-    """Clears the members of `result` that `$retainKeys` does not name; the patch may set only members it names."""
+    """Carries out `$retainKeys`: removes all members of `result` that it does not name.
+
+    Raises MergeError if the patch sets a member that `$retainKeys` does not name.
+    """
     names = patch.pop(RETAIN_KEYS)
     if not isinstance(names, list):
         raise bad_format("invalid patch format of retainKeys")
@@ -151,7 +157,7 @@ def _retain_keys(result: JsonObject, patch: JsonObject) -> None:
 
 
 def _merge_ordered(result: JsonObject, patch: JsonObject, directive: str, type_: Type | None) -> None:
-    """Merges the list that a `$setElementOrder/list` speaks of, in that order, and takes both out of the patch."""
+    """Merges and orders the list that a `$setElementOrder/NAME` names; removes both from `patch`."""
     order = patch.pop(directive)
     if not isinstance(order, list):
         raise bad_argument([], order)

@@ -1,6 +1,7 @@
-"""How Go turns maps into typed objects, where that differs from reading JSON (apimachinery's unstructured converter).
+"""Conversion of maps to typed objects, as apimachinery's unstructured converter does it in Go.
 
-Strategic merge patches and applies end in that conversion: integers wrap around instead of being refused.
+kube-apiserver converts the results of strategic merge patch and server-side apply so. Unlike JSON decoding, the
+conversion does not refuse integers that are out of range: they wrap around.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from gateway.validation.go_print import go_type
 _BITS = {TypeKind.INT32: 32, TypeKind.INT64: 64}
 _HALF = 1 << 63
 _SET_BY_SERVER = frozenset({"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation"})
-_WRITTEN_OUT = 1e21  # Go writes greater numbers with an exponent
+_WRITTEN_OUT = 1e21  # from here on, Go writes numbers with an exponent
 
 
 def converted(type_: Type, value: dict[str, Any], report: DecodeReport) -> dict[str, Any]:
-    """The object that the converter makes of a map. Raises DecodeError."""
+    """The typed object for a map. Adds unknown and duplicate fields to `report`. Raises DecodeError."""
     try:
         return decode(type_, value, report)
     except DecodeError:
@@ -29,7 +30,10 @@ def converted(type_: Type, value: dict[str, Any], report: DecodeReport) -> dict[
 
 
 def _without_unread(value: dict[str, Any], type_: Type) -> dict[str, Any]:
-    """A custom object without what the server sets and Go's accessors do not see, because it is of a wrong type."""
+    """A custom object without the metadata fields that the server sets and that have a wrong type.
+
+    Go's accessors read such a field as absent.
+    """
     metadata, field = value.get("metadata"), type_.fields.get("metadata")
     if field is None or not isinstance(metadata, dict):
         return value
@@ -39,9 +43,9 @@ def _without_unread(value: dict[str, Any], type_: Type) -> dict[str, Any]:
 
 
 def _wrapped(value: Any, type_: Type) -> Any:
-    """The same with numbers of integer types made integers, cut to the bits of their types."""
+    """The value with whole floats made integers, and integers wrapped to the 32 or 64 bits of their types."""
     if type(value) is float and value.is_integer():
-        if type_.kind in _BITS:  # an amd64 makes the least integer of what none of 64 bits can hold
+        if type_.kind in _BITS:  # on amd64, Go converts a float beyond 64 bits to the least int64
             value = int(value) if -_HALF <= value < _HALF else -_HALF
         elif type_.kind is TypeKind.INT_OR_STRING:
             return _written(value)
@@ -61,12 +65,12 @@ def _wrapped(value: Any, type_: Type) -> Any:
 
 
 def _written(value: Any) -> Any:
-    """A float as it is read back from JSON, by what reads itself: whole ones are integers there."""
+    """A number as types with their own JSON decoder see it: Go writes a whole float without a fraction."""
     return int(value) if type(value) is float and value.is_integer() and abs(value) < _WRITTEN_OUT else value
 
 
 def mismatch(value: Any, type_: Type) -> str | None:
-    """The first thing that keeps Go's converter from turning `value` into the type, or None."""
+    """The error of Go's converter for the first part of `value` that does not fit the type; None if all fits."""
     if value is None:
         return None
     members: Iterator[tuple[Any, Type]]
