@@ -1,4 +1,4 @@
-"""The types of kinds, and reading and writing of JSON and protobuf by type.
+"""The types of kinds; JSON, YAML and protobuf are read and written by these types.
 
-Enter by `catalog.type_for`, which gives a `types.Type`; `decode` and `encode` go by it.
+Begin with `catalog.type_for`, which returns a `types.Type`; `decode` and `encode` use it.
 """

@@ -1,4 +1,4 @@
-"""JSON bodies: parsed by a fast parser, and by one that behaves exactly as Go's decoder where the two would differ.
+"""Parses JSON bodies with a fast parser, and with one that behaves exactly as Go's decoder where the two would differ.
 
 They differ for duplicate keys, invalid UTF-8, lone surrogates, deep nesting and numbers whose text matters.
 """
@@ -19,19 +19,20 @@ from gateway.time_limits import TakesLong, on_loop
 __all__ = ["Body", "DecodeError", "parse_body", "parse_exactly", "parse_to_decode", "plain"]
 
 SLOWLY = 16 * 1024
-"""Bytes that are read exactly on an event loop: one of them takes fifty times as long as one that is read fast."""
+"""The most bytes that the exact parser reads on an event loop: it takes fifty times as long as the fast one."""
 MAX_PROBLEMS = 100
 MAX_TOLD = 1000
-"""How often a problem's path is written out to see whether it is a new one."""
+"""How many problems of one body are worded, to see whether they are new ones: many may have the same text."""
 
 Path = tuple[Any, str | int] | None
-"""Where a value is: where its container is and its key or index there. Made text when there is something to tell."""
+"""Where a value is: the path of its container, and its key or index there. It becomes text only for an error."""
 
 
 class Body(dict[str, Any]):
-    """The object of a request, with the bytes that it was parsed from; `decode` goes back to them when it has to.
+    """The object of a request body, with the bytes that it was parsed from. `decode` parses them again for errors.
 
-    `too_large` is the text of its first number that no float64 can hold; empty if there is none. `decode` refuses it.
+    `duplicates` says whether keys are repeated. `too_large` is the text of the first number that no float64 can hold,
+    or "". `decode` refuses such a number.
     """
 
     __slots__ = ("duplicates", "raw", "too_large")
@@ -42,18 +43,19 @@ class Body(dict[str, Any]):
 
 
 def parse_body(data: bytes, float_place: str = "value") -> tuple[Any, list[str]]:
-    """The value that JSON bytes hold, and the duplicate fields as strict decoding words them.
+    """Returns the value of JSON bytes, and its duplicate fields in the words of strict decoding.
 
-    An object comes as `Body`. Raises DecodeError for what is no JSON, with Go's wording, and for a number that no
-    float64 can hold, whose place the error calls `float_place`: such a number would be taken for infinity.
+    An object is returned as `Body`. Raises DecodeError, in Go's words, for invalid JSON and for a number that no
+    float64 can hold, which would become infinity. The error calls the place of the number `float_place`. Raises
+    TakesLong on an event loop for a long body that needs the exact parser.
     """
     return _parse(data, float_place)
 
 
 def parse_to_decode(data: bytes) -> tuple[Any, list[str]]:
-    """As `parse_body`, of what goes to `decode` as it is.
+    """As `parse_body`, for a value that goes to `decode` unchanged.
 
-    That knows which field a number is for, and refuses one that no float64 can hold in the words for that field.
+    A number that no float64 can hold is accepted here: `decode` refuses it, with the name of its field.
     """
     return _parse(data, "")
 
@@ -62,12 +64,12 @@ def _parse(data: bytes, float_place: str) -> tuple[Any, list[str]]:
     try:
         value = orjson.loads(data)
         written = orjson.dumps(value)
-    except (ValueError, TypeError):  # no JSON, or nested more deeply than orjson reads or writes
+    except (ValueError, TypeError):  # invalid JSON, or nested more deeply than orjson reads or writes
         return _parse_slowly(data, float_place)
     if type(value) is not dict and type(value) is not list:
         return value, []
-    # A key that was dropped is missing when the value is written anew. Where that gives other bytes for other reasons
-    # (white space, escapes), quotation marks are counted: every string has two, and only \u0022 makes them more.
+    # orjson drops repeated keys: then they are missing when the value is written again. Other bytes may also differ
+    # (white space, escapes), so quotation marks are counted: each string has two, and only \u0022 adds some.
     if data.startswith(written) or (data.count(b'"') == written.count(b'"') and b"\\u0022" not in data):
         return Body(value, data) if type(value) is dict else value, []
     return _parse_slowly(data, float_place)
@@ -76,7 +78,8 @@ def _parse(data: bytes, float_place: str) -> tuple[Any, list[str]]:
 def parse_exactly(data: bytes, spell: Callable[[str, str], str] | None = None) -> Any:
     """The value with `PairsObject` for objects and `Number` for numbers that are no plain integers.
 
-    `spell` gives what stands for a text, of how it is written and what that means. Raises TakesLong for much on a loop.
+    `spell` makes the value for a string, as `go_json.Spell` says. Raises DecodeError for invalid JSON, and TakesLong on
+    an event loop for more than SLOWLY bytes.
     """
     if len(data) > SLOWLY and on_loop():
         raise TakesLong
@@ -97,12 +100,12 @@ def _parse_slowly(data: bytes, float_place: str) -> tuple[Any, list[str]]:
 
 
 def not_a_float(number: str, place: str = "value") -> DecodeError:
-    """What is said of a number that no float64 can hold; `number` is how it is written."""
+    """The error for a number that no float64 can hold; `number` is its text."""
     return DecodeError(f"json: cannot unmarshal number {number} into Go {place} of type float64")
 
 
 def too_large(value: Any) -> str:
-    """The first number that no float64 can hold, as it is written; empty if there is none."""
+    """The text of the first number in a `parse_exactly` value that no float64 can hold; "" if there is none."""
     todo = [value]
     while todo:
         value = todo.pop()
@@ -117,7 +120,7 @@ def too_large(value: Any) -> str:
 
 
 def _find_duplicates(value: Any, found: list[str]) -> None:
-    """Adds the keys that an object has twice to `found`, in the order of the document."""
+    """Adds messages about repeated keys to `found`, in the order of the document, each once."""
     told = 0
     todo: list[tuple[Any, Path, bool]] = [(value, None, False)]
     while todo:
@@ -146,7 +149,7 @@ def _can_have_keys(value: Any) -> bool:
 
 
 def path_text(path: Path) -> str:
-    """A path as strict errors have it: `spec.ports[0].name`."""
+    """A path as strict errors show it: `spec.ports[0].name`."""
     pieces: list[str] = []
     while path is not None:
         path, piece = path
@@ -155,7 +158,7 @@ def path_text(path: Path) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value as ordinary dicts and numbers, however deep."""
+    """A `parse_exactly` value with ordinary dicts and floats. Works without recursion, for deep values."""
     holder = [value]
     todo: list[tuple[Any, Any]] = [(holder, 0)]
     while todo:
@@ -173,7 +176,7 @@ def plain(value: Any) -> Any:
 
 
 def quoted(text: str) -> str:
-    """A text as Go's %q has it."""
+    """A text as Go's %q writes it."""
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     from gateway.schema.go_json import quote

@@ -1,7 +1,7 @@
-"""The built-in types, read from generated catalogs (hack/catalog.py makes them and says their layout).
+"""The built-in types, read from generated catalogs (hack/catalog.py makes them and describes their layout).
 
-There is one file for minors whose types are the same. A file is parsed once, on first use; `Type`s are built when they
-are first asked for and shared from then on. The functions of this module answer for the minor that the process serves.
+Minors with the same types share a file. A file is parsed on first use; a `Type` is built on first use and then shared.
+The functions of this module use the catalog of the minor that the process serves.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _OWN_JSON = {
     _EXTENSIONS + "JSONSchemaPropsOrBool": TypeKind.ANY,
     _EXTENSIONS + "JSONSchemaPropsOrStringArray": TypeKind.ANY,
 }
-_JUDGED_EMPTY = frozenset({_EXTENSIONS + "JSONSchemaDependencies"})  # not written, but refused when they are there
+_JUDGED_EMPTY = frozenset({_EXTENSIONS + "JSONSchemaDependencies"})  # kept if empty: validation refuses them
 _OMITTED_WHEN_EMPTY = frozenset(
     {
         TypeKind.STRING,
@@ -61,8 +61,8 @@ class Catalog:
     def __init__(self, file: str) -> None:
         self._file = file
         self._building = Lock()
-        self._known: dict[str, Type] = {}  # those that are whole
-        self._types: dict[str, Type] = {}  # named types
+        self._known: dict[str, Type] = {}  # complete types
+        self._types: dict[str, Type] = {}  # named types, which may still lack fields
         self._expressions: dict[tuple[str, str, tuple[str, ...], str], Type] = {}  # composite ones, and named variants
 
     @cached_property
@@ -75,12 +75,12 @@ class Catalog:
         """The type of an OpenAPI definition name ("io.k8s.api.core.v1.Pod"). KeyError when there is none."""
         known = self._known.get(type_name)
         if known is None:
-            with self._building:  # another thread must not find a type that has only some of its fields yet
+            with self._building:  # another thread must not get a type that still lacks fields
                 known = self._known[type_name] = self._named(type_name)
         return known
 
     def type_name_for(self, group: str, version: str, kind: str) -> str:
-        """The definition name of a kind; kinds of meta/v1 (DeleteOptions, Status) belong to every group. KeyError."""
+        """The definition name of a kind. Kinds of meta/v1 (DeleteOptions) are in every group. Raises KeyError."""
         name = self.document["kinds"].get(f"{group}/{version}/{kind}")
         if name is None and META + kind in self.document["types"]:
             name = META + kind
@@ -89,7 +89,7 @@ class Catalog:
         return str(name)
 
     def type_for(self, group: str, version: str, kind: str) -> Type:
-        """The type of a kind. Raises KeyError. Nothing is cached by names here: clients can make up any number."""
+        """The type of a kind. Raises KeyError. There is no cache by name: clients may send any number of names."""
         return self.type_of(self.type_name_for(group, version, kind))
 
     def _named(self, name: str) -> Type:
@@ -107,11 +107,11 @@ class Catalog:
             return built
         built = self._types[name] = Type(TypeKind.STRUCT, entry["go"], atomic=entry.get("atomic", False))
         for facts in entry.get("fields", ()):
-            built.fields[facts["name"]] = self._field(facts)  # one by one: the type may lead back to itself
+            built.fields[facts["name"]] = self._field(facts)  # one by one: the type may refer to itself
         return built
 
     def _expression(self, expression: str, facts: JsonObject) -> Type:
-        """The type written as a Go type expression, with a field's list and map facts; pointers are looked through."""
+        """The type of a Go type expression, with list and map `facts` of a field. A `*` in front is ignored."""
         expression = expression.removeprefix("*")
         key = (expression, facts.get("list", ""), tuple(facts.get("keys", ())), facts.get("map", ""))
         known = self._expressions.get(key)
@@ -189,18 +189,18 @@ _served = catalog_of(DEFAULT)
 
 
 def serve(minor: str) -> None:
-    """Has the functions of this module answer for a minor from now on; a process serves one."""
+    """Sets the minor whose catalog the functions of this module use. A process serves one minor."""
     global _served
     _served = catalog_of(minor)
 
 
 def served() -> Catalog:
-    """The catalog of the minor that is served."""
+    """The catalog of the minor that this process serves."""
     return _served
 
 
 def document() -> JsonObject:
-    """The whole catalog that is served, as JSON."""
+    """The whole catalog of the served minor, as JSON."""
     return _served.document
 
 

@@ -2,10 +2,10 @@
 
 As apimachinery's JSON serializer (sigs.k8s.io/json): names are case-sensitive, nulls count as absent, unknown fields
 are dropped, empty values of optional fields left out, zero values of the others written, quantities and times made
-canonical. What a trip through storage changes besides is in `gateway.schema.empty_lists`.
+canonical. Storage changes more: see `gateway.schema.empty_lists`.
 
-Each type is compiled once, to closures that know nothing of paths. What is wrong with a value is found out by a second
-look (`gateway.schema.problems`), taken only when the closures stumble.
+Each type is compiled once, to closures that know no paths. Only if they meet an unknown field or a value that does not
+fit, a second pass (`gateway.schema.problems`) finds the messages.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ __all__ = ["DecodeError", "DecodeReport", "decode", "parse_to_decode"]
 
 @dataclass(slots=True)
 class DecodeReport:
-    """What strict decoding objects to, as texts ('unknown field "spec.foo"', 'duplicate field "data"').
+    """The problems of strict decoding, as texts ('unknown field "spec.foo"', 'duplicate field "data"').
 
-    `problems` has both kinds in kube-apiserver's order, at most 100 of them, none twice.
+    `problems` has both kinds in kube-apiserver's order: at most 100, without repetition.
     """
 
     problems: list[str] = field(default_factory=list)
@@ -49,17 +49,17 @@ class DecodeReport:
         return [text for text in self.problems if text.startswith("duplicate")]
 
 
-_CONVERTED_JSON = "v1.JSON"  # of apiextensions: its numbers become Go's on their way through conversion
+_CONVERTED_JSON = "v1.JSON"  # of apiextensions: conversion to the internal version writes its numbers as Go does
 
 
 Decoder = Callable[[Any, Marks], Any]  # value that is not null, marks left where a field was unknown -> Go's value
 
 
 def decode(type_: Type, value: Any, report: DecodeReport) -> JsonObject:
-    """The object as Go has it after decoding `value`; a new dict, except that free-form JSON in it is shared.
+    """The object that Go would hold after decoding `value`: a new dict, which shares only free-form JSON with `value`.
 
-    `value` comes from `parse_to_decode`, unchanged, or is made of plain JSON. Unknown and duplicate fields go to
-    `report`. Raises DecodeError, worded as kube-apiserver words it.
+    `value` is the unchanged result of `parse_to_decode`, or plain JSON. Adds unknown and duplicate fields to `report`.
+    Raises DecodeError, in kube-apiserver's words.
     """
     marks = Marks()
     source = value
@@ -76,7 +76,7 @@ def decode(type_: Type, value: Any, report: DecodeReport) -> JsonObject:
         result: JsonObject = zero(type_) if value is None else _decoder(type_)(value, marks)
     except Mismatch:
         return _second_look(type_, source, report)
-    if number and not marks:  # it is in free-form JSON
+    if number and not marks:  # the decoder took it and no field is unknown: it is in free-form JSON
         raise not_a_float(number)
     if marks:
         from gateway.schema.problems import examine
@@ -86,7 +86,10 @@ def decode(type_: Type, value: Any, report: DecodeReport) -> JsonObject:
 
 
 def _second_look(type_: Type, source: Any, report: DecodeReport) -> JsonObject:
-    """Raises what is wrong with a value; a number that is spelt in its own way may be right once its text is known."""
+    """Raises the DecodeError for a value that did not fit. Returns the object if the value fits with exact numbers.
+
+    A quantity, for example, may be a number, whose text counts.
+    """
     from gateway.schema.problems import examine
     from gateway.schema.repeated_members import merged
 
@@ -104,7 +107,7 @@ def _second_look(type_: Type, source: Any, report: DecodeReport) -> JsonObject:
 
 
 def _through(type_: Type) -> Decoder:
-    """Stands for the decoder that is being compiled, in types that lead back to themselves."""
+    """A stand-in for the decoder that is being compiled, for types that refer to themselves."""
     return lambda value, marks: _decoder(type_)(value, marks)
 
 
@@ -236,7 +239,7 @@ def _elem(type_: Type) -> Type:
 def _zero_elem(type_: Type) -> Any:
     elem = _elem(type_)
     if elem.kind is TypeKind.BYTES:
-        return ""  # storage does not tell absent bytes from empty ones
+        return ""  # in storage, null bytes and empty bytes are the same
     return None if type_.elem_pointer else zero(elem)
 
 
@@ -290,12 +293,12 @@ def _bytes(value: Any, marks: Marks) -> Any:
     if len(text) % 4 or not _base64(text):
         raise Mismatch
     if text.endswith("="):
-        return b64encode(b64decode(text)).decode()  # bits that mean nothing may be set
+        return b64encode(b64decode(text)).decode()  # clears unused bits of the last character
     return text
 
 
 def _bytes_of_numbers(value: Any) -> str:
-    """Go's decoder takes lists of numbers for bytes."""
+    """The base64 of a list of numbers, which Go's decoder accepts as bytes. Raises Mismatch."""
     try:
         if type(value) is not list or any(type(item) not in (int, type(None)) for item in value):
             raise Mismatch
@@ -325,7 +328,7 @@ def _mismatch() -> None:
 def _quantity(value: Any, marks: Marks) -> Any:
     if type(value) is not str:
         if type(value) is not int and type(value) is not Number:
-            raise Mismatch  # floats too: their text counts
+            raise Mismatch  # also for a float: the second look knows its text
         value = str(value)
     try:
         return _canonical_quantity(value)
@@ -343,7 +346,7 @@ def _any(value: Any, marks: Marks) -> Any:
 
 
 def _schema_or(type_: Type) -> Decoder:
-    """JSONSchemaPropsOrBool, …OrArray, …OrStringArray of apiextensions: a schema, or what the name says."""
+    """JSONSchemaPropsOrBool, …OrArray, …OrStringArray of apiextensions: a schema, or a value that the name tells."""
     schema = _elem(type_)
     decode_schema = _decoder(schema)
     strings = _list(Type(TypeKind.LIST, "[]string", elem=Type(TypeKind.STRING, "string")))
@@ -359,7 +362,7 @@ def _schema_or(type_: Type) -> Decoder:
             made = (strings if type_.name.endswith("OrStringArray") else schemas)(value, marks) or None
         else:
             return None
-        del marks[unknown:]  # unknown fields below here are dropped without a word
+        del marks[unknown:]  # unknown fields below here are dropped and not reported
         return made
 
     return decode_schema_or

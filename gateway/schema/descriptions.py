@@ -1,8 +1,8 @@
-"""What Kubernetes' API documentation says of types and fields, for `kubectl explain`.
+"""Descriptions of types and fields from Kubernetes' API documentation, for `kubectl explain`.
 
-The texts are not part of this project: they are read out of the official Python client (the package `kubernetes`, the
-extra "descriptions"), whose models were generated from Kubernetes' OpenAPI document. Its source files are read one by
-one when a type is described; nothing of it is imported. Without the package there are no descriptions.
+The texts are not part of this project. They are read from the official Python client (package `kubernetes`, extra
+"descriptions"), whose models were generated from Kubernetes' OpenAPI document. The source file of a type is read when
+its description is needed; no module of the client is imported. Without the package there are no descriptions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 PACKAGE = "kubernetes"
 
 _STRING = r'"(?:[^"\\\n]|\\.)*"'
-# from release 37 on, models are classes of pydantic with a docstring; before, properties have one each
+# from release 37 on, a model is a pydantic class with a docstring; before, each property has a docstring
 _CLASS = re.compile(r'^class \w+\(BaseModel\):\n    """\n?(.*?)(?:\n\n +Attributes:|""")', re.M | re.S)
 _FIELD = re.compile(rf"^    (\w+): .*?\bdescription=({_STRING})", re.M)
 _PROPERTY = re.compile(r'"""Gets the (\w+) of this .*?\n\n *(.*?)\n\n *:return', re.S)
@@ -32,7 +32,7 @@ _LINT = "  # noqa: E501"
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """The text of a type and those of its fields, by JSON name; "" and absent where there is none."""
+    """The text of a type ("" if it has none), and the texts of its fields by JSON name."""
 
     text: str = ""
     fields: Mapping[str, str] = field(default_factory=dict)
@@ -43,10 +43,13 @@ _NOTHING = Description()
 
 @cache
 def description_of(type_name: str) -> Description:
-    """What is known of a type by its definition name ("io.k8s.api.core.v1.Pod"). Takes about a millisecond once."""
+    """The description of a type, by its definition name ("io.k8s.api.core.v1.Pod"); empty if there is none.
+
+    The first call for a type reads a file, which takes about a millisecond.
+    """
     *_, group, version_, kind = ["", "", *type_name.split(".")]
     files = _model_files()
-    for name in (f"{group}{version_}{kind}", f"{version_}{kind}"):  # names that two groups have are told apart
+    for name in (f"{group}{version_}{kind}", f"{version_}{kind}"):  # the group is in names that two groups have
         file = files.get(name.lower())
         if file is not None:
             return _read(file.read_text("utf-8"))
@@ -55,7 +58,7 @@ def description_of(type_name: str) -> Description:
 
 @cache
 def source() -> str:
-    """Which texts there are: changes when they do, "" when there are none."""
+    """The package and version that the descriptions come from; "" if it is not installed."""
     try:
         return f"{PACKAGE} {version(PACKAGE)}" if _model_files() else ""
     except PackageNotFoundError:
@@ -64,7 +67,7 @@ def source() -> str:
 
 @cache
 def _model_files() -> dict[str, Path]:
-    """The files of the models, by their names without underscores."""
+    """The source files of the models, by module name without underscores."""
     spec = find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         return {}
@@ -84,9 +87,9 @@ def _read(content: str) -> Description:
 
 
 def _in_paragraphs(text: str) -> str:
-    """A field's text with blank lines where it had them: the client's generator made a space of each line's end.
+    """A field's text with its blank lines restored: the client's generator replaced each line end by a space.
 
-    So two spaces between sentences are a blank line, unless all sentences of the text stand so apart.
+    So two spaces between sentences mean a blank line, unless two spaces separate all sentences of the text.
     """
     return _BETWEEN_PARAGRAPHS.sub("\n\n", text) if "  " in text and _BETWEEN_SENTENCES.search(text) else text
 
@@ -96,5 +99,5 @@ def _joined(text: str) -> str:
 
 
 def describe(type_name: str, field: str) -> str:
-    """What is said of a type's field, "" where nothing is known."""
+    """The description of a field, "" if there is none; `type_name` as in `description_of`."""
     return description_of(type_name).fields.get(field, "")

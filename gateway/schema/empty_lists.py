@@ -1,7 +1,7 @@
-"""Turns empty lists into null in fields that are always written, as storage in protobuf does. Compiled once for a type.
+"""Turns empty lists into null in fields that Go always writes, as storage in protobuf does. Compiled once for a type.
 
-kube-apiserver stores its own kinds in protobuf, which has no empty lists. Before storage there is a difference: an
-empty list that was sent has a manager.
+kube-apiserver stores its own kinds in protobuf, which cannot tell an empty list from a null. Before storage they
+differ: a field manager owns an empty list that a client sent.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from typing import Any
 from gateway.schema.types import Omit, Type, TypeKind, compiled
 
 _REFUSED = {("v1.CustomResourceDefinitionSpec", "versions")}
-"""Fields whose empty lists are refused, so that none goes through storage: clients are told what they sent."""
+"""Fields whose empty lists validation refuses: they stay lists, so that the error shows what the client sent."""
 
-_STRINGS = "stringData"  # whose members replace those of the bytes
+_STRINGS = "stringData"  # of a Secret: its members replace those of `data`
 
 Nulled = Callable[[Any], None]
 
 
 def null_empty_lists(type_: Type, value: Any) -> None:
-    """Makes null, in place, of the empty lists that storage does not keep."""
+    """Replaces empty lists that storage does not keep by null. Changes `value` in place."""
     nulled = _nuller(type_)
     if nulled is not None:
         nulled(value)
 
 
 def _through(type_: Type) -> Nulled:
-    """Stands for the function that is being compiled, in types that lead back to themselves."""
+    """A stand-in for the function that is being compiled, for types that refer to themselves."""
     return lambda value: null_empty_lists(type_, value)
 
 
 def _compile(type_: Type) -> Nulled | None:
-    """None for a type in whose values there are no such fields."""
+    """Returns None for a type without such fields, at any depth."""
     if type_.kind is TypeKind.STRUCT:
         return _struct(type_)
     element = _nuller(type_.elem) if type_.elem is not None and type_.kind in (TypeKind.LIST, TypeKind.MAP) else None
@@ -79,10 +79,10 @@ def _each(nulled: Nulled) -> Nulled:
 
 
 def unstored(type_: Type, value: Any) -> tuple[str, ...]:
-    """The names of an object's maps of bytes of which storage keeps less than Go makes of what was sent, any JSON.
+    """The names of fields with a map of bytes (as `data` of a Secret) whose value storage would change.
 
-    An empty map is absent then, and bytes that are null are empty. Where Go compares what a client sends with what is
-    stored, by reflect.DeepEqual, both are changes.
+    `value` is the object as a client sent it, any JSON. Storage drops an empty map, and turns null bytes into empty
+    ones. Both count as changes where Go compares the object sent with the stored one by reflect.DeepEqual.
     """
     names = _maps_of_bytes(type_)
     if not names or not isinstance(value, dict):

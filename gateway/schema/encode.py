@@ -1,4 +1,4 @@
-"""Objects as bytes: kube-apiserver's JSON, in Go's order; in etcd with the mark of this server's writes."""
+"""Writes objects as JSON, with members in Go's order. Values for etcd end with `MARK`, as this server's writes do."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from gateway.schema.types import Type, TypeKind
 from storage.entry import MARK
 
 _VERSIONED = ("resourceVersion", "selfLink")
-_UNKNOWN = Type(TypeKind.ANY, "interface {}")  # whose order is its client's
+_UNKNOWN = Type(TypeKind.ANY, "interface {}")  # members keep the client's order
 
 
 def encode_stored(obj: JsonObject, kind: str, api_version: str, type_: Type | None = None) -> bytes:
-    """The canonical value of an object of the storage version, which was decoded and defaulted.
+    """The value in etcd of a decoded and defaulted object of the storage version.
 
-    kind, apiVersion, then metadata, which has a uid and no resourceVersion, and the rest as Go orders it. The type is
-    the catalog's where none is given.
+    It has kind, apiVersion, metadata (with a uid, without resourceVersion), then the other members in Go's order.
+    Without `type_`, the type is the catalog's.
     """
     metadata = obj["metadata"].copy()
     for name in _VERSIONED:
@@ -26,7 +26,7 @@ def encode_stored(obj: JsonObject, kind: str, api_version: str, type_: Type | No
 
 
 def encode_answer(obj: JsonObject, kind: str, api_version: str, type_: Type | None = None) -> bytes:
-    """An object as a client gets it, in Go's order. The type is the catalog's where none is given."""
+    """The JSON of an object in a response, in Go's order. Without `type_`, the type is the catalog's."""
     return _dumped({**obj, "kind": kind, "apiVersion": api_version}, type_) + b"\n"
 
 
@@ -36,10 +36,10 @@ def _dumped(obj: JsonObject, type_: Type | None) -> bytes:
 
 
 def _ordered(obj: JsonObject, type_: Type | None) -> JsonObject:
-    """The object, which is taken apart, in the order of its type, but of any kind these come first: kind, apiVersion,
-    and metadata in order.
+    """The object with kind, apiVersion and metadata first, and the other members in the order of its type.
 
-    So what stands before the uid are plain strings, whatever labels and unknown fields are called.
+    So only plain strings stand before the uid, whatever the names of labels and unknown fields are. Removes the first
+    members from `obj`.
     """
     if type_ is None:
         type_ = _catalog_type(obj["kind"], obj["apiVersion"])

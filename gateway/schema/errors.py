@@ -1,12 +1,12 @@
-"""What decoding raises, and what it notes on its way."""
+"""The exceptions of decoding, and `Marks`, which decoders share while they read one object."""
 
 MOST_ITEMS = 100_000
-"""Objects in the lists of one object of a built-in kind, together. What says anything takes more than 15 bytes of the
-1.5 MiB that etcd takes; an empty one takes three bytes of a body, and hundreds once it has its defaults."""
+"""The most objects in all lists of one object of a built-in kind. etcd accepts 1.5 MiB, and an object with content
+takes more than 15 bytes. An empty one takes three bytes in a body, but hundreds of bytes with its defaults."""
 
 
 class Marks(list[None]):
-    """Marks left where a field was unknown; `left` says how many more objects may come in lists."""
+    """Has one element for each unknown field that decoders met. `left` is how many more objects lists may have."""
 
     __slots__ = ("left",)
 
@@ -15,15 +15,15 @@ class Marks(list[None]):
 
 
 class Mismatch(Exception):
-    """A value does not fit its type; `gateway.schema.problems` finds out how to say it."""
+    """A value does not fit its type. It has no message: `gateway.schema.problems` finds that."""
 
 
 class DecodeError(ValueError):
-    """A body that cannot be decoded; the message is worded as Go's decoders word it."""
+    """A body cannot be decoded; the message has the words of Go's decoders."""
 
 
 class EmbeddedError(DecodeError):
-    """An object within a custom one has no sound kind, apiVersion or metadata at `path`; `body` says why."""
+    """An embedded object in a custom one has an invalid kind, apiVersion or metadata at `path`; `body` says why."""
 
     def __init__(self, path: str, body: str) -> None:
         super().__init__(f"{path}: {body}")
@@ -31,8 +31,8 @@ class EmbeddedError(DecodeError):
 
 
 class TooManyDefaults(ValueError):
-    """An object would be given more defaults than any object that is stored has."""
+    """The defaults of an object would make it larger than any object that can be stored."""
 
 
 class YamlError(ValueError):
-    """A body that is no YAML, in goyaml's words."""
+    """A text is no valid YAML; the message has goyaml's words."""

@@ -1,4 +1,4 @@
-"""JSON with repeated members, and with numbers as texts."""
+"""JSON values that keep repeated members of objects, and the texts of numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class PairsObject(dict[str, Any]):
-    """An object with all its members in the order written, repeated keys too; as a dict it has the last of each."""
+    """An object whose `pairs` are all members in the order written, also repeated ones. As a dict it has the last."""
 
     __slots__ = ("pairs",)
 
@@ -16,7 +16,7 @@ class PairsObject(dict[str, Any]):
         self.pairs: list[tuple[str, Any]] = []
 
     def __deepcopy__(self, memo: object) -> PairsObject:
-        return self  # nobody changes one that has been read
+        return self  # no code changes it after parsing
 
     def append(self, key: str, value: Any) -> None:
         self.pairs.append((key, value))
@@ -24,12 +24,12 @@ class PairsObject(dict[str, Any]):
 
 
 def pairs(value: dict[str, Any]) -> Iterable[tuple[str, Any]]:
-    """All members of an object in the order written, with those that come again where that is known."""
+    """All members of an object in the order written; those of a PairsObject with the repeated ones."""
     return value.pairs if isinstance(value, PairsObject) else value.items()
 
 
 class Number:
-    """A number that is not a plain integer, as it was written."""
+    """A number that is no plain integer; `text` is how it was written."""
 
     __slots__ = ("text",)
 

@@ -1,6 +1,6 @@
-"""JSON read to the letter of Go's encoding/json, for the bodies that the fast parser refuses or cannot tell apart.
+"""Parses JSON exactly as Go's encoding/json does, for bodies that the fast parser refuses or may read differently.
 
-What is accepted, how deep, what becomes of broken UTF-8, and the wording of syntax errors are Go's.
+The accepted syntax and depth, the replacement of invalid UTF-8, and the wording of syntax errors are Go's.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ codecs.register_error("go-json", _one_mark_a_byte)
 
 
 Spell = Callable[[str, str], str]
-"""What stands for a text: of how it is written (between quotation marks) and what that means."""
+"""Takes the JSON text of a string (without quotation marks) and the string; returns the value to use for it."""
 
 
 def parse(data: bytes, spell: Spell | None = None) -> Any:
-    """The value, with `PairsObject` for objects and `Number` for numbers other than plain integers. DecodeError."""
+    """The value, with `PairsObject` for objects and `Number` for numbers but plain integers. Raises DecodeError."""
     return _Parser(data.decode("latin-1"), spell).document()
 
 
 class _Parser:
-    """Reads one document. Works on bytes as characters; strings become Unicode one by one."""
+    """Reads one document. `text` has one character for each byte (Latin-1); strings become Unicode one by one."""
 
     def __init__(self, text: str, spell: Spell | None) -> None:
         self.text = text
         self.spell = spell
         self.at = 0
         self.open: list[PairsObject | list[Any]] = []
-        self.keys: list[str] = []  # of the objects among the open ones: the member that is being read
+        self.keys: list[str] = []  # for each open object, the key of the member that is being read
 
     def document(self) -> Any:
         while True:
@@ -68,7 +68,7 @@ class _Parser:
                 value, complete = self._after(value)
 
     def _value(self) -> tuple[Any, bool]:
-        """A whole value, or the opening of one that is not complete yet."""
+        """Returns a value and true; or None and false after the opening bracket of a container that has elements."""
         self._skip_space()
         first = self.text[self.at : self.at + 1]
         if first == '"':
@@ -107,7 +107,7 @@ class _Parser:
         self.at += 1
 
     def _after(self, value: Any) -> tuple[Any, bool]:
-        """Puts a complete value where it belongs; gives the container when that is complete with it."""
+        """Adds a value to the innermost open container. Returns that container and true if this completes it."""
         container = self.open[-1]
         self._skip_space()
         following = self.text[self.at : self.at + 1]
@@ -185,7 +185,7 @@ class _Parser:
     def _fail(self, where: str) -> NoReturn:
         if self.at >= len(self.text) and not where.startswith(_INSIDE):
             raise DecodeError(END_OF_INPUT)
-        character = self.text[self.at : self.at + 1] or " "  # as Go's scanner sees the end there
+        character = self.text[self.at : self.at + 1] or " "  # Go's scanner reads the end as a space
         shown = "\\'" if character == "'" else '"' if character == '"' else quote(character)[1:-1]
         raise DecodeError(f"invalid character '{shown}' {where}")
 

@@ -1,6 +1,6 @@
-"""Decimal integers in texts, as Go's strconv reads them: 64 bits, whatever the length of what a client sent.
+"""Parses decimal integers of 64 bits, as Go's strconv does. The text may come from a client and have any length.
 
-Python's own int() takes time that grows with the square of the length, and refuses more than 4 300 digits.
+Python's int() takes time that grows with the square of the length, and refuses more than 4 300 digits.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def is_integer(text: str) -> bool:
 
 
 def clamped(text: str) -> int:
-    """The number of an `is_integer` text; one beyond the range for what does not fit 64 bits."""
+    """The number of an `is_integer` text. A number beyond int64 becomes MOST + 1, or LEAST - 1 if it is negative."""
     negative = text[:1] == "-"
     digits = (text[1:] if text[:1] in ("+", "-") else text).lstrip("0")
     value = 0 if not digits else int(digits) if len(digits) <= _DIGITS else MOST + 1
@@ -26,7 +26,7 @@ def clamped(text: str) -> int:
 
 
 def int64(text: str) -> int | None:
-    """The number, None for a text that is no integer of 64 bits."""
+    """The number; None for a text that is no decimal integer of 64 bits."""
     if not is_integer(text):
         return None
     value = clamped(text)
@@ -34,7 +34,7 @@ def int64(text: str) -> int | None:
 
 
 def parse_int(text: str) -> int:
-    """strconv.ParseInt in base 10 and 64 bits; raises ValueError with Go's words for what is wrong."""
+    """As strconv.ParseInt in base 10 and 64 bits. Raises ValueError with Go's words."""
     if not is_integer(text):
         raise ValueError(_NO_SYNTAX)
     value = clamped(text)
@@ -44,7 +44,7 @@ def parse_int(text: str) -> int:
 
 
 def parse_uint(text: str) -> int:
-    """strconv.ParseUint in base 10 and 64 bits; raises ValueError with Go's words for what is wrong."""
+    """As strconv.ParseUint in base 10 and 64 bits. Raises ValueError with Go's words."""
     if not (text.isascii() and text.isdigit()):
         raise ValueError(_NO_SYNTAX)
     digits = text.lstrip("0") or "0"

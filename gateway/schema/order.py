@@ -1,6 +1,6 @@
-"""The order in which Go writes members: struct fields as declared, map keys sorted. Compiled once a type.
+"""The order in which Go writes members: struct fields as declared, map keys sorted. Compiled once for each type.
 
-To Go, custom objects are maps. Raw JSON in built-in objects keeps its order, and is sorted in custom ones.
+To Go, custom objects are maps. Raw JSON keeps its order in built-in objects, and is sorted in custom ones.
 
 Parts that are in order already are not copied: the result shares them with its input.
 """
@@ -18,7 +18,7 @@ Order = Callable[[Any], Any]
 
 @compiled
 def orderer(type_: Type) -> Order | None:
-    """A function that gives a value in Go's order; None for a type whose values have no members."""
+    """Returns a function that brings a value into Go's order; None for a type whose values have no members."""
     match type_.kind:
         case TypeKind.STRUCT:
             return _struct(type_)
@@ -44,10 +44,10 @@ def _has_members(type_: Type) -> bool:
     return type_.kind in (TypeKind.STRUCT, TypeKind.MAP) or (type_.kind is TypeKind.ANY and type_.structural)
 
 
-PLANS = 256  # combinations of members that are remembered for a struct
+PLANS = 256  # how many plans a struct remembers: one for each sequence of members that came
 
 Nested = list[tuple[str, Order]]  # members that have members themselves
-Plan = tuple[bool, list[str], Nested]  # whether the members are in order as they come, their order, those with members
+Plan = tuple[bool, list[str], Nested]  # whether members come in Go's order, Go's order, members with members
 
 
 def _struct(type_: Type) -> Order:
@@ -84,7 +84,7 @@ def _struct(type_: Type) -> Order:
 
 
 def _member_orders(type_: Type) -> Callable[[str], Order | None]:
-    """A function that finds the order of a member; it holds on to the members' types, not to the type itself."""
+    """Returns a function that finds the order of a member. It refers to the types of members, not to `type_` itself."""
     fields, elem, structural = type_.fields, type_.elem, type_.structural
 
     def order_of(name: str) -> Order | None:

@@ -1,7 +1,7 @@
-"""What others have written: the readers of YAML, and of JSON that is no request's body, such as answers of webhooks,
-issuers, kubelets and extension servers, and claims of tokens.
+"""Readers of YAML, and of JSON that is no request body: responses of webhooks, issuers, kubelets and extension servers,
+and claims of tokens.
 
-What comes out has valid Unicode, as Go reads it, and is nested no deeper than what walks it may recurse.
+Values have valid Unicode, as Go reads it. Their depth is bounded, so that recursive functions can walk them.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from gateway.schema.errors import DecodeError
 from gateway.time_limits import leave_loop, on_loop
 
 _YAML = "gateway.schema.yaml_body"
-LARGEST = 16 << 20  # bytes, where callers have taken no less
-_LONGEST_NUMBER = 100  # characters of one that is shown
-# halves of surrogate pairs, and numbers beyond float64: without one, and in UTF-8, what orjson refuses is no JSON
+LARGEST = 16 << 20  # bytes; for callers that give no bound
+_LONGEST_NUMBER = 100  # characters of a number that an error shows
+# Half a surrogate pair, or a number beyond float64. If UTF-8 has neither, and orjson refuses it, Go refuses it, too.
 _READ_SLOWLY = re.compile(rb"\\u[dD][89a-fA-F]|[eE]\+?[0-9]{3}|(?<![0-9])[0-9]{200}")
 
 
 def read_json(data: bytes | bytearray, largest: int = LARGEST) -> Any:
-    """The value that JSON holds. Raises DecodeError: for more than `largest` bytes, for what is no JSON or too deep.
+    """Parses JSON. Raises DecodeError for invalid JSON, more than `largest` bytes, and more than MAX_DEPTH levels.
 
-    A number that no float64 can hold is refused, in encoding/json's words. Half a surrogate pair becomes U+FFFD. That
-    is read slowly: on an event loop, of little alone. What is large and no JSON is not read a second time.
+    A number that no float64 can hold is refused, in encoding/json's words. Half a surrogate pair becomes U+FFFD. Both
+    need the exact parser, which on an event loop reads at most SLOWLY bytes: longer JSON is refused there.
     """
     if len(data) > largest:
         raise DecodeError(f"it is larger than {largest} bytes")
@@ -50,7 +50,7 @@ def read_json(data: bytes | bytearray, largest: int = LARGEST) -> Any:
 
 
 def _may_be_read_slowly(data: bytes | bytearray) -> bool:
-    """Whether Go might read what orjson refuses."""
+    """Whether Go might accept JSON that orjson refuses."""
     if _READ_SLOWLY.search(data) is not None:
         return True
     try:
@@ -61,7 +61,7 @@ def _may_be_read_slowly(data: bytes | bytearray) -> bool:
 
 
 def _is_flat(value: Any) -> bool:
-    """Whether orjson writes it, which it does for no more than 254 levels: a twentieth of the work of a walk."""
+    """Whether orjson can write the value, so that it has at most 254 levels. A walk would take twenty times as long."""
     try:
         orjson.dumps(value)
     except orjson.JSONEncodeError:
@@ -70,12 +70,12 @@ def _is_flat(value: Any) -> bool:
 
 
 async def read_json_soon(data: bytes | bytearray, largest: int = LARGEST) -> Any:
-    """As `read_json`, without holding the event loop."""
+    """As `read_json`, but reads more than SLOWLY bytes in a thread."""
     return read_json(data, largest) if len(data) <= SLOWLY else await asyncio.to_thread(read_json, data, largest)
 
 
 def read_object(data: bytes | bytearray, largest: int = LARGEST) -> JsonObject | None:
-    """The object that JSON holds; None for anything else. Raises nothing."""
+    """The object that JSON holds; None for another value, or JSON that `read_json` refuses. Raises nothing."""
     try:
         found = read_json(data, largest)
     except DecodeError:
@@ -84,9 +84,9 @@ def read_object(data: bytes | bytearray, largest: int = LARGEST) -> JsonObject |
 
 
 def read_yaml(data: bytes, *, alone: bool = False) -> tuple[Any, list[str]]:
-    """What `parse_yaml` of gateway/schema/yaml_body.py makes of it. Raises YamlError.
+    """As `parse_yaml` of gateway/schema/yaml_body.py, which is imported on the first call. Raises YamlError.
 
-    Raises TakesLong on an event loop the first time: to import what reads YAML takes as long as a hundred requests.
+    The first call raises TakesLong on an event loop: the import takes as long as a hundred requests.
     """
     if _YAML not in sys.modules:
         leave_loop()

@@ -1,7 +1,7 @@
-"""What the containers of a pod need together (KEP-753 "Sidecar Containers").
+"""The resources that all containers of a pod need together (KEP-753 "Sidecar Containers").
 
-Containers run together, with the restartable init containers, which run on beside them. The other init containers run
-one at a time before, each beside the restartable ones that come before it.
+Containers run at the same time, and restartable init containers (sidecars) keep running beside them. Before that, the
+other init containers run one at a time, each beside the sidecars that precede it.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ from gateway.schema.quantity import Quantity
 
 HUGE_PAGES = "hugepages-"
 Needs = Callable[[JsonObject], Mapping[str, Quantity]]
-"""What one container needs of each resource."""
+"""Takes a container; returns the quantity that it needs of each resource, by name."""
 
 
 def is_pod_level(resource: str) -> bool:
-    """Whether a pod may say itself how much of a resource its containers need together."""
+    """Whether pod-level resources (spec.resources of a pod) may have a resource of this name."""
     return resource in ("cpu", "memory") or resource.startswith(HUGE_PAGES)
 
 
 def pod_total(spec: JsonObject, needs: Needs, needs_to_start: Needs | None = None) -> dict[str, Quantity]:
-    """What the containers of a pod's specification need of each resource: while they run, or to start if that is more.
+    """The quantity of each resource that a pod needs: while its containers run, or while it starts if that is more.
 
-    `needs_to_start` is for init containers that end; without it, `needs` is.
+    `needs` gives the quantities of one container. `needs_to_start` gives those of an init container that ends; the
+    default is `needs`.
     """
     total: dict[str, Quantity] = {}
     for container in spec.get("containers") or ():

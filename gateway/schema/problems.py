@@ -1,8 +1,8 @@
-"""What is wrong with a value of a type, in the order and the words of sigs.k8s.io/json.
+"""Finds the errors of a value by its type, in the order and the words of sigs.k8s.io/json.
 
-Two sorts of errors end a decoding: those of Go types that read their own JSON (times, quantities, int-or-string) at
-once, all others after the whole document was read, the first of them counting. Only where there is neither, unknown
-and duplicate fields are reported.
+Go types with a JSON decoder of their own (times, quantities, int-or-string) end the decoding at their first error. All
+other errors wait until the whole document was read; then the first of them is raised. Unknown and duplicate fields are
+reported only if there is no error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gateway.schema.types import Type, TypeKind
 from gateway.time_limits import look
 
 _UNKNOWN = "unknown field"
-_DUPLICATE, _METADATA, _PRUNED, _INNER_METADATA = range(4)  # in which order kube-apiserver tells of custom objects
+_DUPLICATE, _METADATA, _PRUNED, _INNER_METADATA = range(4)  # groups of a custom object's problems, in their order
 _FREE = Type(TypeKind.ANY, "interface {}", structural=True)
 _FREE_OBJECT = Type(TypeKind.STRUCT, "map[string]interface {}", elem=_FREE, structural=True)
 _FREE_LIST = Type(TypeKind.LIST, "[]interface {}", elem=_FREE, structural=True)
@@ -28,7 +28,10 @@ _BARE_LIST = Type(TypeKind.LIST, "[]interface {}", elem=_BARE_OBJECT, structural
 
 
 def examine(type_: Type, value: Any, problems: list[str]) -> None:
-    """Adds unknown and duplicate fields of a value to `problems`. Raises DecodeError for one that doesn't fit."""
+    """Adds the unknown and duplicate fields of a value to `problems`. Raises DecodeError if it does not fit the type.
+
+    `value` comes from `parse_exactly`, or is plain JSON.
+    """
     examiner = _Examiner()
     examiner.custom = type_.structural
     try:
@@ -51,13 +54,13 @@ class _Examiner:
         self.fields: tuple[str, ...] = ()
         self.path: Path = None
         self.told = 0
-        self.custom = False  # duplicates are looked for in the whole document, before a schema says what is known
+        self.custom = False  # a custom object: duplicates are reported in unknown fields, too
         self.group = _PRUNED
-        self.groups: dict[str, int] = {}  # those of what is unknown, by its text
+        self.groups: dict[str, int] = {}  # the group of each unknown field, by the text of the problem
 
     def unknown_last(self, problem: str) -> tuple[int, str]:
-        """Of custom objects duplicates are told in the order of the document, and then unknown fields by their paths:
-        those of the object's metadata, what is pruned, those of the metadata of embedded objects."""
+        """The sort key of a problem of a custom object. Duplicates come first, in the order of the document. Then come
+        unknown fields of the object's metadata, pruned fields, and unknown fields of embedded metadata, each sorted."""
         group = self.groups.get(problem)
         return (_DUPLICATE, "") if group is None else (group, problem)
 
@@ -68,7 +71,10 @@ class _Examiner:
         return f"json: cannot unmarshal {refusal.text} into Go {place} type {refusal.go_type}"
 
     def value(self, type_: Type, value: Any) -> None:
-        """Looks at a value that is not null."""
+        """Examines a value that is not null. Raises Refusal for an error that ends the decoding.
+
+        Of the other errors, `saved` keeps the first.
+        """
         kind = type_.kind
         if kind is TypeKind.STRUCT and isinstance(value, dict):
             look()
@@ -118,7 +124,7 @@ class _Examiner:
                 _embedded(member, key, item, path_text(path))
             if item is not None:
                 embedded = () if field is None else field.embedded
-                # what is in a custom object's metadata is read by itself
+                # Go decodes the metadata of a custom object apart, so errors do not name fields outside of it
                 within = () if type_.structural else (*before[1], *embedded, key)
                 self.struct, self.fields, self.path = name, within, path
                 self.value(member, item)
@@ -139,7 +145,10 @@ class _Examiner:
                 self.path = before
 
     def free(self, value: Any, known: bool = True) -> None:
-        """JSON that a structural schema says nothing of, or (not `known`) of which validation will complain."""
+        """Examines a value for which a structural schema has no members. Duplicate fields in it are problems.
+
+        Without `known`, the value is of a type that validation will refuse, and all its members are unknown fields.
+        """
         if isinstance(value, dict):
             self.members(_FREE_OBJECT if known else _BARE_OBJECT, value)
         elif isinstance(value, list):
@@ -165,7 +174,7 @@ class _Examiner:
 
 
 def _embedded(type_: Type, key: str, value: Any, path: str) -> None:
-    """Kind, version and metadata of an object within a custom one. Raises EmbeddedError."""
+    """Checks a member of an embedded object in a custom one: kind, apiVersion or metadata. Raises EmbeddedError."""
     if key in ("apiVersion", "kind") and not isinstance(value, str):
         raise EmbeddedError(path, f"Invalid value: {_json(value)}: must be a string")
     if key == "metadata":
@@ -176,7 +185,10 @@ def _embedded(type_: Type, key: str, value: Any, path: str) -> None:
 
 
 def _written_anew(value: Any) -> Any:
-    """Metadata of a custom object, which Go reads from what it has written itself: 1e1 is 10 in it, 1e30 is 1e+30."""
+    """Metadata of a custom object, with numbers as Go writes them: 1e1 is 10, 1e30 is 1e+30.
+
+    Go encodes such metadata again before it decodes it by its type, so errors show these numbers.
+    """
     if isinstance(value, dict):
         made = PairsObject()
         for key, item in pairs(value):
@@ -187,7 +199,7 @@ def _written_anew(value: Any) -> Any:
     number = float(value) if type(value) is Number else value
     try:
         return settled(number, Marks())
-    except Mismatch:  # it is too large for a float64, which is another error
+    except Mismatch:  # a number beyond float64, for which there is another error
         return value
 
 
@@ -196,7 +208,10 @@ def _json(value: Any) -> str:
 
 
 def _schema_or(type_: Type, value: Any) -> None:
-    """JSONSchemaPropsOr*: decoded apart, so what is said of the inside has the path of the outside."""
+    """Examines a JSONSchemaPropsOr*. Raises the first Refusal of its content.
+
+    Go decodes the content apart, so the error names the field that holds it, and no field inside.
+    """
     inner: Type
     if isinstance(value, dict):
         inner = type_.element()
@@ -216,7 +231,7 @@ def _schema_or(type_: Type, value: Any) -> None:
 
 
 class _FirstRefusal(_Examiner):
-    """Keeps the first saved error as it is, to be worded by the outer examiner."""
+    """Keeps the first error as a Refusal, for the outer examiner to word."""
 
     first: Refusal | None = None
 

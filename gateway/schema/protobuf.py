@@ -1,7 +1,7 @@
-"""Objects in Kubernetes' protobuf encoding, read by schema into their JSON form (API Concepts, "Protobuf encoding").
+"""Reads Kubernetes' protobuf encoding by schema into JSON form (API Concepts, "Protobuf encoding").
 
-What comes out is the JSON that a client would have sent, apart from values that Go leaves out; `decode` does the
-rest. Field numbers are the catalog's. For each type a table of readers is made on first use.
+The result is JSON as a client could have sent it. It may have empty values that Go's JSON leaves out; `decode` removes
+them. Field numbers are the catalog's. Each type gets a table of readers on first use.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from gateway.schema.types import Field, Type, TypeKind, compiled
 
 MAGIC = b"k8s\0"
 
-ITEMS_IN_MESSAGE = frozenset({"v1.Verbs"})  # list types that are messages of their items even as fields
+ITEMS_IN_MESSAGE = frozenset({"v1.Verbs"})  # named list types: a field has one message with all items
 
 _EPOCH = datetime(1970, 1, 1)
 _CYCLE = 146097 * 86400  # 400 years
 _YEAR_0, _ZERO_TIME, _YEAR_10000 = 62167219200, -62135596800, 253402300800
 
-Read = Callable[[Any], Any]  # of a wire value: an int for varints, bytes for the rest
+Read = Callable[[Any], Any]  # takes a wire value (int for varints, else bytes), returns the JSON value
 
 
 class _Message(NamedTuple):
-    """A message that is no struct of the schema: the wire types and Go's names of its fields."""
+    """A message without a struct in the catalog: the wire type and the Go name of each field, by number."""
 
     name: str
     fields: dict[int, tuple[int, str]]
@@ -48,7 +48,7 @@ _RAW = _Message("RawExtension", {1: (BYTES, "Raw")})
 
 
 class Envelope(NamedTuple):
-    """What stands around an object: its apiVersion and kind, which may be empty, and its message."""
+    """The content of `runtime.Unknown`: an object's apiVersion and kind (maybe empty), and the bytes of its message."""
 
     api_version: str
     kind: str
@@ -56,7 +56,7 @@ class Envelope(NamedTuple):
 
 
 def read_envelope(data: bytes) -> Envelope:
-    """Reads `runtime.Unknown` behind the magic number; raises ProtobufError."""
+    """Reads the `runtime.Unknown` that follows the magic number. Raises ProtobufError."""
     if not data:
         raise ProtobufError("empty data")
     if not data.startswith(MAGIC):
@@ -70,14 +70,14 @@ def read_envelope(data: bytes) -> Envelope:
 
 
 def read_message(type_: Type, data: bytes) -> JsonObject:
-    """The JSON form of a struct type's message; raises ProtobufError. Unknown fields are skipped, as in Go."""
+    """The JSON form of a message of a struct type. Skips unknown fields, as Go does. Raises ProtobufError."""
     out: JsonObject = {}
     _fill(_table_of(type_), data, out)
     return out
 
 
 def read_list(type_: Type, data: bytes) -> JsonObject:
-    """The JSON form of a message of a list whose items are of a type; raises ProtobufError."""
+    """The JSON form of a list's message, whose items are of `type_`. Raises ProtobufError."""
     out: JsonObject = {"metadata": {}, "items": []}
     for number, wire, value in wire_fields(data, "List"):
         if (number, wire) == (1, BYTES):
@@ -92,9 +92,9 @@ def read_list(type_: Type, data: bytes) -> JsonObject:
 
 @dataclass(slots=True)
 class _Table:
-    """How a message's fields are read, by number: into a JSON field, or as an embedded struct into the same object."""
+    """The readers of a message's fields, by number. Fields of embedded structs go into the same JSON object."""
 
-    name: str = ""  # the message's, for complaints
+    name: str = ""  # of the message, for errors
     fields: dict[int, _Reader] = field(default_factory=dict)
     embedded: dict[int, _Table] = field(default_factory=dict)
 
@@ -138,7 +138,7 @@ def _reader(each: Field) -> _Reader:
 
 
 def _wire_of(type_: Type) -> int:
-    """The wire type of a value."""
+    """The protobuf wire type of a value of this type."""
     if type_.kind in _VARINT_KINDS:
         return VARINT
     return FIXED64 if type_.kind is TypeKind.FLOAT else BYTES
@@ -179,7 +179,7 @@ def _wrong_wire(wire: int, go_name: str) -> ProtobufError:
 
 
 def _last_values(data: bytes, message: _Message) -> dict[int, Any]:
-    """The values of a small message's fields; raises ProtobufError for one of a wrong wire type."""
+    """The values of a message's fields by number; of a repeated field the last. Raises ProtobufError."""
     found: dict[int, Any] = {}
     for number, wire, value in wire_fields(data, message.name):
         known = message.fields.get(number)
@@ -198,16 +198,16 @@ def _integer(value: int) -> int:
 
 
 def _int32(value: int) -> int:
-    """The lower half of a varint, as Go reads it."""
+    """The lower 32 bits of a varint, as a signed integer."""
     return (value + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def _entry(read: Read, wire: int, data: bytes) -> tuple[str, Any]:
-    """A map's entry; protobuf leaves out nothing here, but its readers take an absent value as the zero one."""
+    """The key and value of a map entry. Writers send both always; an absent one is read as its zero value."""
     key, value = b"", 0 if wire == VARINT else b""
     for number, found, part in wire_fields(data):
         if number in (1, 2) and found != (BYTES if number == 1 else wire):
-            raise ProtobufError("unexpected EOF")  # Go reads on as if the type were right
+            raise ProtobufError("unexpected EOF")  # Go reads the value as if its wire type were right
         if number == 1:
             key = part
         elif number == 2:
@@ -243,7 +243,7 @@ def _micro_time(data: bytes) -> str | None:
 
 
 def _written(seconds: int, fraction: str) -> str | None:
-    """A Timestamp as JSON has it; None for Go's zero time. datetime lacks year 0: year 400 stands in."""
+    """A Timestamp in RFC 3339; None for Go's zero time. `datetime` lacks year 0, so year 400 stands in for it."""
     if not -_YEAR_0 <= seconds < _YEAR_10000:
         raise ProtobufError("a time is out of range")
     if seconds == _ZERO_TIME and not fraction.strip(".0"):
@@ -259,7 +259,7 @@ def _int_or_string(data: bytes) -> int | str:
 
 
 def _raw_json(data: bytes) -> Any:
-    """RawExtension, JSON and FieldsV1 carry JSON in a message."""
+    """The JSON in a message of RawExtension, JSON or FieldsV1. Raises ProtobufError."""
     raw = _last_values(data, _RAW).get(1)
     try:
         return read_json(raw) if raw else None
@@ -268,7 +268,7 @@ def _raw_json(data: bytes) -> Any:
 
 
 class _SchemaOr(NamedTuple):
-    """A union with JSONSchemaProps: where the schema is, and where and how the alternative."""
+    """A union of JSONSchemaProps and an alternative: both field numbers, and how the alternative is read."""
 
     schema: int
     other: int

@@ -1,4 +1,4 @@
-"""The wire format of protobuf (Protocol Buffers, "Encoding"): fields as they come, refused with Go's texts."""
+"""Reads the wire format of protobuf (Protocol Buffers, "Encoding"). Errors have Go's texts."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ VARINT, FIXED64, BYTES, _GROUP, _END_GROUP, _FIXED32 = 0, 1, 2, 3, 4, 5
 
 
 class ProtobufError(ValueError):
-    """Bytes that are no message; the text is Go's."""
+    """Bytes are no valid message; the text is Go's."""
 
 
-_SHORT = 512  # bytes of a message that is read in less than a millisecond
-_SOME = 256  # fields that take as long
+_SHORT = 512  # bytes of a message; reading them takes less than a millisecond
+_SOME = 256  # fields; reading them takes less than a millisecond
 
 
 def wire_fields(data: bytes, message: str = "") -> Iterator[tuple[int, int, Any]]:
-    """Yields number, wire type and value of each field of a message; a group's value is nothing.
+    """Yields number, wire type and value of each field: the value is an int for varints, else bytes; b"" for a group.
 
-    Raises ProtobufError; TakesLong and GivenUp as `look` does: a field may be of two bytes, and a million come.
+    Raises ProtobufError. Raises TakesLong and GivenUp as `look` does: a message may have a million fields of two bytes.
     """
     position, end, seen = 0, len(data), 0
     if end > _SHORT:
@@ -48,7 +48,7 @@ def wire_fields(data: bytes, message: str = "") -> Iterator[tuple[int, int, Any]
 
 
 def size_at(data: bytes, position: int) -> tuple[int, int]:
-    """The length that stands at a position, and what follows it."""
+    """Reads a length. Returns it, and the position after its bytes. Raises ProtobufError."""
     size, position = varint(data, position)
     if size >> 63:
         raise ProtobufError("proto: negative length found during unmarshaling")
@@ -56,7 +56,7 @@ def size_at(data: bytes, position: int) -> tuple[int, int]:
 
 
 def _behind(data: bytes, position: int, wire: int) -> int:
-    """The position behind a value that begins at `position`."""
+    """The position after the value that begins at `position`. Raises ProtobufError."""
     if wire == VARINT:
         return varint(data, position)[1]
     if wire == BYTES:
@@ -71,7 +71,7 @@ def _behind(data: bytes, position: int, wire: int) -> int:
 
 
 def _behind_group(data: bytes, position: int) -> int:
-    """The position behind a group, whatever groups are in it."""
+    """The position after the group whose content begins at `position`; groups may be nested. Raises ProtobufError."""
     depth, seen = 1, 0
     while depth:
         seen += 1

@@ -1,9 +1,11 @@
 """Resource quantities ("100m", "1.5Gi"): parsed, compared, added and written in canonical form.
 
-Kubernetes API reference, "Quantity"; a fixed-point number with at most nine decimal places that keeps the family of
-suffixes in which it was written. A text that needs no change is kept as it is ("+5", "0100"), as kube-apiserver does.
-What is greater than the suffixes reach is written with an exponent; kube-apiserver leaves that out (kubernetes 140459),
-and keeps 32 bits of an exponent (141203), where a longer one is refused here.
+Kubernetes API reference, "Quantity". A quantity is a fixed-point number with at most nine decimal places. It keeps the
+family of its suffix. As in kube-apiserver, a text that needs no change is kept as it is ("+5", "0100").
+
+There are two differences from kube-apiserver. A number that is too great for the suffixes is written with an exponent;
+kube-apiserver leaves the exponent out (kubernetes issue 140459). An exponent of more than 32 bits is refused;
+kube-apiserver keeps its lower 32 bits (141203).
 """
 
 from __future__ import annotations
@@ -16,15 +18,15 @@ from functools import total_ordering
 from gateway.memo import memo
 
 MAX_DIGITS = 10_000
-"""A number of more digits is refused: what is done with it takes time that grows with their square."""
+"""A number with more digits is refused: computing with it takes time that grows with the square of the digits."""
 
 _MAX_INT64 = (1 << 63) - 1
 _FAST_DIGITS = 18
 _MAX_EXPONENT = (1 << 31) - 1
 _INT32_DIGITS = 10
-_EXACT_POWER = 18  # 10**18 is the last power of ten in 64 bits
+_EXACT_POWER = 18  # 10**18 is the greatest power of ten in 64 bits
 _NANO = -9
-_NEAR = 40  # scales that differ by less are brought together at once
+_NEAR = 40  # if scales differ by less, both numbers are computed in the lower scale at once
 
 
 class Format(Enum):
@@ -36,7 +38,7 @@ class Format(Enum):
 
 
 class QuantityError(ValueError):
-    """A text that is no quantity; the message is what kube-apiserver says."""
+    """A text is no quantity; the message is kube-apiserver's."""
 
 
 WRONG_FORMAT = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -54,11 +56,11 @@ _exponent = re.compile(r"[eE]([+-]?)([0-9]+)", re.ASCII).fullmatch
 
 @total_ordering
 class Quantity:
-    """The number unscaled * 10**scale, with the format and, where one is kept, the text that it is written in.
+    """The number unscaled * 10**scale, with its format. It may keep the text that it was parsed from.
 
-    A scale may be anything that fits 32 bits, so numbers are never written out: two that are far apart are compared by
-    their exponents, and their sum is the greater one; no sum has more than two times MAX_DIGITS. `large` ones are those
-    that kube-apiserver keeps in more than 64 bits.
+    A scale may be any 32-bit integer, so a number may have too many digits to be written out. Numbers that are far
+    apart are compared by their exponents, and their sum is the greater one. No sum has more than 2 * MAX_DIGITS digits.
+    `large` is true for a quantity that kube-apiserver keeps as a decimal of any size, and not in 64 bits.
     """
 
     __slots__ = ("_text", "format", "large", "scale", "unscaled")
@@ -120,9 +122,9 @@ class Quantity:
         return Quantity(-self.unscaled, self.scale, self.format, large=self.large)
 
     def scaled(self, scale: int) -> int:
-        """The value in units of 10**scale, rounded away from zero, as kube-apiserver has it in 64 bits.
+        """The value in units of 10**scale, rounded away from zero, as kube-apiserver computes it in 64 bits.
 
-        What does not fit is 0 there, or wraps around where the quantity is a large one.
+        A value that does not fit becomes 0, or wraps around if the quantity is `large`.
         """
         power = self.scale - scale
         if power < 0:
@@ -133,7 +135,7 @@ class Quantity:
         return value if -_MAX_INT64 <= value <= _MAX_INT64 else 0
 
     def _rounded(self, scale: int) -> int:
-        """The value in units of 10**scale, where that is more than the quantity's own."""
+        """The value in units of 10**scale, rounded away from zero. `scale` must be above the quantity's own."""
         divisor: int = 10 ** (scale - self.scale)
         size = -(-abs(self.unscaled) // divisor)
         return size if self.unscaled >= 0 else -size
@@ -148,7 +150,7 @@ class Quantity:
         return self.scaled(-3)
 
     def rounded_up(self, scale: int) -> Quantity:
-        """The quantity with nothing below 10**scale, rounded away from zero; itself where nothing changes."""
+        """The quantity rounded away from zero to a multiple of 10**scale; itself if it has no smaller digits."""
         return self if self.scale >= scale else Quantity(self._rounded(scale), scale, self.format, large=self.large)
 
 
@@ -173,7 +175,7 @@ def parse_quantity(text: str) -> Quantity:
             raise QuantityError(WRONG_NUMBER)
         quantity = _parse_large(negative, int(Decimal(digits)), -len(places), exponent, format)
     if exponent > _MAX_EXPONENT - MAX_DIGITS and _reduced(quantity.unscaled, quantity.scale)[1] > _MAX_EXPONENT:
-        raise QuantityError(WRONG_SUFFIX)  # its canonical form could not be read
+        raise QuantityError(WRONG_SUFFIX)  # its canonical form could not be parsed again
     return quantity
 
 
@@ -198,7 +200,7 @@ def _interpret(suffix: str) -> tuple[int, Format]:
 
 
 def _parse_small(text: str, negative: bool, number: str, places: str, exponent: int, format: Format) -> Quantity | None:
-    """Values that fit 64 bits for sure; only these can keep their text. None for others."""
+    """The quantity if it certainly fits 64 bits, else None. Only such a quantity can keep its text."""
     digits = number + places
     factor = 1
     if format is Format.BINARY:
@@ -226,7 +228,7 @@ def _parse_large(negative: bool, size: int, scale: int, exponent: int, format: F
     else:
         scale += exponent
     if scale < _NANO:
-        lost = min(_NANO - scale, len(_digits(size)) + 1)  # rounds to one billionth from there on
+        lost = min(_NANO - scale, len(_digits(size)) + 1)  # to cut more digits gives the same one billionth
         size, scale = -(-size // 10**lost), _NANO
     if format is Format.BINARY and size > _MAX_INT64 * 10**-scale:
         size, scale = _MAX_INT64, 0
@@ -255,23 +257,23 @@ def _canonical(unscaled: int, scale: int, format: Format) -> str:
 
 
 def _digits(size: int) -> str:
-    """A number that is not negative in decimal; Python itself writes no more than 4 300 digits."""
+    """The decimal digits of a non-negative number. Python's `str` refuses more than 4 300 digits."""
     return str(size) if size < 1 << 64 else format(Decimal(size), "f")
 
 
 def _magnitude(quantity: Quantity) -> int:
-    """The exponent of the power of ten above the number."""
+    """The exponent of the least power of ten that is greater than the number's absolute value."""
     size = abs(quantity.unscaled)
     if size < 1 << 64:
         return len(str(size)) + quantity.scale
-    digits = size.bit_length() * 30_103 // 100_000  # log10(2): never too many by more than one
+    digits = size.bit_length() * 30_103 // 100_000  # log10(2): never more than there are
     while 10**digits <= size:
         digits += 1
     return digits + quantity.scale
 
 
 def _wrapped(value: int) -> int:
-    """The number that the last 64 bits stand for."""
+    """The lower 64 bits of a number, as a signed integer."""
     return (value + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
@@ -287,7 +289,7 @@ def _reduced(unscaled: int, scale: int) -> tuple[int, int]:
 
 
 def _at(quantity: Quantity, scale: int) -> int:
-    """The number in units of 10**scale, for a scale that is not above the quantity's."""
+    """The number in units of 10**scale; `scale` must not be above the quantity's own."""
     return quantity.unscaled * 10 ** (quantity.scale - scale) if quantity.unscaled else 0
 
 
@@ -302,7 +304,7 @@ def _compare(one: Quantity, other: Quantity) -> int:
     positive = one.unscaled > 0
     if positive != (other.unscaled > 0):
         return 1 if positive else -1
-    # Exponents can be huge: numbers of different lengths are told apart without writing them out.
+    # Exponents can be huge: numbers of different magnitude are compared without computing their digits.
     lengths = [_magnitude(one), _magnitude(other)]
     if lengths[0] != lengths[1]:
         return 1 if (lengths[0] > lengths[1]) is positive else -1

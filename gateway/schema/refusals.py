@@ -1,4 +1,4 @@
-"""What Go says to a JSON value that is none of a scalar type, or of one that reads its own JSON."""
+"""Go's errors for a JSON value that does not fit a scalar type, or a type with a JSON decoder of its own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UINT8 = Type(TypeKind.INT32, "uint8")
 
 
 class Refusal(Exception):
-    """A value that a type refuses: with a text of its own, or because a JSON value is no such Go type."""
+    """A type refuses a value. `text` is the whole message, or, with a `go_type`, the JSON kind or number refused."""
 
     def __init__(self, text: str, go_type: str = "") -> None:
         super().__init__(text)
@@ -28,7 +28,7 @@ class Refusal(Exception):
 
 
 def refusal_of_own(type_: Type, value: Any) -> str | None:
-    """What a scalar type that reads its JSON itself says to a value, or bytes to one that is no base64; None: fine."""
+    """Go's message about a value for a type with its own JSON decoder, or about invalid base64; None if it is valid."""
     if type_.kind is TypeKind.BYTES:
         found = plain_refusal(type_, value)
         return f"error decoding from json: {found.text}" if found and not found.go_type else None
@@ -45,7 +45,7 @@ def refusal_of_own(type_: Type, value: Any) -> str | None:
 
 
 def plain_refusal(type_: Type, value: Any) -> Refusal | None:
-    """Why Go's generic code doesn't take a value for a type, or None when it does."""
+    """Why Go's generic decoder refuses a value for a type; None if it does not."""
     match type_.kind, value:
         case (TypeKind.BOOL, bool()) | (TypeKind.STRING | TypeKind.DURATION, str()):
             return None
@@ -77,7 +77,7 @@ def _byte_refusal(value: Any) -> Refusal | None:
 
 
 def json_kind(value: Any) -> str:
-    """What Go calls a JSON value in errors."""
+    """The kind of a JSON value, as Go's errors call it."""
     match value:
         case bool():
             return "bool"
@@ -91,7 +91,7 @@ def json_kind(value: Any) -> str:
 
 
 def number_text(value: Any) -> str:
-    """A number as it was written; where that is not known, as Go writes it."""
+    """The text of a number: as it was written, or, if that is unknown, as Go writes it."""
     if type(value) is not float or not isfinite(value):
         return str(value)
     text = repr(value)
@@ -105,7 +105,7 @@ def number_text(value: Any) -> str:
 
 
 def spelt(value: Any) -> Any:
-    """A plain JSON value with its floats as texts: whole ones as clients write them (`2.0`), others as Go does."""
+    """A plain JSON value with its floats as `Number`: whole ones as clients write them (`2.0`), others as Go does."""
     if isinstance(value, dict):
         return {key: spelt(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -116,7 +116,7 @@ def spelt(value: Any) -> Any:
 
 
 def _bad_base64(text: str) -> int | None:
-    """The offset that Go's decoder complains of."""
+    """The offset in Go's error about invalid base64; None for valid base64."""
     if len(text) % 4 == 0 and _WHOLE_BASE64.fullmatch(text):
         return None
     data = text.encode("utf-8", "surrogatepass").decode("latin-1")

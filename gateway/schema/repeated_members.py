@@ -1,4 +1,4 @@
-"""Objects some of whose members come several times: what Go's decoder ends up with."""
+"""Merges repeated members of JSON objects, as Go's decoder does."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from gateway.time_limits import look
 
 
 def merged(type_: Type, value: Any) -> Any:
-    """The value without repeated members, as Go's decoder ends up: a later struct, map or list is read over the
-    earlier one. Free-form parts are made plain."""
+    """The value without repeated members. As in Go, a later struct, map or list is decoded into the earlier one.
+    Free-form JSON keeps the last of repeated members."""
     look()
     kind = type_.kind
     if type_.structural:
@@ -31,7 +31,7 @@ def merged(type_: Type, value: Any) -> Any:
 
 
 class _Joined(PairsObject):
-    """The members of all objects that came under one name: made here, so that each next one is added in place."""
+    """The joined members of all objects that came under one name. Members of a further one are added in place."""
 
     __slots__ = ()
 

@@ -1,8 +1,8 @@
 """Decodes values by a structural schema: unknown fields are dropped, and everything else stays as it was sent.
 
 As pruning of custom resources in kube-apiserver ("Field pruning" of "Extend the Kubernetes API with
-CustomResourceDefinitions"): values are not checked, as validation does that later, and nulls wait for the defaults.
-Metadata, the object's and that of embedded resources, is read as every other's, but from JSON that Go has written anew.
+CustomResourceDefinitions"). Values are not checked here: validation does that later. Nulls stay until defaulting.
+Metadata of the object and of embedded ones is decoded as in built-in kinds, but Go encodes its JSON again before.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Reader = Callable[[Any, Marks], Any]  # a value, marks left where a member was u
 
 
 def reader(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
-    """The reader of a structural type; `reader_of` finds those of its parts."""
+    """The reader of a structural type; `reader_of` finds the readers of its parts."""
     if type_.kind is TypeKind.STRUCT:
         return _members(type_, reader_of)
     if type_.kind is TypeKind.LIST and type_.elem is not None:
@@ -35,7 +35,7 @@ def reader(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
 
 
 def item_of(list_type: Type) -> Type:
-    """The type of a list's items. A list that preserves unknown fields hands that down to its items alone."""
+    """The type of a list's items. A list that preserves unknown fields passes this on to its items, and no further."""
     elem = list_type.element()
     if list_type.structural and list_type.preserves and elem.structural and not elem.preserves:
         return replace(elem, preserves=True)
@@ -43,7 +43,7 @@ def item_of(list_type: Type) -> Type:
 
 
 def settled(value: Any, marks: Marks) -> Any:
-    """JSON that nothing is said of, with numbers as Go writes them."""
+    """JSON for which there is no schema, with numbers as Go writes them. Raises Mismatch for one beyond float64."""
     if type(value) is float:
         if not isfinite(value):  # JSON has no such number: it would be written as null
             raise Mismatch
@@ -61,7 +61,7 @@ def settled(value: Any, marks: Marks) -> Any:
 
 
 def as_came(value: Any, marks: Marks) -> Any:
-    """The same, where it is judged as what it came as before it is stored: whole floats can be told from integers."""
+    """As `settled`, but a whole float becomes a `Whole`, so that validation can tell it from an integer."""
     if isinstance(value, dict):
         return {key: as_came(item, marks) for key, item in value.items()}
     if type(value) is list:
@@ -74,16 +74,16 @@ def _number(value: Any, marks: Marks) -> Any:
     return Whole(made) if type(value) is float and type(made) is int else made
 
 
-_WRITTEN_OUT = 1e21  # Go writes greater numbers with an exponent
+_WRITTEN_OUT = 1e21  # from here on, Go writes numbers with an exponent
 
 
 def _whole(value: float) -> int:
-    """A whole number as Go writes it: as few digits as tell the float from others, and zeros."""
+    """A whole float as Go writes it: the fewest digits that identify the float, then zeros."""
     return int(Decimal(repr(value)))
 
 
 def _bare(value: Any, marks: Marks) -> Any:
-    """A value for which a schema does not provide: its members are unknown, however deep in lists."""
+    """A value for which the schema has no members. Members of objects in it, also within lists, are unknown fields."""
     if type(value) is str or type(value) is bool:
         return value
     if isinstance(value, dict):
@@ -95,7 +95,7 @@ def _bare(value: Any, marks: Marks) -> Any:
 
 
 def _text(value: Any, marks: Marks) -> Any:
-    """The kind or version of an object."""
+    """The kind or apiVersion of an object. Raises Mismatch if it is no string."""
     if type(value) is not str:
         raise Mismatch
     return value
@@ -120,7 +120,7 @@ def _members(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
             found = find(key)
             if found is not None:
                 read_member, drops_null = found
-                if type(item) is str and not drops_null:  # whatever a structural schema says of it
+                if type(item) is str and not drops_null:  # no structural reader changes a string
                     out[key] = item
                 elif item is not None:
                     out[key] = read_member(item, marks)
@@ -138,7 +138,7 @@ def _members(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
 
 
 def _metadata(read: Reader) -> Reader:
-    """The reader of an object's metadata: of integers 2.0 and 1e1 are whole numbers as well, as Go writes them."""
+    """The reader of an object's metadata. 2.0 and 1e1 are valid integers in it, because Go writes them as 2 and 10."""
 
     def read_metadata(value: Any, marks: Marks) -> Any:
         try:

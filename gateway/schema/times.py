@@ -1,7 +1,7 @@
 """Times as Kubernetes objects hold them: RFC 3339 in UTC, to the second or (MicroTime) to the microsecond.
 
-What is accepted and how a refusal is worded follows Go's time.Parse, which is laxer than RFC 3339 in some places
-(hours of one digit, "," before fractions, offsets up to 24:60).
+The accepted texts and the errors are those of Go's time.Parse. It is laxer than RFC 3339 in some places (hours of one
+digit, "," before fractions, offsets up to 24:60).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _RANGES = {"01": (1, 12, "month"), "15": (0, 23, "hour"), "04": (0, 59, "minute"
 
 
 class TimeError(ValueError):
-    """A text that is no time; the message is Go's."""
+    """A text is no time; the message is Go's."""
 
 
 class _Moment(NamedTuple):
@@ -32,7 +32,7 @@ class _Moment(NamedTuple):
     hour: int
     minute: int
     second: int
-    fraction: str  # its digits
+    fraction: str  # the digits of the fraction of a second
     offset: timedelta
 
 
@@ -67,7 +67,7 @@ def _days(year: int, month: int) -> int:
 
 
 def _written(moment: _Moment) -> str:
-    """Date and time in UTC. Computed in a year of the same place in the calendar's cycle: datetime lacks year 0."""
+    """Date and time in UTC, without a zone. `datetime` lacks year 0: a year with the same calendar stands in."""
     stand_in = 2000 + moment.year % 400
     local = datetime(stand_in, moment.month, moment.day, moment.hour, moment.minute, moment.second)
     time = local - moment.offset
@@ -75,7 +75,7 @@ def _written(moment: _Moment) -> str:
 
 
 def _parse(text: str, layout: str) -> _Moment:
-    """Reads element by element, as the layout has them."""
+    """Parses a text by a layout, one element after the other. Raises TimeError."""
     rest, position = text, 0
     numbers = {"2006": 0, "01": 1, "02": 1, "15": 0, "04": 0, "05": 0}
     fraction, offset = "", timedelta()

@@ -1,9 +1,9 @@
 """The one schema model: what a built-in or custom type looks like.
 
-A `Type` is a node of the schema graph; struct types are shared and may refer to themselves. Built-in types come
-from the generated catalog (`gateway.schema.catalog`), custom ones from a CRD's structural schema:
-objects are structural STRUCTs with or without properties, what may be any JSON is a structural ANY. Everything that
-works by schema (decoding, pruning, field sets, strategic merge, defaulting) reads this model and nothing else.
+A `Type` is a node of the schema graph; struct types are shared and may refer to themselves. Built-in types come from
+the generated catalog (`gateway.schema.catalog`), custom ones from a CRD's structural schema. There an object is a
+structural STRUCT, with or without properties, and a value that may be any JSON is a structural ANY. All functions that
+work by schema (decoding, pruning, field sets, strategic merge, defaulting) read only this model.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class Omit(Enum):
     NIL = "nil"  # omitempty on a pointer: only an absent value is left out (0, false and "" stay)
 
 
-FORMATTED = "formatted string"  # the name of a structural STRING that has a format, which judges alone what it may be
-FREE_OBJECT = "free object"  # the name of a structural ANY whose values are objects of which nothing more is said
+FORMATTED = "formatted string"  # name of a structural STRING with a format: an apply may give it any scalar
+FREE_OBJECT = "free object"  # name of a structural ANY whose values are objects with any members
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False, repr=False)
@@ -57,25 +57,25 @@ class Type:
     kind: TypeKind
     name: str  # the Go type as error messages have it: "v1.PodSpec", "[]string", "map[string]string", "int32"
     fields: dict[str, Field] = field(default_factory=dict)  # STRUCT, by JSON name, inlined ones flattened, Go order
-    elem: Type | None = None  # MAP, LIST; of a structural STRUCT: of members that are no fields (additionalProperties)
+    elem: Type | None = None  # MAP, LIST: of its elements; structural STRUCT: of additionalProperties
     list_type: str = "atomic"  # LIST: "atomic", "set" or "map"
     list_map_keys: tuple[str, ...] = ()  # LIST of list_type "map"
     atomic: bool = False  # STRUCT or MAP that is owned as a whole (x-kubernetes-map-type: atomic)
     elem_pointer: bool = False  # LIST/MAP whose Go element is a pointer
-    # of a CRD's structural schema: values are JSON as it came, pruned; validation alone looks at JSON types
+    # of a CRD's structural schema: values stay as the client sent them, but for pruning; only validation checks them
     structural: bool = False
-    nullable: bool = False  # a null stays one
-    preserves: bool = False  # members that nothing is said of stay (x-kubernetes-preserve-unknown-fields)
+    nullable: bool = False  # a null is kept
+    preserves: bool = False  # unknown members are kept (x-kubernetes-preserve-unknown-fields)
     embedded: bool = False  # x-kubernetes-embedded-resource: kind, apiVersion and metadata are among the fields
-    lenient: bool = False  # an apply may name members that nothing is said of, even if they don't stay
-    default: Any = None  # what a missing or null value becomes, None for none
-    compiled: dict[object, Any] = field(default_factory=dict, init=False)  # what `compiled` functions made of it
+    lenient: bool = False  # an apply may name unknown members, even if they are pruned
+    default: Any = None  # the default of a missing or null value; None if there is no default
+    compiled: dict[object, Any] = field(default_factory=dict, init=False)  # results of `compiled` functions
 
     def __repr__(self) -> str:
         return f"<Type {self.kind.value} {self.name}>"
 
     def element(self) -> Type:
-        """The type of what a list or a map holds."""
+        """The type of the elements of a list or a map."""
         assert self.elem is not None, self
         return self.elem
 
@@ -103,19 +103,19 @@ _R = TypeVar("_R")
 
 
 class _Making(local):
-    """The types of which a thread is making something."""
+    """The types for which this thread is making a result of one `compiled` function."""
 
     def __init__(self) -> None:
         self.types: set[Type] = set()
 
 
 def compiled(make: Callable[[Type], _R], *, meanwhile: Callable[[Type], _R] | None = None) -> Callable[[Type], _R]:
-    """A function that makes something of a type only once: what it made is kept on the type, and dies with it.
+    """Decorates a function of a type, so that it runs once for each type. The type keeps the result.
 
-    `meanwhile` makes what stands for the result while it is being made, for types that lead back to themselves. Only
-    the thread that makes the result sees the stand-in; another thread makes a result of its own.
+    `meanwhile` makes a stand-in for a result that is being made, for types that refer to themselves. Only the thread
+    that makes the result sees the stand-in; another thread makes a result of its own.
 
-    Making raises TakesLong on an event loop for a type with very many parts.
+    The decorated function raises TakesLong on an event loop for a type with very many parts.
     """
     making = _Making()
 

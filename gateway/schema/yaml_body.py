@@ -1,7 +1,7 @@
-"""The one reader of YAML: bodies, answers of webhooks and files, as the JSON that kube-apiserver makes of them.
+"""The only reader of YAML, in bodies, responses of webhooks and files. It returns the JSON that kube-apiserver reads.
 
-Values are made of the parser's events without recursion, so that deep nesting does no harm. Depth, nodes, brackets and
-the expansion of aliases are counted before values are made.
+Values are built from the parser's events without recursion, so that deep nesting is harmless. Depth, nodes, brackets
+and the expansion of aliases are checked before a value is built.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from gateway.text.unicode import valid
 __all__ = ["MAX_DEPTH", "YamlError", "parse_yaml"]
 
 MAX_DEPTH = 1000
-"""How deeply collections may nest: as libyaml has it since PyYAML 6.0.4. kube-apiserver's parser stops at 10 000."""
+"""How deeply collections may nest: libyaml's limit since PyYAML 6.0.4. kube-apiserver's parser allows 10 000."""
 _TOO_DEEP = "exceeded maximum nesting depth"  # libyaml's words
 MAX_EXPANDED = 8 << 20
-"""Bytes that the scalars of a document may come to, each counted as often as aliases repeat it."""
+"""The most characters in all scalars of a document. A scalar counts again each time an alias repeats it."""
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DEEP = 100
 _MAX_SCANNING = 25_000_000
-"""libyaml looks at all open brackets for each token; beyond `_DEEP` of them, so many looks are allowed."""
+"""libyaml checks all open brackets for each token. Beyond `_DEEP` open brackets, so many checks are allowed."""
 
-# goyaml's measure of aliases: what share of the nodes may come from them, depending on how many nodes there are
+# goyaml's limit of aliases: the share of nodes that may come from them falls as the number of nodes grows
 _FEW_NODES, _MANY_NODES = 400_000, 4_000_000
 _SHARE_OF_FEW, _SHARE_OF_MANY = 0.99, 0.10
 _FREE_ALIASED, _FREE_NODES = 100, 1000
@@ -39,9 +39,10 @@ _NO_KEY: Any = object()
 
 
 def parse_yaml(data: bytes, *, alone: bool = False) -> tuple[Any, list[str]]:
-    """The first document of a YAML stream as JSON, and its duplicate keys ('line 5: key "a" already set in map').
+    """Returns the first document of a YAML stream as JSON, and messages about its duplicate keys.
 
-    Values that aliases repeat are shared. Raises YamlError, also for a second document where one is to be `alone`.
+    A message is 'line 5: key "a" already set in map'. Values that aliases repeat are shared. Raises YamlError; with
+    `alone`, also for a second document.
     """
     if data.startswith(b"{") and b"\\u" not in data:
         read, value = _as_json(data)
@@ -60,16 +61,17 @@ def parse_yaml(data: bytes, *, alone: bool = False) -> tuple[Any, list[str]]:
         raise YamlError(_message(error)) from error
     except yaml.YAMLError as error:
         raise YamlError(f"yaml: {error}") from error
-    except (ValueError, OverflowError) as error:  # an escape of what is no character
+    except (ValueError, OverflowError) as error:  # an escape that stands for no character
         raise error if isinstance(error, YamlError) else YamlError("yaml: control characters are not allowed") from None
     finally:
         loader.dispose()
 
 
 def _as_json(data: bytes) -> tuple[bool, Any]:
-    """Whether a body is JSON that means the same as YAML, many times faster to read, and its value.
+    """Reads a body as JSON, many times faster. Returns whether that means the same as YAML, and the value.
 
-    Duplicate keys are told by their lines, and floats may become integers: those go the way of YAML.
+    A body with duplicate keys must be read as YAML, because messages name their lines. So must one with floats, which
+    may become integers.
     """
     try:
         value, duplicates = parse_body(data)
@@ -108,7 +110,7 @@ def _message(error: yaml.MarkedYAMLError) -> str:
 
 
 class _Measured:
-    """A value with what it counts for where an alias repeats it; `raw` is a scalar's YAML value."""
+    """A value, with the nodes, characters and levels that each alias of it adds. `raw` is a scalar's YAML value."""
 
     __slots__ = ("height", "nodes", "raw", "size", "value")
 
@@ -124,13 +126,13 @@ class _Open:
     def __init__(self, value: Any, event: Any, before: tuple[int, int]) -> None:
         self.value, self.anchor, self.before = value, event.anchor, before
         self.bracketed = bool(event.flow_style)
-        self.key: Any = _NO_KEY  # of a mapping: the key that waits for its value
+        self.key: Any = _NO_KEY  # of a mapping: the key whose value comes next
         self.merging = False
         self.height = 1
 
 
 class _Builder:
-    """Makes JSON of events."""
+    """Builds JSON from the parser's events."""
 
     def __init__(self) -> None:
         self.duplicates: list[str] = []
@@ -163,7 +165,7 @@ class _Builder:
 
     def has_another(self, loader: Any) -> bool:
         """Whether another document follows the one that was read."""
-        while (event := loader.get_event()) is not None:  # as it is behind the end of the stream
+        while (event := loader.get_event()) is not None:  # None after the end of the stream
             if type(event) is yaml.DocumentStartEvent:
                 return True
         return False
@@ -246,7 +248,7 @@ class _Builder:
         return found
 
     def _put(self, top: _Open, done: _Measured, event: Any) -> None:
-        """Puts a complete value where it belongs."""
+        """Adds a complete value to the open collection `top`: as an item, a member, or a merge (`<<`)."""
         if type(top.value) is list:
             top.value.append(done.value)
         elif top.merging:
@@ -261,7 +263,10 @@ class _Builder:
             top.key = _NO_KEY
 
     def _checked_key(self, top: _Open, value: Any, event: Any) -> str:
-        """The key that waits for `value` (YAML's, of a scalar) as a string; one that is there already is reported."""
+        """The key of `top` that waits for its value, as a string. Reports a key that `top` has already.
+
+        `value` is the YAML value if it is a scalar; error messages show it.
+        """
         raw = top.key
         name = key(raw, "..." if value is _NO_KEY else go_value(value)) if type(raw) is not str else raw
         if name in top.value:

@@ -17,7 +17,7 @@ from gateway.schema.errors import YamlError
 
 PLAIN = "!plain"
 _TAG = "tag:yaml.org,2002:"
-_MAX_BITS_DIGITS = 64  # more digits than this, in whatever base, are more than 64 bits
+_MAX_BITS_DIGITS = 64  # a number with more digits than this has more than 64 bits in any base
 
 _WORDS: dict[str, Any] = {"": None, "~": None, "null": None, "Null": None, "NULL": None}
 _WORDS |= {word: True for base in ("y", "yes", "true", "on") for word in (base, base.capitalize(), base.upper())}
@@ -30,7 +30,7 @@ _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 
 
 def scalar(tag: str, text: str) -> Any:
-    """The value of a scalar: its tag is `PLAIN` for a plain one without a tag. Raises YamlError."""
+    """The value of a scalar. `tag` is its YAML tag, or `PLAIN` for a plain scalar without one. Raises YamlError."""
     if tag == PLAIN:
         return _plain(text)
     match tag.removeprefix(_TAG):
@@ -67,7 +67,7 @@ def _plain(text: str) -> Any:
 
 
 def _integer(digits: str) -> int | None:
-    """The integer; None for one of more than 64 bits, which is never computed."""
+    """The integer; None for one of more than 64 bits. Very long ones are not computed."""
     sign = -1 if digits[0] == "-" else 1
     body = digits.lstrip("+-").lower()
     base = _BASES.get(body[:2], 8 if body[:1] == "0" else 10)
@@ -83,7 +83,7 @@ _GO_TAGS: dict[type, str] = {str: "str", bool: "bool", int: "int", float: "float
 
 
 def key(value: Any, of: str) -> str:
-    """A key as a string; `of` is its value in Go's syntax, for messages. Raises YamlError."""
+    """A mapping's key as a string. `of` is the value of this key in Go's syntax, for errors. Raises YamlError."""
     match value:
         case str():
             return value
@@ -105,7 +105,7 @@ def go_value(value: Any) -> str:
 
 
 def _short_float(value: float) -> str:
-    """A key that is a float, as Go writes it with 32 bits."""
+    """A float key, as Go writes a float32."""
     try:
         narrow = struct.unpack("f", struct.pack("f", value))[0]
     except OverflowError:
@@ -119,7 +119,7 @@ def _short_float(value: float) -> str:
 
 
 def json_number(value: Any) -> Any:
-    """A scalar as JSON: Go writes a whole float without a fraction. Raises YamlError."""
+    """A scalar as JSON: a whole float becomes an integer, as Go writes it. Raises YamlError for NaN and infinity."""
     if isinstance(value, float):
         if not math.isfinite(value):
             raise YamlError(

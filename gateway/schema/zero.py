@@ -19,7 +19,7 @@ _ZEROS = {
 
 
 def zero(type_: Type) -> Any:
-    """A new zero value of a type: for a struct its fields that are always written, None for what has no other."""
+    """A new zero value of a type: for a struct the fields that Go always writes; None where Go writes null."""
     if type_.structural:
         return {} if type_.kind is TypeKind.STRUCT else None
     if type_.kind is TypeKind.STRUCT:
@@ -33,5 +33,5 @@ def _always_written(type_: Type) -> tuple[Field, ...]:
 
 
 def zero_field(field: Field) -> Any:
-    """The zero value of a field: nothing where Go has a pointer."""
+    """The zero value of a field; None for a pointer in Go."""
     return None if field.pointer else zero(field.type)
