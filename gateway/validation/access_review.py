@@ -14,9 +14,9 @@ _ATTRIBUTES = "spec.resourceAttributes"
 
 
 def validate_access_review(review: JsonObject, resource: str, namespace: str) -> list[FieldError]:
-    """All that is wrong with a review, in kube-apiserver's order.
+    """All errors of a review, in kube-apiserver's order.
 
-    `resource` is the plural of one of the three kinds, `namespace` the path's.
+    `resource` is the plural of one of the three kinds, `namespace` that of the request's path.
     """
     spec, local = review.get("spec") or {}, resource == "localsubjectaccessreviews"
     asked, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")

@@ -17,7 +17,10 @@ _leading_zeros = re.compile("(?<![0-9a-fA-F])0+(?=[0-9a-fA-F])").sub
 
 @memo()
 def parse_ip(value: str) -> Address | None:
-    """The address, leading zeros allowed and taken as decimal; an IPv4-mapped IPv6 address is that IPv4 address."""
+    """Parses an address; None if it is invalid. Numbers may have leading zeros, and those of IPv4 are decimal.
+
+    An IPv4-mapped IPv6 address becomes the IPv4 address.
+    """
     if _is_dotted(value):
         numbers = [int(part) for part in value.split(".") if len(part) < 32]
         valid = len(numbers) == 4 and max(numbers) < 256
@@ -32,7 +35,7 @@ def parse_ip(value: str) -> Address | None:
 
 
 def is_strict_ip(value: str) -> bool:
-    """Whether the standard form (no leading zeros, no zone) is used."""
+    """Whether a text is an address in the standard form: without leading zeros, and without a zone."""
     try:
         ipaddress.ip_address(value)
     except ValueError:
@@ -56,12 +59,12 @@ def _ip_errors(path: str, value: str) -> list[FieldError]:
 
 
 def validate_ip_legacy(path: str, value: str, old_values: tuple[str, ...] = ()) -> list[FieldError]:
-    """For fields that were there before the canonical form was asked for. `old_values` are those the object has."""
+    """For fields older than the rule of canonical forms. The stored object has `old_values`, which stay valid."""
     return [] if value in old_values else _ip_errors(path, value)
 
 
 def validate_ip(path: str, value: str) -> list[FieldError]:
-    """For newer fields: RFC 5952's canonical form only."""
+    """For newer fields: the address must have the canonical form of RFC 5952."""
     if found := _ip_errors(path, value):
         return found
     canonical = str(parse_ip(value))
@@ -83,7 +86,7 @@ def ip_warnings(path: str, value: str) -> list[str]:
 
 @memo()
 def parse_cidr(value: str) -> tuple[Address, Network] | None:
-    """The address and the block it is in; leading zeros allowed."""
+    """The address and the block that contains it; None if invalid. The address may have leading zeros."""
     host, slash, length = value.partition("/")
     address = parse_ip(host)
     if not slash or address is None or not (length.isascii() and length.isdigit()):

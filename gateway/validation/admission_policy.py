@@ -54,7 +54,7 @@ _NOTHING = "validations or auditAnnotations must contain at least one item"
 
 
 class _Compilers:
-    """What compiles the expressions of one policy; match conditions know no variables."""
+    """The compilers for the expressions of one policy. `conditions` is without variables, for match conditions."""
 
     def __init__(self, spec: JsonObject, new: NewExpressions, composed: bool) -> None:
         params = "paramKind" in spec

@@ -27,7 +27,7 @@ STATIC_SUFFIX = ".static.k8s.io"
 
 
 def static_suffix_warnings(obj: JsonObject) -> list[str]:
-    """Names with this suffix are kept for configuration from files."""
+    """The warning about a name with the suffix that is reserved for configuration from files."""
     if not obj["metadata"].get("name", "").endswith(STATIC_SUFFIX):
         return []
     text = "are reserved for static manifest-based configurations and cannot be managed via the API"
@@ -35,7 +35,7 @@ def static_suffix_warnings(obj: JsonObject) -> list[str]:
 
 
 def validate_rule(rule: JsonObject, path: str) -> list[FieldError]:
-    """A RuleWithOperations."""
+    """The errors of a RuleWithOperations."""
     operations: list[str] = rule.get("operations") or []
     found = [] if operations else [required(f"{path}.operations")]
     if len(operations) > 1 and "*" in operations:
@@ -130,7 +130,7 @@ def _named_rule(rule: JsonObject, path: str) -> list[FieldError]:
 
 
 def unmutable_operations(match: JsonObject | None, path: str) -> list[FieldError]:
-    """A mutating policy does not see deletions."""
+    """Errors about operations that mutating policies do not handle, as deletions."""
     operations = [
         operation for rule in (match or {}).get("resourceRules") or () for operation in rule.get("operations") or ()
     ]

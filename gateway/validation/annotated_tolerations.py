@@ -1,4 +1,4 @@
-"""Tolerations in an annotation of a pod, where they were before they became a field."""
+"""Reads tolerations from an annotation of a pod, where they stood before they became a field."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _FIELDS = [
 ]
 _TOLERATION = Type(TypeKind.STRUCT, "core.Toleration", {each.name: each for each in _FIELDS})
 _TOLERATIONS = Type(TypeKind.LIST, "[]core.Toleration", elem=_TOLERATION)
-_GO_NAMES = {each.name.lower(): each.name for each in _FIELDS}  # encoding/json takes names in any case
+_GO_NAMES = {each.name.lower(): each.name for each in _FIELDS}  # encoding/json ignores the case of names
 _NAMES = {each.go_name.lower(): name for name, each in type_of("io.k8s.api.core.v1.Toleration").fields.items()}
 
 
 def read_tolerations(text: str) -> list[JsonObject]:
-    """The tolerations, as a pod's field has them. Raises ValueError in Go's words for what is none."""
+    """Parses the annotation; returns tolerations as in the pod's field. Raises ValueError in Go's words."""
     found = read_json(text, exact=True)
     items = [_under_go_names(each) for each in found] if isinstance(found, list) else found
     examine(_TOLERATIONS, items, [])

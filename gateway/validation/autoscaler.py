@@ -26,9 +26,9 @@ SOURCES = {
 def validate_autoscaler(
     hpa: JsonObject, old: JsonObject | None, *, to_zero: bool, requires_most: bool = True
 ) -> list[FieldError]:
-    """What is wrong with an autoscaler; `to_zero`: whether it may scale to zero, which one may that did before.
+    """The errors of an autoscaler. With `to_zero`, minReplicas may be 0; without it, only if it was 0 before.
 
-    `requires_most` says whether maxReplicas 0 is one that is missing.
+    `requires_most` says whether maxReplicas 0 counts as missing.
     """
     spec, before = hpa.get("spec", {}), (old or {}).get("spec", {})
     found: list[FieldError] = []

@@ -1,4 +1,4 @@
-"""The annotation with which a node once said which controllers' pods it would rather not have."""
+"""The old annotation of nodes that names controllers whose pods the scheduler should avoid to place there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ANNOTATION = "scheduler.alpha.kubernetes.io/preferAvoidPods"
 
 
 def validate_avoided_pods(meta: JsonObject, path: str) -> list[FieldError]:
-    """Whether the annotation, in the metadata at a path, is JSON that names controllers."""
+    """Errors if the annotation in `meta` is invalid JSON, or names no controllers. `path` is the metadata's path."""
     text = (meta.get("annotations") or {}).get(ANNOTATION)
     if not text:
         return []

@@ -1,4 +1,4 @@
-"""What is wrong with a PEM text of certificates, or of a request for one, in Go's words."""
+"""Checks PEM with certificates, or with a certificate request. Messages are Go's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gateway.validation.field import go_quote
 
 
 def request_problem(data: bytes) -> str:
-    """Why it is no certificate request that is signed with its own key; empty if it is."""
+    """Why PEM bytes do not begin with a certificate request that is signed by its own key; "" if they do."""
     block = next(blocks(data), None)
     if block is None or block.kind != REQUEST:
         return f"PEM block type must be {REQUEST}"
@@ -32,7 +32,7 @@ def _asn1_problem(der: bytes) -> str:
 
 
 def certificates_problem(data: bytes) -> str:
-    """Why it is no sequence of certificates; empty if it is, or if there is nothing."""
+    """Why PEM bytes are no sequence of certificates; "" if they are, or are empty."""
     if not data:
         return ""
     count = 0

@@ -39,7 +39,7 @@ _ALWAYS_TRUE = ("Approved", "Denied", "Failed")
 
 
 def validate_certificate_request(request: JsonObject, old: JsonObject | None) -> list[FieldError]:
-    """Everything but metadata; an update lets be what `old` has wrong already."""
+    """The errors of everything but metadata. An update may keep some faults that `old` has already."""
     spec, before = request.get("spec", {}), (old or {}).get("spec", {})
     found, encoded = list[FieldError](), spec.get("request") or ""
     if problem := request_problem(base64.b64decode(encoded)):

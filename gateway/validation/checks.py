@@ -1,4 +1,4 @@
-"""The smallest rules that many kinds share: enumerations, immutable fields, ranges, and how equal two values are."""
+"""Small rules that many kinds share: enumerations, immutable fields, ranges, and equality of values."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ NOT_NEGATIVE = "must be greater than or equal to 0"
 
 
 def each(path: str, value: Any, messages: Iterable[str]) -> list[FieldError]:
-    """One Invalid for every message about `value`."""
+    """One "Invalid value" for each message about `value`."""
     return [invalid(path, value, message) for message in messages]
 
 
 def text(path: str, value: str | None, rule: Callable[[str], Iterable[str]]) -> list[FieldError]:
-    """An absent or empty string is Required, another is judged by `rule`."""
+    """Required for an absent or empty string, else one "Invalid value" for each message of `rule`."""
     return each(path, value, rule(value)) if value else [required(path)]
 
 
 def one_of(path: str, value: Any, supported: Sequence[str]) -> list[FieldError]:
-    """An absent or empty value is Required, an unknown one NotSupported."""
+    """Required for an absent or empty value, NotSupported for one that is not in `supported`."""
     if not value:
         return [required(path)]
     return [] if value in supported else [not_supported(path, value, supported)]
@@ -36,7 +36,7 @@ def known(path: str, value: Any, supported: Sequence[str]) -> list[FieldError]:
 
 
 def port_or_name(path: str, value: Any) -> list[FieldError]:
-    """A port given by number or by name (IANA service name)."""
+    """Checks a port, which is a number or a name (IANA service name)."""
     if isinstance(value, str):
         return each(path, value, is_port_name(value))
     return each(path, value or 0, is_port_number(value or 0))
@@ -47,12 +47,12 @@ def not_negative(path: str, value: int) -> list[FieldError]:
 
 
 def immutable(path: str, new: Any, old: Any) -> list[FieldError]:
-    """Invalid unless both are semantically equal."""
+    """Invalid unless `new` and `old` are semantically equal."""
     return [] if same(new, old) else [invalid(path, new, IMMUTABLE)]
 
 
 def duplicate_struct(path: str, **fields: Any) -> FieldError:
-    """Duplicate, with a struct's JSON in the order of its members."""
+    """A Duplicate that shows `fields` as the JSON of a struct, in their order."""
     shown = ",".join(f'"{name}":{go_value(value)}' for name, value in fields.items())
     return duplicate(path, Verbatim(f"{{{shown}}}"))
 
@@ -63,7 +63,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def same_text(a: Any, b: Any) -> bool:
-    """Whether free JSON (RawExtension) is written the same: Go compares its bytes, and with them the order of keys."""
+    """Whether two values of raw JSON (RawExtension) have the same text. Go compares bytes: the order of keys counts."""
     return dumps(a) == dumps(b)
 
 

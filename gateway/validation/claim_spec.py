@@ -1,4 +1,4 @@
-"""The specification of a PersistentVolumeClaim, wherever it is: an object, an ephemeral volume, a StatefulSet."""
+"""The spec of a PersistentVolumeClaim: in the object, in an ephemeral volume, and in a StatefulSet."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CORE_ONLY = "must be 'PersistentVolumeClaim' when referencing the default apiGr
 
 
 def validate_claim_template(template: JsonObject, path: str, errors: list[FieldError]) -> None:
-    """A PersistentVolumeClaimTemplate: of its metadata only labels and annotations may be set."""
+    """Checks a PersistentVolumeClaimTemplate. Its metadata may have only labels and annotations."""
     meta = template.get("metadata") or {}
     errors += validate_annotations(meta.get("annotations") or {}, f"{path}.metadata.annotations")
     errors += validate_labels(meta.get("labels") or {}, f"{path}.metadata.labels")
@@ -49,7 +49,7 @@ def validate_claim_spec(
     any_selector_values: bool = False,
     any_api_group: bool = False,
 ) -> None:
-    """The relaxations are for updates of claims that have such values already."""
+    """The two options relax rules, for updates of claims that have such values already."""
     modes = spec.get("accessModes") or ()
     if not modes:
         errors.append(required(f"{path}.accessModes", "at least 1 access mode is required"))

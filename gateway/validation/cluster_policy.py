@@ -8,7 +8,7 @@ from gateway.validation.pod_options import containers_of, containers_with_path
 
 
 def privileges(spec: JsonObject, path: str) -> list[FieldError]:
-    """Of a pod's specification: containers that are privileged, or processes of a Windows host."""
+    """Errors about privileged containers and Windows HostProcess containers in a pod's spec."""
     errors = [
         forbidden(f"{at}.securityContext.privileged", "disallowed by cluster policy")
         for container, at in containers_with_path(spec, path)

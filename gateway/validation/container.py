@@ -1,4 +1,4 @@
-"""One container, whatever list it is in: name, image, ports, environment, mounts, resources, security context."""
+"""The fields that all containers have: name, image, ports, environment, mounts, resources, security context."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _RESIZE_POLICIES = ("NotRequired", "RestartContainer")
 
 @dataclass(slots=True)
 class PodContext:
-    """What the checks of a container need to know of its pod."""
+    """The facts about a pod that the checks of its containers need."""
 
-    volumes: Mapping[str, JsonObject]  # the valid ones, by name
+    volumes: Mapping[str, JsonObject]  # valid volumes, by name
     claims: Set[str]  # names in spec.resourceClaims
     grace: int | None
     restart_policy: str
     host_users: bool
     options: PodOptions
-    reads_files: bool = False  # set while containers are checked
+    reads_files: bool = False  # becomes true if a checked container has a fileKeyRef
 
 
 def validate_container(container: JsonObject, path: str, errors: list[FieldError], pod: PodContext) -> None:
-    """What all kinds of containers have in common."""
+    """Checks the fields that all kinds of containers have. Adds errors to `errors`."""
     name = container.get("name")
     if not name:
         errors.append(required(f"{path}.name"))

@@ -29,7 +29,7 @@ _FIELDS = tuple(
         ]
     )
 )
-# what the downward API knows at all; a use may allow fewer
+# all fields of the downward API; a use may allow fewer
 _KNOWN_FIELDS = frozenset(
     [
         "metadata.annotations",
@@ -58,7 +58,7 @@ _NO_SOURCE = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKey
 
 
 def validate_env(variables: list[JsonObject], path: str, errors: list[FieldError]) -> bool:
-    """Returns whether a variable reads from a file, which the pod's volumes have to have."""
+    """Adds the errors of variables. Returns whether one has a fileKeyRef, whose volume must then be checked."""
     reads_files = False
     for i, variable in enumerate(variables):
         name = variable.get("name")
@@ -99,7 +99,7 @@ def _env_resource(reference: JsonObject, path: str, errors: list[FieldError]) ->
 def validate_field_reference(
     reference: JsonObject, path: str, errors: list[FieldError], supported: tuple[str, ...]
 ) -> None:
-    """An ObjectFieldSelector of the downward API; `supported` are the paths allowed without a subscript, sorted."""
+    """Checks an ObjectFieldSelector of the downward API. `supported` has the paths without a subscript, sorted."""
     version, field = reference.get("apiVersion"), reference.get("fieldPath")
     if not version:
         errors.append(required(f"{path}.apiVersion"))
@@ -131,7 +131,7 @@ def _unconvertible(field: str, cause: str, path: str, errors: list[FieldError]) 
 
 
 def _split(field: str) -> tuple[str, str | None]:
-    """metadata.labels['key'] is ("metadata.labels", "key")."""
+    """Splits off the subscript: metadata.labels['key'] is ("metadata.labels", "key"). None if there is none."""
     base, bracket, rest = field.removesuffix("']").partition("['")
     return (base, rest) if field.endswith("']") and bracket and base else (field, None)
 
@@ -139,7 +139,7 @@ def _split(field: str) -> tuple[str, str | None]:
 def validate_resource_reference(
     reference: JsonObject, path: str, errors: list[FieldError], *, container_required: bool = False
 ) -> None:
-    """A ResourceFieldSelector; in volumes it has to name the container."""
+    """Checks a ResourceFieldSelector. With `container_required` (in volumes), it must name a container."""
     resource = reference.get("resource", "")
     if container_required and not reference.get("containerName"):
         errors.append(required(f"{path}.containerName"))

@@ -1,4 +1,4 @@
-"""The three lists of containers of a pod: ordinary, init (and sidecars), ephemeral."""
+"""The three lists of containers of a pod: ordinary, init (with sidecars) and ephemeral."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def validate_ephemeral_containers(
 
 
 def validate_image_spacing(container: JsonObject, path: str, errors: list[FieldError]) -> None:
-    """Pods only: templates that have white space around an image were accepted once."""
+    """For pods only. In templates, older servers accepted white space around an image."""
     image = container.get("image", "")
     if image != image.strip():
         errors.append(invalid(f"{path}.image", image, "must not have leading or trailing whitespace"))

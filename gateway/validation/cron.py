@@ -12,7 +12,7 @@ from gateway.validation.field import FieldError, go_quote, invalid
 
 
 class Bounds(NamedTuple):
-    """What a field of a schedule may be."""
+    """The least and greatest number in a field of a schedule, and names for numbers from 0 on."""
 
     low: int
     high: int
@@ -34,12 +34,12 @@ _UNITS = ("ns", "us", "µs", "μs", "ms", "s", "m", "h")
 
 
 class CronError(ValueError):
-    """What is wrong with a schedule, as kube-apiserver says it."""
+    """A schedule is invalid; the message is kube-apiserver's."""
 
 
 @memo(1 << 18)
 def schedule_error(schedule: str) -> str:
-    """The message about a schedule that is not valid, else the empty string."""
+    """The message about an invalid schedule; "" for a valid one."""
     try:
         _parse(schedule)
     except CronError as error:
@@ -120,7 +120,7 @@ def _descriptor(text: str) -> None:
 
 
 def _duration_error(text: str) -> str:
-    """Go's time.ParseDuration."""
+    """The error of Go's time.ParseDuration; "" for a valid duration."""
     shown, rest = go_quote(text), text[1:] if text[:1] in ("+", "-") else text
     if rest == "0":
         return ""
@@ -140,7 +140,7 @@ def _duration_error(text: str) -> str:
 
 @memo(1 << 18)
 def location_error(name: str) -> str:
-    """Go's time.LoadLocation: what is wrong with the name of a time zone."""
+    """The error of Go's time.LoadLocation for the name of a time zone; "" if it exists."""
     if name in ("", "UTC", "Local"):
         return ""
     if ".." in name or name[0] in "/\\" or "\\" in name:
@@ -157,7 +157,7 @@ def _zone_exists(name: str) -> bool:
 
 
 def validate_schedule(schedule: str, zone: str | None, path: str, allow_zone: bool) -> list[FieldError]:
-    """`allow_zone`: whether the stored object has a time zone in its schedule already."""
+    """`zone` is the timeZone field. `allow_zone`: the stored object has a time zone in its schedule already."""
     message = schedule_error(schedule)
     found = [invalid(path, schedule, message)] if message else []
     if "TZ" in schedule:

@@ -1,8 +1,8 @@
-"""Custom resource definitions but for their schemas (page "Extend the Kubernetes API with CustomResourceDefinitions").
+"""CustomResourceDefinitions without their schemas (page "Extend the Kubernetes API with CustomResourceDefinitions").
 
-kube-apiserver validates a form of them in which what all versions have in common stands once, above the versions;
-so `spec.validation`, `spec.subresources`, `spec.additionalPrinterColumns` and `spec.selectableFields` are what
-messages name then, and the spec here is that form (`internal_spec`).
+kube-apiserver validates its internal form, in which fields that are equal in all versions stand once, beside the
+versions. Errors then name `spec.validation`, `spec.subresources`, `spec.additionalPrinterColumns` or
+`spec.selectableFields`. The rules here get a spec in this form (`internal_spec`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SHARED = {
 
 
 def internal_spec(spec: JsonObject) -> JsonObject:
-    """The spec with what all versions have in common above them."""
+    """The internal form of a spec: fields that are equal in all versions are moved from the versions into the spec."""
     versions: list[JsonObject] = spec.get("versions") or []
     if not versions:
         return spec
@@ -54,7 +54,7 @@ def is_established(definition: JsonObject) -> bool:
 
 
 def validate_definition(obj: JsonObject, old: JsonObject | None, rules: RuleChecks = NO_RULES) -> list[FieldError]:
-    """The spec, the status, and whether the API is approved."""
+    """The errors of the spec, the status and the approval annotation."""
     spec, before = obj.get("spec", {}), (old or {}).get("spec", {})
     found = _spec(internal_spec(spec), old, rules)
     if old is not None:
@@ -299,9 +299,9 @@ def _approval(obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
 
 
 def approval(obj: JsonObject) -> tuple[str, str]:
-    """How a CRD of a protected group stands ("approved", "bypassed", "missing", "invalid"), and why.
+    """Returns the state of a CRD's approval ("approved", "bypassed", "missing" or "invalid"), and a message.
 
-    Both are empty for those of other groups.
+    Both are empty for a CRD of a group that is not protected.
     """
     group = obj.get("spec", {}).get("group", "")
     if not any(group == domain or group.endswith(f".{domain}") for domain in ("k8s.io", "kubernetes.io")):

@@ -1,7 +1,7 @@
-"""Rules that stand beside a field of a type, and are checked after those that are written for its kind.
+"""Declarative rules of fields, which are checked after the handwritten rules of a kind.
 
-As "Declarative Validation" (KEP-5073): an error of such a rule stands after all others, and in the place of one of the
-same field and reason. What an update does not change is not checked again.
+As "Declarative Validation" (KEP-5073): errors of such rules come after all others, and replace a handwritten error of
+the same field and reason. A field that an update does not change is not checked again.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from gateway.validation.field import required as missing
 from gateway.validation.objectmeta import IMMUTABLE
 
 NEW = object()
-"""What stands for the old value where there is none to compare with."""
+"""The old value of a field that has no old value."""
 
 Check = Callable[[Any, Any, str], FieldError | None]
-"""Takes a value, the old one or NEW, and the path; tells what is wrong."""
+"""Takes a value, its old value or NEW, and its path; returns the error, or None."""
 
 
 class Declared(NamedTuple):
-    """The rules of a field, of which the first that does not hold is told.
+    """The rules of a field. Only the first error is reported.
 
-    `path` has the members that lead to it: `[]` stands for each item of a list, `?` for a member that may be absent:
-    then nothing below it is checked. `instead` is the detail of the error that it replaces, where that has other words.
+    `path` has the names of the members that lead to the field. After a name, `[]` means each item of the list, and `?`
+    that nothing below is checked if the member is absent. `instead` is the detail of the handwritten error that is
+    replaced, if that has other words.
     """
 
     path: str
@@ -42,7 +43,7 @@ def immutable(value: Any, old: Any, path: str) -> FieldError | None:
 
 
 def minimum(least: int) -> Check:
-    """A number is at least this, where it is given."""
+    """A check that a number, if there is one, is at least `least`."""
 
     def check(value: Any, old: Any, path: str) -> FieldError | None:
         wrong = isinstance(value, int) and value < least
@@ -52,7 +53,7 @@ def minimum(least: int) -> Check:
 
 
 def at_most(items: int) -> Check:
-    """A list has no more items."""
+    """A check that a list has at most so many items."""
 
     def check(value: Any, old: Any, path: str) -> FieldError | None:
         return too_many(path, len(value), items) if value and len(value) > items else None
@@ -61,7 +62,7 @@ def at_most(items: int) -> Check:
 
 
 def one_of(*values: str) -> Check:
-    """A text is one of these."""
+    """A check that a text is one of `values`."""
 
     def check(value: Any, old: Any, path: str) -> FieldError | None:
         return not_supported(path, value, values) if value not in values else None
@@ -70,7 +71,10 @@ def one_of(*values: str) -> Check:
 
 
 def at_most_one(name: str, *types: str) -> Check:
-    """At most one of these types is in the list `name`; an update that leaves them as they were is not refused."""
+    """A check that a list has at most one of these types. An update that keeps the same ones passes.
+
+    `name` is the name of the list in messages.
+    """
     members = {each: f'{name}[{{"type": "{each}"}}]' for each in types}
     allowed = ", ".join(f"`{member}`" for member in members.values())
 
@@ -90,7 +94,7 @@ def at_most_one(name: str, *types: str) -> Check:
 def errors_beside(
     rules: Sequence[Declared], found: Sequence[FieldError], obj: JsonObject, old: JsonObject | None
 ) -> list[FieldError]:
-    """All errors of an object: those found before, without what is declared as well, and then the declared ones."""
+    """All errors of an object: those of `found` (handwritten) that are not replaced, then the declarative ones."""
     told, taken = list[FieldError](), set[tuple[str, str, str]]()
 
     def declared() -> list[FieldError]:
@@ -105,13 +109,13 @@ def errors_beside(
 
 
 def _place(error: FieldError, instead: str = "") -> tuple[str, str, str]:
-    """What two errors of the same fault have in common."""
+    """What a handwritten and a declarative error about one fault share: reason, field, detail of "Invalid value"."""
     detail = (instead or error.detail) if error.reason == INVALID[0] else ""
     return error.reason, error.field, detail
 
 
 def _errors(rule: Declared, path: str, value: Any, old: Any, shown: str) -> Iterator[FieldError]:
-    """The errors of what a path leads to."""
+    """The errors of one rule below `value`; `path` is the rest of the rule's path, `shown` the path so far."""
     part, _, rest = path.partition(".")
     name = part.rstrip("[]?")
     inner, before = value.get(name), NEW if old is NEW else (old or {}).get(name)
@@ -123,7 +127,7 @@ def _errors(rule: Declared, path: str, value: Any, old: Any, shown: str) -> Iter
             yield from _errors(rule, rest, item, NEW, f"{where}[{i}]")
     elif rest:
         if inner is not None or not part.endswith("?"):
-            absent = part.endswith("?") and before is None  # what an update adds is new, with all that is below it
+            absent = part.endswith("?") and before is None  # a member that an update adds has no old value below it
             yield from _errors(rule, rest, inner or {}, NEW if absent else before, where)
     elif error := next(filter(None, (check(inner, before, where) for check in rule.checks)), None):
         yield error

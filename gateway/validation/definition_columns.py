@@ -1,4 +1,4 @@
-"""What a custom resource definition says of a version beside its schema: subresources, columns, selectable fields."""
+"""Fields of a CustomResourceDefinition's version beside its schema: subresources, columns, selectable fields."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _json_path(path: str, value: str) -> list[FieldError]:
 
 
 def validate_subresources(subresources: JsonObject | None, path: str) -> list[FieldError]:
-    """Where the scale subresource finds its numbers."""
+    """Checks the JSON paths of the scale subresource."""
     if (scale := (subresources or {}).get("scale")) is None:
         return []
     found = list[FieldError]()
@@ -38,7 +38,7 @@ def validate_subresources(subresources: JsonObject | None, path: str) -> list[Fi
 
 
 def validate_columns(columns: list[JsonObject] | None, path: str) -> list[FieldError]:
-    """The columns of tables."""
+    """Checks additional printer columns."""
     found = list[FieldError]()
     for i, column in enumerate(columns or ()):
         where, kind, form = f"{path}[{i}]", column.get("type", ""), column.get("format", "")
@@ -57,7 +57,7 @@ def validate_columns(columns: list[JsonObject] | None, path: str) -> list[FieldE
 
 
 def validate_selectable_fields(fields: list[JsonObject], schema: JsonObject, path: str) -> list[FieldError]:
-    """Fields that field selectors may name are there, and are scalars."""
+    """Selectable fields must be in the schema, and be scalars."""
     found, seen = list[FieldError](), set[tuple[str, ...]]()
     for i, one in enumerate(fields):
         where, value = f"{path}[{i}].jsonPath", one.get("jsonPath", "")

@@ -1,7 +1,7 @@
-"""The schema of a custom resource definition: the parts of OpenAPI v3 that it may use, and its list and map types.
+"""The schema of a CustomResourceDefinition: the parts of OpenAPI v3 that it may use, and its list and map types.
 
 Source: pages "Extend the Kubernetes API with CustomResourceDefinitions" and "Custom Resource Definition Versioning".
-Validation rules are checked for their form; what they say is for a CEL compiler, which is handed in.
+This module checks the form of validation rules. A CEL compiler, which the caller passes in, checks their expressions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SCHEMA_TYPE = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSche
 TYPES = ("array", "boolean", "integer", "number", "object", "string")
 REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 META_FIELDS = ("metadata", "kind", "apiVersion")
-# what the root schema may have beside the schema of the status, which is taken out of it
+# with the status subresource, the Go names of fields that the root schema may have
 _BESIDE_STATUS = (
     "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern "
     "MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields "
@@ -33,28 +33,28 @@ _BESIDE_STATUS = (
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where in a schema a part of it is."""
+    """The place of a subschema in the whole schema."""
 
     root: bool = False
     in_metadata: bool = False
-    no_defaults: str = ""  # why not
+    no_defaults: str = ""  # why defaults are forbidden here, as messages say it; "" if they are allowed
 
 
 @dataclass(frozen=True, slots=True)
 class RuleChecks:
-    """What a compiler of expressions knows of validation rules."""
+    """The checks of validation rules that a compiler of expressions provides."""
 
-    # what is wrong with the rules of a structural schema at a path, of which so much is known to be wrong
+    # takes a structural schema, its path and the errors found so far; returns the errors of its rules
     definition: Callable[[JsonObject, str, list[FieldError]], list[FieldError]]
     default: EvaluateRules
 
 
 NO_RULES = RuleChecks(lambda schema, path, found: [], lambda schema, is_object, value, path: [])
-"""Takes rules as they are."""
+"""Accepts all rules."""
 
 
 def validate_schema(schema: JsonObject, path: str, status: bool, rules: RuleChecks = NO_RULES) -> list[FieldError]:
-    """One version's schema; `status`: the version has the status subresource."""
+    """The errors of one version's schema. `status`: the version has the status subresource."""
     found = _root(schema, path) if status else []
     if schema.get("nullable"):
         found.append(forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
@@ -116,7 +116,7 @@ def _validate(schema: JsonObject, path: str, place: _Place) -> list[FieldError]:
 
 
 def _standard(schema: JsonObject, path: str, place: _Place) -> list[FieldError]:
-    """What OpenAPI v3 has, but not here."""
+    """Errors about parts of OpenAPI v3 that custom resource definitions do not support."""
     found, kind = list[FieldError](), schema.get("type", "")
     if kind and kind not in TYPES:
         found.append(not_supported(f"{path}.type", kind, TYPES))
@@ -143,7 +143,7 @@ def _standard(schema: JsonObject, path: str, place: _Place) -> list[FieldError]:
 
 
 def _members(schema: JsonObject, path: str, place: _Place) -> list[FieldError]:
-    """The schemas of an object's members."""
+    """The errors of the schemas of an object's members: properties and additionalProperties."""
     found, inner = list[FieldError](), replace(place, root=False)
     additional, properties = schema.get("additionalProperties"), schema.get("properties") or {}
     if properties and additional is not None and additional is not True:

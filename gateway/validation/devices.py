@@ -1,4 +1,4 @@
-"""What the kinds of resource.k8s.io share: names, sizes of lists, selectors, configuration (KEP-4381, KEP-4817)."""
+"""Rules that kinds of resource.k8s.io share: names, sizes of lists, selectors, configuration (KEP-4381, KEP-4817)."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ EFFECTS, OPERATORS = ("NoExecute", "NoSchedule", "None"), ("Equal", "Exists")
 _NOT_A_REQUEST = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 _is_uuid = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").fullmatch
 
-validate_driver_name = validate_csi_driver_name  # drivers of devices are named as those of volumes
+validate_driver_name = validate_csi_driver_name  # device drivers have the name rule of CSI drivers
 
 Rule = Callable[[Any, str], list[FieldError]]
 RequestNames = dict[str, frozenset[str]]
 
 
 def validate_list(items: list[Any], most: int, path: str, rule: Rule) -> list[FieldError]:
-    """Too long a list is not looked into."""
+    """The errors of `rule` for each item. For a list of more than `most` items, only that error; -1 is no limit."""
     if 0 <= most < len(items):
         return [too_many(path, len(items), most)]
     return [error for i, item in enumerate(items) for error in rule(item, f"{path}[{i}]")]
@@ -47,7 +47,7 @@ def validate_list(items: list[Any], most: int, path: str, rule: Rule) -> list[Fi
 def validate_set(
     items: list[Any], most: int, path: str, rule: Rule, key: Callable[[Any], Hashable] = lambda item: item
 ) -> list[FieldError]:
-    """As `validate_list`; then no two items may have the same key."""
+    """As `validate_list`, and no two items may have the same key."""
     found = validate_list(items, most, path, rule)
     if 0 <= most < len(items):
         return found
@@ -69,13 +69,13 @@ def name_of(item: JsonObject) -> str:
 
 
 def request_names(devices: JsonObject) -> RequestNames:
-    """The requests of a claim, each with its subrequests."""
+    """Maps the name of each request of a claim to the names of its subrequests."""
     requests = devices.get("requests") or ()
     return {name_of(request): frozenset(map(name_of, request.get("firstAvailable") or ())) for request in requests}
 
 
 def request_reference(names: RequestNames) -> Rule:
-    """A rule for references to requests ("request" or "request/subrequest")."""
+    """Returns the rule for references to requests ("request" or "request/subrequest")."""
 
     def rule(reference: str, path: str) -> list[FieldError]:
         segments = reference.split("/")
@@ -91,7 +91,7 @@ def request_reference(names: RequestNames) -> Rule:
 
 
 def validate_claim_devices(devices: JsonObject, path: str, check: CheckSelector) -> list[FieldError]:
-    """The requests, constraints and configuration of a claim; `check` looks at the expressions of selectors."""
+    """The errors of a claim's requests, constraints and configuration. `check` checks expressions of selectors."""
     request = partial(_request, partial(validate_selector, check))
     reference = request_reference(request_names(devices))
 
@@ -163,7 +163,7 @@ def _toleration(toleration: JsonObject, path: str) -> list[FieldError]:
 
 
 def validate_selector(check: CheckSelector, selector: JsonObject, path: str) -> list[FieldError]:
-    """A selector; `check` looks at its expression."""
+    """The errors of a selector. `check` checks its expression."""
     cel, at = selector.get("cel"), f"{path}.cel.expression"
     if cel is None:
         return [required(f"{path}.cel")]
@@ -182,7 +182,7 @@ def validate_configuration(config: JsonObject, path: str) -> list[FieldError]:
 
 
 def validate_raw(value: Any, path: str) -> list[FieldError]:
-    """An arbitrary JSON object."""
+    """The value must be a JSON object of at most MAX_PARAMETERS bytes, with any members."""
     if value is None:
         return [required(path)]
     if len(dumps(value)) > MAX_PARAMETERS:
@@ -203,7 +203,7 @@ def _identifier(name: str, path: str) -> list[FieldError]:
 
 
 def validate_attribute_name(name: str, path: str) -> list[FieldError]:
-    """An identifier, with the driver's domain before it or not."""
+    """The name must be an identifier, maybe with a driver's domain and a slash before it."""
     parts = name.split("/")
     if len(parts) == 1:
         return _identifier(name, path)
@@ -267,7 +267,7 @@ def validate_taint(taint: JsonObject, path: str) -> list[FieldError]:
 
 
 def same_parameters(one: JsonObject, other: JsonObject) -> bool:
-    """Whether the opaque parameters of two `devices`, or of two device classes' specs, are written the same."""
+    """Whether the opaque parameters of two `devices`, or of two specs of device classes, have the same text."""
     before, after = ([_opaque(each) for each in spec.get("config") or ()] for spec in (one, other))
     return same_text(before, after)
 

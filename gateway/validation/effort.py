@@ -1,7 +1,7 @@
-"""Bounds the work that the checks of one object take by the schema of a custom resource.
+"""Bounds the work of checking one object by the schema of a custom resource.
 
-A schema may list thousands of alternatives (`anyOf`, `oneOf`, `allOf`), and all of them try each item of a list:
-an object of 4 KB then takes minutes. Work is counted in units, not in seconds, so that every machine judges alike.
+A schema may list thousands of alternatives (`anyOf`, `oneOf`, `allOf`), and each of them checks each item of a list:
+an object of 4 KB could take minutes. Work is counted in units and not in seconds, so that all machines decide alike.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from collections.abc import Callable, Sequence
 from gateway.validation.field import FieldError, forbidden
 
 MOST_EFFORT = 4_000_000
-"""Units of work for one object: a member or an item that is looked at is one unit."""
+"""The most units of work for one object. One member or item that is checked is one unit."""
 
-TRIED = 2  # units, of an alternative that is tried
-FAILED = 20  # units more, if it does not fit, or to count how many checks a value passes
-COMPILING = 100  # units, of a pattern that is compiled
-TEXT = 32  # characters for one unit that a pattern goes through
+TRIED = 2  # units for each alternative that is tried
+FAILED = 20  # more units if it does not fit, and for each count of the checks that a value passes
+COMPILING = 100  # units for compiling a pattern
+TEXT = 32  # characters that a pattern searches for one unit
 
 TOLD = (
     f"checking the object by the schema of its kind takes more than {MOST_EFFORT} steps; write fewer items in its "
     "lists, or have the schema list fewer alternatives (anyOf, oneOf, allOf)"
 )
-"""The detail of the error where the work has come to its bound: the rest of the object was not checked."""
+"""The detail of the error if the units run out: the rest of the object was not checked."""
 
 
 class TooMuchEffort(Exception):
-    """Raised by `spend` when the work has come to its bound; `limited` catches it."""
+    """Raised by `spend` when the units run out; `limited` catches it."""
 
 
 class _Effort(threading.local):
-    """The units that are left in this thread; None where no object is being checked."""
+    """The units that are left in this thread; None outside of `limited`."""
 
     left: int | None = None
 
@@ -40,8 +40,8 @@ _effort = _Effort()
 
 
 def limited(check: Callable[[], Sequence[FieldError]], path: str = "<nil>", detail: str = TOLD) -> Sequence[FieldError]:
-    """What a check finds; where it takes more than MOST_EFFORT, one error at `path` that says so with `detail`. Of
-    nested ones the outermost counts.
+    """Runs a check with MOST_EFFORT units and returns its errors. If the units run out, returns one error at `path`
+    with `detail`. Within another `limited`, only the outer one counts.
     """
     if _effort.left is not None:
         return check()
@@ -55,7 +55,7 @@ def limited(check: Callable[[], Sequence[FieldError]], path: str = "<nil>", deta
 
 
 def spend(units: int) -> None:
-    """To be called before work of so many units. Raises TooMuchEffort within `limited`, once all are spent."""
+    """Callers spend units before they do work. Raises TooMuchEffort within `limited` if fewer units are left."""
     left = _effort.left
     if left is not None:
         if left < units:

@@ -1,4 +1,4 @@
-"""Whole objects within custom ones (x-kubernetes-embedded-resource): their kind, version and metadata."""
+"""Checks kind, apiVersion and metadata of embedded objects in custom ones (x-kubernetes-embedded-resource)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Check = Callable[[Any, str], list[FieldError]]
 
 
 def compile_embedded(schema: JsonObject) -> Check | None:
-    """What finds out what is wrong with the objects embedded in a value; None where there are none."""
+    """Returns a check of the embedded objects in a value at a path; None if the schema has none."""
     items, additional = schema.get("items"), schema.get("additionalProperties")
     each = compile_embedded(items) if isinstance(items, dict) else None
     others = compile_embedded(additional) if isinstance(additional, dict) else None

@@ -18,7 +18,7 @@ def is_ipv4(value: str) -> bool:
 
 
 def validate_endpoint_ip(path: str, value: str) -> list[FieldError]:
-    """An endpoint's address is not unspecified, loopback or link-local."""
+    """An endpoint's address must not be unspecified, loopback or link-local."""
     ip = parse_ip(value)
     if ip is None:
         return [invalid(path, value, "must be a valid IP address")]
@@ -41,7 +41,7 @@ def _is_link_local_multicast(ip: IPv4Address | IPv6Address) -> bool:
 
 
 def validate_interface_address(path: str, value: str) -> list[FieldError]:
-    """An address with its prefix length ("192.0.2.1/24") in canonical form."""
+    """The value must be an address with its prefix length ("192.0.2.1/24") in canonical form."""
     parsed = parse_cidr(value)
     if parsed is None:
         return [invalid(path, value, "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)")]

@@ -1,6 +1,6 @@
-"""What validation asks of the compiler of CEL expressions: `gateway/cel/policies.py` and `devices.py` answer.
+"""The interface of validation to the compiler of CEL expressions. `gateway/cel/policies.py` and `devices.py` have it.
 
-Validation lies below the compiler; strategies, which lie above both, bring them together.
+Validation is below the compiler and cannot import it. Strategies are above both, and pass the compiler in.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Protocol
 
 from gateway.validation.field import FieldError, internal, invalid
 
-LONG = 2_000  # characters of expressions, which take 10 ms to compile
+LONG = 2_000  # characters of expressions; compiling them takes 10 ms
 
 
 class Use(Enum):
-    """What an expression of a policy or webhook is there for: that decides what it may name and has to be."""
+    """What an expression of a policy or webhook is for. This decides its variables and the type of its result."""
 
     CONDITION = auto()
     MESSAGE = auto()
@@ -28,29 +28,29 @@ class Use(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why an expression cannot be used, in kube-apiserver's words; `internal` where that is not the client's fault."""
+    """Why an expression cannot be used, in kube-apiserver's words. `internal`: it is not the client's fault."""
 
     message: str
     internal: bool = False
 
     def at(self, path: str, text: str) -> FieldError:
-        """The fault as the error of a field."""
+        """The fault as a field error at `path`; `text` is the expression."""
         return internal(path, self.message) if self.internal else invalid(path, text, self.message)
 
 
 class Expressions(Protocol):
-    """The expressions of one policy or webhook, which are checked in the order of the object."""
+    """Compiles the expressions of one policy or webhook. Rules call it in the order of the object."""
 
     def check(self, text: str, use: Use) -> Fault | None:
-        """What is wrong with an expression."""
+        """The fault of an expression; None if it can be used."""
         ...
 
     def define(self, name: str, text: str) -> Fault | None:
-        """What is wrong with the expression of a variable, which later expressions can name in any case."""
+        """The fault of a variable's expression, or None. Later expressions can use the variable even with a fault."""
         ...
 
 
-# (whether there are params, whether there may be variables) -> a compiler that knows no variable yet
+# (whether there are params, whether there may be variables) -> a compiler without variables so far
 NewExpressions = Callable[[bool, bool], Expressions]
-# what is wrong with the selector of a device (its text, the field's path)
+# (the expression of a device selector, its path) -> errors
 CheckSelector = Callable[[str, str], list[FieldError]]

@@ -20,11 +20,11 @@ from gateway.validation.go_print import go_number
 P = ParamSpec("P")
 
 MOST_PATH = 4 << 10
-"""Characters of a path that errors name. Names of members may be long, and each item below them has a path."""
+"""The most characters of a path in an error. Names of members may be long, and each item below has its own path."""
 
 
 def path_to(path: str, part: str) -> str:
-    """A path with one more part, as long as anybody reads it."""
+    """A path with one more part; cut after MOST_PATH characters."""
     longer = path + part
     return longer if len(longer) <= MOST_PATH else f"{longer[:MOST_PATH]}..."
 
@@ -44,23 +44,23 @@ TYPE_INVALID = ("FieldValueTypeInvalid", "Invalid value")
 
 _NO_VALUE = object()
 _SHORT = (str, int, float, bool, type(None))
-_LONGEST_SHORT = 200  # characters of a text
+_LONGEST_SHORT = 200  # characters of a string value
 
 
 MOST_ERRORS = 2_000
-"""More errors than these are not made: nobody reads them, and making them would hold others up."""
+"""The most errors that a rule makes: nobody reads more, and making them would delay other requests."""
 
 
 class FieldError:
     """One cause of a 422: `reason` is machine-readable, `body` the message without the field's path.
 
-    The message is made when somebody reads it, so that an error that is left out costs little, whatever value it shows.
+    The message is built when it is read. So an error that the response leaves out costs little, whatever its value is.
     """
 
     __slots__ = ("_detail", "_head", "_value", "field", "reason")
 
     def __init__(self, reason: str, field: str, body: str, value: Any = _NO_VALUE, detail: Detail = "") -> None:
-        """`body` is the whole message, or what stands before the value and the detail."""
+        """`body` is the beginning of the message; the value and the detail follow, if there are any."""
         self.reason, self.field, self._head, self._value, self._detail = reason, field, body, value, detail
 
     @property
@@ -70,15 +70,15 @@ class FieldError:
 
     @property
     def detail(self) -> str:
-        """What stands after the value."""
+        """The part of the message after the value."""
         return self._detail if isinstance(self._detail, str) else self._detail()
 
     def as_told(self, enabled: Callable[[str], bool]) -> FieldError:
-        """The error in the words of a release; `enabled` says which changes that has."""
+        """The error in the words of a release. `enabled` says of the name of a change whether the release has it."""
         return self
 
     def at(self, field: str) -> FieldError:
-        """The same of another field."""
+        """The same error, for another field."""
         return FieldError(self.reason, field, self._head, self._value, self._detail)
 
     def __str__(self) -> str:
@@ -101,7 +101,7 @@ class FieldError:
 
     @property
     def _short_body(self) -> str:
-        """The message where it is cheap to make, so that equal errors of one field are found among many; else ""."""
+        """The message if it is cheap to build, else "". Hashes use it, to find equal errors of one field among many."""
         value, detail = self._value, self._detail
         if not isinstance(detail, str) or not (value is _NO_VALUE or type(value) in _SHORT):
             return ""
@@ -109,7 +109,7 @@ class FieldError:
 
 
 class Reworded(FieldError):
-    """An error that a change of the release has other words for, or another field."""
+    """An error that has other words, or another field, in releases with a change."""
 
     __slots__ = ("_change", "_later")
 
@@ -122,22 +122,22 @@ class Reworded(FieldError):
 
 
 def reworded(change: str, error: FieldError, later: Callable[[], FieldError]) -> FieldError:
-    """An error, and what it is from a change on."""
+    """An error, which is `later()` in releases with the change of this name."""
     return Reworded(error, change, later)
 
 
 Detail = str | Callable[[], str]
 
 
-_SOME = 64  # errors that are made in less than a millisecond
+_SOME = 64  # errors; making them takes less than a millisecond
 
 
 class _Enough(Exception):
-    """As many errors were made as anybody is told."""
+    """A rule has made MOST_ERRORS errors; `judged` catches it."""
 
 
 class _Making(threading.local):
-    """The errors that the rule under way has made in this thread; None where they are not counted."""
+    """The errors that the running rule has made in this thread; None outside of `judged`."""
 
     errors: list[FieldError] | None = None
 
@@ -146,9 +146,9 @@ _making = _Making()
 
 
 def judged(rule: Callable[[], Sequence[FieldError]]) -> Sequence[FieldError]:
-    """What a rule finds; where it makes more than MOST_ERRORS errors it is ended, and these are what it finds.
+    """Runs a rule and returns its errors. A rule that makes MOST_ERRORS errors is ended, and these are returned.
 
-    A rule need not know of the bound: making an error tells it.
+    The rule itself need not count: each new error is counted when it is made.
     """
     before, _making.errors = _making.errors, []
     try:
@@ -160,7 +160,7 @@ def judged(rule: Callable[[], Sequence[FieldError]]) -> Sequence[FieldError]:
 
 
 def bounded(rule: Callable[P, list[FieldError]]) -> Callable[P, list[FieldError]]:
-    """The same rule, which ends with MOST_ERRORS, whoever calls it."""
+    """Decorates a rule so that it ends after MOST_ERRORS errors."""
 
     @wraps(rule)
     def found(*args: P.args, **named: P.kwargs) -> list[FieldError]:
@@ -170,7 +170,7 @@ def bounded(rule: Callable[P, list[FieldError]]) -> Callable[P, list[FieldError]
 
 
 class Verbatim(str):
-    """A bad value that a message shows as it is: the JSON of a Go struct in the order of its fields."""
+    """A bad value that a message shows without quoting it: the JSON of a Go struct in the order of its fields."""
 
     __slots__ = ()
 
@@ -183,7 +183,7 @@ def go_quote(value: str) -> str:
 
 
 class _Quoted(dict[int, str | int]):
-    """What stands for a character between Go's quotes, by code point; remembered for the first of them."""
+    """Maps a code point to the text that Go writes for it between quotes. Caches the first _ESCAPES_LIMIT of them."""
 
     def __missing__(self, code: int) -> str | int:
         found = _quoted(code)
@@ -264,17 +264,17 @@ def type_invalid(path: str, value: Any, detail: str) -> FieldError:
 
 
 def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError:
-    """`supported` in the order in which kube-apiserver lists it (usually sorted)."""
+    """An "Unsupported value". `supported` has the order in which kube-apiserver lists it (usually sorted)."""
     return _error(NOT_SUPPORTED, path, value, _Supported(supported))
 
 
 class _Supported:
-    """The detail that lists the values that are supported."""
+    """The detail that lists the supported values, built when it is read."""
 
     __slots__ = ("_values",)
 
     def __init__(self, values: Iterable[str]) -> None:
-        """A tuple is kept as it is: many errors may show the same long one."""
+        """A tuple is not copied: many errors may share a long one."""
         self._values = values if isinstance(values, tuple) else tuple(values)
 
     def __call__(self) -> str:
@@ -289,7 +289,7 @@ class _Supported:
 
 
 def first_places(values: Sequence[str]) -> dict[str, int]:
-    """Where each value comes first: what comes again is found without looking through those before it."""
+    """The first index of each value. So a rule finds repeated values without a search through the earlier ones."""
     found: dict[str, int] = {}
     for place, value in enumerate(values):
         found.setdefault(value, place)

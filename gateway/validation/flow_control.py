@@ -29,7 +29,7 @@ def _groups(*names: str) -> list[JsonObject]:
     return [{"kind": "Group", "group": {"name": name}} for name in names]
 
 
-# specifications that a cluster must have as they are, by name
+# the specs of mandatory objects, by name; they cannot be changed
 MANDATORY_SCHEMAS: dict[str, JsonObject] = {
     "exempt": {
         "priorityLevelConfiguration": {"name": "exempt"},
@@ -79,7 +79,7 @@ def validate_flow_schema(schema: JsonObject) -> list[FieldError]:
 
 
 def validate_conditions(obj: JsonObject) -> list[FieldError]:
-    """Conditions of either kind: types that are given and differ."""
+    """The conditions of a FlowSchema or PriorityLevelConfiguration must have different types that are not empty."""
     found, seen = list[FieldError](), set[str]()
     for i, condition in enumerate((obj.get("status") or {}).get("conditions") or ()):
         path, kind = f"status.conditions[{i}].type", condition.get("type", "")
@@ -134,7 +134,7 @@ def _subject_name(payload: JsonObject | None, path: str, kind: str) -> list[Fiel
 
 
 def _listed(values: list[str], path: str, missing: str, others: str) -> list[FieldError]:
-    """A list that is not empty, and in which "*" stands alone."""
+    """The list must not be empty, and "*" must be its only item."""
     if not values:
         return [required(path, missing)]
     if len(values) > 1 and "*" in values:

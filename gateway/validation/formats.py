@@ -1,7 +1,7 @@
-"""Formats of values inside of specifications: ports, percentages, environment names, keys, HTTP headers, conditions.
+"""Formats of values in specs: ports, percentages, environment names, keys, HTTP headers, conditions.
 
-Each `is_*` function returns the messages of what is wrong, none if the value is valid; each `validate_*` function takes
-the field's path and value and returns field errors.
+Each `is_*` function returns messages about the errors of a value, none if it is valid. Each `validate_*` function takes
+the field's path and value, and returns field errors.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def is_port_number(port: int) -> Messages:
 
 
 def is_user_id(identifier: int) -> Messages:
-    """User and group ids."""
+    """Checks the ID of a user or a group."""
     return VALID if 0 <= identifier <= MAX_ID else _ID_RANGE
 
 
@@ -171,7 +171,7 @@ def validate_positive(path: str, value: int) -> list[FieldError]:
 
 
 def validate_domain_prefixed_path(path: str, value: str) -> list[FieldError]:
-    """A DNS subdomain, "/", an HTTP path (signer names, finalizer-like names of conditions and schedulers)."""
+    """The value must be a DNS subdomain, "/" and an HTTP path, as in managedBy of Jobs."""
     if not value:
         return [required(path)]
     host, slash, rest = value.partition("/")
@@ -193,7 +193,7 @@ def validate_domain_prefixed_key(path: str, value: str) -> list[FieldError]:
 
 
 def validate_fully_qualified_name(path: str, value: str) -> list[FieldError]:
-    """A DNS name of at least three segments."""
+    """The value must be a DNS name of at least three segments."""
     if not value:
         return [required(path)]
     if messages := is_dns1123_subdomain(value):

@@ -1,4 +1,4 @@
-"""How Go prints numbers and JSON values (the %v and %T of fmt), for the error messages that quote them."""
+"""Prints numbers and JSON values as %v and %T of Go's fmt do, for error messages."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 from gateway.jsontypes import Whole
 
-_PLAIN = range(-4, 6)  # exponents that are not written
+_PLAIN = range(-4, 6)  # decimal exponents that %v does not write
 
 
 def go_float(value: float) -> str:
-    """A float64 as Go's %v has it: the shortest form, with an exponent below 1e-4 and from 1e6 on."""
+    """A float64 as Go's %v prints it: the shortest form, with an exponent below 1e-4 and from 1e6 on."""
     exact = Decimal(repr(value)).normalize()
     if exact.adjusted() not in _PLAIN:
         digits, _, exponent = f"{exact:e}".partition("e")
@@ -20,14 +20,14 @@ def go_float(value: float) -> str:
 
 
 def go_number(value: float) -> str:
-    """A number of JSON as Go's %v has it: integers of 64 bits that came as such, all others as floats."""
+    """A JSON number as Go's %v prints it: as an integer if it was written as one and fits 64 bits, else as a float."""
     if isinstance(value, int) and type(value) is not Whole and -(2**63) <= value < 2**63:
         return str(value)
     return go_float(float(value))
 
 
 def go_print(value: Any) -> str:
-    """A value as Go's %v has it: `map[a:1 b:[x y]]`, keys sorted, strings bare."""
+    """A value as Go's %v prints it: `map[a:1 b:[x y]]`, with sorted keys, and strings without quotes."""
     match value:
         case None:
             return "<nil>"

@@ -1,7 +1,7 @@
 """Regular expressions that clients write, compiled and matched as Go's regexp package does.
 
-Both are RE2 (https://github.com/google/re2/wiki/Syntax): matching takes time that grows with the text and nothing else,
-so that no pattern holds the server.
+Both are RE2 (https://github.com/google/re2/wiki/Syntax): for any pattern, the time of matching is linear in the length
+of the text. So no pattern can hold up the server.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from gateway.time_limits import leave_loop, look, on_loop
 from gateway.validation.effort import COMPILING, spend
 
 MAX_NESTING = 1000
-_MAX_MEMORY = 2 << 20  # bytes that one compiled pattern may take: its making takes up to 50 ms
-_LITTLE_MEMORY = 64 << 10  # what fits in it is compiled in a few milliseconds ...
-_SMALL = 128 << 10  # ... and may take so much
-_MOST_REMEMBERED = 64 << 20  # bytes that all remembered patterns may take
+_MAX_MEMORY = 2 << 20  # bytes that a compiled pattern may take; compiling it takes up to 50 ms
+_LITTLE_MEMORY = 64 << 10  # a pattern that fits in so many bytes is compiled in a few milliseconds ...
+_SMALL = 128 << 10  # ... and may take so many bytes
+_MOST_REMEMBERED = 64 << 20  # bytes that all cached patterns may take
 _OVERHEAD = 512
-_TOO_LARGE = b"pattern too large"  # of RE2
-_SHORT = 256  # characters, of each of which RE2 makes a few instructions ...
-_MULTIPLIES = re.compile(r"\{|\\[pP]")  # ... but for a repetition, and a class of Unicode
-_LONGEST_PAUSE = 0.1  # seconds
+_TOO_LARGE = b"pattern too large"  # a message of RE2
+_SHORT = 256  # characters of a pattern; RE2 makes a few instructions for each ...
+_MULTIPLIES = re.compile(r"\{|\\[pP]")  # ... except for repetitions and Unicode classes
+_LONGEST_PAUSE = 0.1  # seconds between two large compilations
 
 _one_at_a_time = threading.Lock()
 
@@ -40,12 +40,12 @@ _COMPLAINTS = {
     "missing ]": "missing closing ]",
     "no argument for repetition operator": "missing argument to repetition operator",
     "trailing \\": "trailing backslash at end of expression",
-}  # of RE2 in C++ -> Go's
+}  # RE2's messages in C++ -> Go's
 
 
 def compile_pattern(pattern: str, options: Any = None) -> Any:
-    """What RE2 makes of a pattern in a bounded time. Raises re2.error for what is none, or too large; as `look`, and
-    as `leave_loop` where it is large.
+    """Compiles a pattern with RE2, in a bounded time. Raises re2.error for an invalid or too large pattern. Raises
+    TakesLong and GivenUp as `look` does, and for a large pattern as `leave_loop` does.
     """
     look()
     spend(COMPILING)
@@ -59,7 +59,7 @@ def compile_pattern(pattern: str, options: Any = None) -> Any:
 
 
 def _is_large(pattern: str, options: Any) -> bool:
-    """Whether Python stands still for 4 ms or more while RE2 compiles it; takes a millisecond at most."""
+    """Whether RE2 needs 4 ms or more to compile a pattern. No Python code runs then. The test takes at most 1 ms."""
     if len(pattern) < _SHORT and not _MULTIPLIES.search(pattern):
         return False
     options.max_mem = _LITTLE_MEMORY
@@ -76,7 +76,9 @@ def _compile(pattern: str, options: Any, memory: int = _MAX_MEMORY) -> Any:
 
 
 def _compile_in_turn(pattern: str, options: Any) -> Any:
-    """The same in a thread: the event loop has as long after it before any thread compiles another."""
+    """Compiles a large pattern in a thread, one at a time. It then waits as long as that took, so that the event loop
+    can run before the next one.
+    """
     while not _one_at_a_time.acquire(timeout=_LONGEST_PAUSE):
         look()
     try:
@@ -90,9 +92,9 @@ def _compile_in_turn(pattern: str, options: Any) -> Any:
 
 
 class _Remembered:
-    """What patterns were compiled to, bounded by the memory that it may take and not by how many there are.
+    """A cache of compiled patterns, bounded by their memory and not by their number.
 
-    A compiled pattern grows while it is used, by the states that it has met, up to the memory that it was allowed.
+    A compiled pattern grows while it matches, because it keeps states. So the most memory that it may take is counted.
     """
 
     def __init__(self, most: int) -> None:
@@ -101,7 +103,7 @@ class _Remembered:
         self._lock = threading.Lock()
 
     def of(self, pattern: str) -> tuple[Any, str]:
-        """The expression, or what is wrong with the pattern. Raises as `compile_pattern` does but for re2.error."""
+        """Returns the expression (None if invalid) and the message. Raises as `compile_pattern`, except re2.error."""
         with self._lock:
             if (known := self._found.get(pattern)) is not None:
                 self._found.move_to_end(pattern)
@@ -120,27 +122,27 @@ class _Remembered:
 
 
 def compiled(pattern: str) -> tuple[Any, str]:
-    """The expression, without groups, or what is wrong with the pattern as regexp.Compile says it; remembered.
+    """Returns a cached expression without groups, and ""; for an invalid pattern None, and regexp.Compile's message.
 
-    Raises as `compile_pattern` does but for re2.error.
+    Raises as `compile_pattern`, except re2.error.
     """
     return _remembered.of(pattern)
 
 
 def regexp_problem(pattern: str) -> str:
-    """The message of regexp.Compile; empty if the pattern is one."""
+    """The error of regexp.Compile for a pattern; "" if it is valid."""
     complaint = compiled(pattern)[1]
     return f"error parsing regexp: {complaint}" if complaint else ""
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether a pattern is found in a text; every text matches what is no pattern."""
+    """Whether a pattern matches somewhere in a text. True for an invalid pattern."""
     expression = compiled(pattern)[0]
     return expression is None or expression.search(text) is not None
 
 
 def _compiled(pattern: str) -> tuple[Any, str]:
-    """The expression, or what is wrong with the pattern."""
+    """As `compiled`, without the cache."""
     if _nesting(pattern) > MAX_NESTING:
         return None, f"expression nests too deeply: `{pattern}`"
     try:
@@ -161,7 +163,7 @@ _remembered = _Remembered(_MOST_REMEMBERED)
 
 
 def _any_byte(pattern: str) -> str:
-    r"""The escape `\C`, which Go does not have, if the pattern has it."""
+    r"""Returns `\C` if the pattern has this escape, which Go lacks; else ""."""
     with contextlib.suppress(ValueError):
         at = -2
         while True:
@@ -174,7 +176,7 @@ def _any_byte(pattern: str) -> str:
 
 
 def _nesting(pattern: str) -> int:
-    """At least as much as groups are nested in the pattern."""
+    """An upper bound of how deeply groups are nested in the pattern; 0 if that is certainly at most MAX_NESTING."""
     if pattern.count("(") <= MAX_NESTING:
         return 0
     depth = deepest = 0

@@ -1,6 +1,6 @@
-"""Objects as messages of kube-apiserver show them: the JSON of Go's internal types, and differences of two.
+"""Objects as error messages of kube-apiserver show them: JSON of Go's internal types, and the difference of two.
 
-An internal type has no JSON names: all its fields appear, under their Go names. Those of the meta group have.
+Internal types have no JSON names: all fields appear, under their Go names. Types of the meta group have JSON names.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ZERO: dict[TypeKind, Any] = {
     TypeKind.FLOAT: 0,
     TypeKind.BOOL: False,
 }
-# where an internal type has its fields in another order than the versioned one
+# the order of fields in internal types, where it differs from that of the versioned types
 _VOLUME_SOURCES = (
     "gcePersistentDisk awsElasticBlockStore hostPath glusterfs nfs rbd quobyte iscsi flexVolume cinder cephfs fc "
     "flocker azureFile vsphereVolume azureDisk photonPersistentDisk portworxVolume scaleIO local storageos csi"
@@ -50,11 +50,11 @@ _ORDER: dict[str, Sequence[str]] = {
     }.items()
 }
 
-_EITHER = ("items", "additionalProperties", "additionalItems", "dependencies")  # members that hold one thing or another
+_EITHER = ("items", "additionalProperties", "additionalItems", "dependencies")  # hold a schema or something else
 
 
 def go_form(type_: Type, value: Any) -> Any:
-    """The value with Go's names in Go's order, absent fields filled in."""
+    """The value with Go's names in Go's order. Absent fields have their zero values."""
     if value is None or type_.kind in (TypeKind.ANY, TypeKind.STRING):
         return value
     if type_.kind is TypeKind.LIST and type_.elem is not None:
@@ -84,7 +84,7 @@ def _is_meta(type_: Type) -> bool:
 
 
 def _schemas(key: str, schema: Type, value: Any) -> Any:
-    """Members of a JSON schema that hold one thing or another."""
+    """A member of a JSON schema that holds a schema or something else, as Go's struct for both."""
     if key == "dependencies":
         return {name: _dependency(schema, value[name]) for name in sorted(value)}
     if key != "items":
@@ -110,7 +110,7 @@ def _member(field: Field, value: Any) -> Any:
 
 
 def verbatim(type_name: str, value: Any) -> Verbatim:
-    """The JSON of a struct, for the bad value of a message; `type_name` as the catalog has it, or of the core group."""
+    """The JSON of a struct, for the bad value of an error. `type_name` is the catalog's; in core/v1, just the kind."""
     type_ = type_of(type_name if "." in type_name else _CORE + type_name)
     return Verbatim(go_dumps(go_form(type_, value)))
 

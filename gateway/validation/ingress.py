@@ -21,7 +21,7 @@ BAD_SUFFIXES = ("/..", "/.")
 
 
 def validate_ingress(ingress: JsonObject, old: JsonObject | None) -> list[FieldError]:
-    """The specification; what `old` has wrong already in some places is let be."""
+    """The errors of the spec. An update may keep some faults that `old` has already."""
     spec, before, found = ingress.get("spec", {}), (old or {}).get("spec", {}), list[FieldError]()
     rules: list[JsonObject] = spec.get("rules") or []
     if not rules and spec.get("defaultBackend") is None:
@@ -115,7 +115,7 @@ def _backend(backend: JsonObject, path: str) -> list[FieldError]:
 
 
 def validate_ingress_status(ingress: JsonObject, old: JsonObject) -> list[FieldError]:
-    """The addresses of the balancer."""
+    """The errors of the load balancer's addresses."""
     existing = tuple(entry["ip"] for entry in balancer_ingresses(old) if entry.get("ip"))
     found: list[FieldError] = []
     for i, entry in enumerate(balancer_ingresses(ingress)):

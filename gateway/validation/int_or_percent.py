@@ -1,4 +1,4 @@
-"""Numbers that may be percentages, as rolling updates and disruption budgets have them."""
+"""Values that are a number or a percentage, as in rolling updates and disruption budgets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gateway.validation.formats import NOT_NEGATIVE, is_percent
 
 
 def validate_int_or_percent(value: Any, path: str) -> list[FieldError]:
-    """Not negative; a string has to be a percentage."""
+    """A number must not be negative; a string must be a percentage."""
     if isinstance(value, str):
         return [invalid(path, value, message) for message in is_percent(value)]
     return [invalid(path, value, NOT_NEGATIVE)] if value < 0 else []
@@ -23,7 +23,7 @@ def validate_at_most_100_percent(value: Any, path: str) -> list[FieldError]:
 
 
 def number_of(value: Any) -> int:
-    """The number, or that of the percentage; of another string what it begins with if that is a number, else 0."""
+    """The number, or the number of the percentage. For another string, the integer that it is, else 0."""
     if isinstance(value, str):
         text = value[:-1] if not is_percent(value) else value
         return clamped(text) if is_integer(text) and text[0] != "+" else 0

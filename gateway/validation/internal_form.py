@@ -1,6 +1,6 @@
-"""How messages show whole structs: as JSON of Go's internal types, which have all fields, under their Go names.
+"""Whole structs as error messages show them: JSON of Go's internal types, with all fields under their Go names.
 
-`internal_types.json` has the fields; hack/internal_types.py says how it is made and what it means.
+`internal_types.json` has the fields; hack/internal_types.py describes how it is made and its format.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _member(kind: str, member: Any, holder: JsonObject) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A value of a type that has JSON names: maps are sorted, selectors have their own order."""
+    """A value of a type with JSON names: members are sorted, but those of label selectors have Go's order."""
     if isinstance(value, dict):
         keys = [key for key in _SELECTOR if key in value] or sorted(value)
         return {key: _plain(value[key]) for key in keys}
@@ -68,7 +68,7 @@ def _plain(value: Any) -> Any:
 
 
 def free_json(value: Any) -> Verbatim:
-    """The JSON of an object without a schema, whose members are sorted, but not theirs."""
+    """The JSON of an object without a schema. Its members are sorted, but objects in it keep their order."""
     return go_json(dict(sorted(value.items())) if isinstance(value, dict) else value)
 
 
@@ -92,7 +92,7 @@ def selector_json(selector: JsonObject | None) -> Verbatim:
 
 
 def difference(type_name: str, old: JsonObject, new: JsonObject) -> str:
-    """The unified diff of both values' indented JSON."""
+    """The unified diff of the indented JSON of both values, as structs of that type."""
     before, after = (_lines(internal_form(type_name, value)) for value in (old, new))
     return "".join(list(difflib.unified_diff(before, after))[2:])
 

@@ -6,11 +6,11 @@ from gateway.validation.field import go_quote
 
 
 class IndexFormatError(ValueError):
-    """What is wrong with a list, as kube-apiserver says it."""
+    """A list of indexes is malformed; the message is kube-apiserver's."""
 
 
 def parse_indexes(text: str, completions: int) -> list[tuple[int, int]]:
-    """The intervals of a list. Raises IndexFormatError unless they are in order and below `completions`."""
+    """The intervals (first, last) of a list. Raises IndexFormatError unless they ascend and are below `completions`."""
     intervals: list[tuple[int, int]] = []
     for part in text.split(",") if text else ():
         first, last = parse_interval(part, completions)
@@ -41,7 +41,7 @@ def _number(text: str, completions: int) -> int:
 
 
 def first_overlap(completed: str, failed: str, completions: int) -> int | None:
-    """The first index that both lists have; malformed intervals don't count."""
+    """The first index that is in both lists, or None. Malformed intervals are ignored."""
     lists = []
     for text in (completed, failed):
         intervals = []

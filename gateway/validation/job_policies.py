@@ -31,7 +31,7 @@ def _one_of(value: str, supported: tuple[str, ...], path: str, errors: list[Fiel
 
 
 def validate_pod_failure_policy(spec: JsonObject, path: str, errors: list[FieldError]) -> None:
-    """`spec` is the Job's."""
+    """Checks podFailurePolicy in the spec of a Job; `path` is the path of the policy."""
     rules = spec["podFailurePolicy"].get("rules") or []
     if len(rules) > _MAX_RULES:
         errors.append(too_many(f"{path}.rules", len(rules), _MAX_RULES))

@@ -25,7 +25,7 @@ _MAX_RULES, _MAX_INDEXES_LENGTH = 20, 64 * 1024
 
 
 def validate_job_spec(spec: JsonObject, path: str, errors: list[FieldError], options: PodOptions) -> None:
-    """All but the selector, which templates of CronJobs don't have."""
+    """Checks everything but the selector, which Job templates of CronJobs do not have."""
     validate_counts(spec, (*_COUNTS, "backoffLimitPerIndex"), path, errors)
     if "maxFailedIndexes" in spec:
         validate_counts(spec, ("maxFailedIndexes",), path, errors)

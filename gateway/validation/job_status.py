@@ -24,7 +24,7 @@ def _finished(status: JsonObject) -> bool:
 
 @dataclass(slots=True)
 class _Change:
-    """Both statuses, and the specification, which is the same."""
+    """The new and the old status, and the spec, which does not change."""
 
     new: JsonObject
     old: JsonObject
@@ -41,7 +41,7 @@ class _Change:
 
 
 def validate_job_status_update(job: JsonObject, old: JsonObject) -> list[FieldError]:
-    """`job` and `old` are Jobs. Rules apply where something that they are about changes."""
+    """`job` and `old` are Jobs. Most rules apply only if a field that they are about changes."""
     errors: list[FieldError] = []
     change = _Change(job.get("status") or {}, old.get("status") or {}, job.get("spec") or {})
     validate_counts(change.new, ("active", "succeeded", "failed", "ready", "terminating"), "status", errors)

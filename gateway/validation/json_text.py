@@ -1,4 +1,4 @@
-"""JSON in annotations: what is wrong with it is said in Go's words."""
+"""Reads JSON in annotations. Errors have Go's words."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from gateway.schema import outside
 from gateway.schema.errors import DecodeError
 from gateway.schema.go_json import parse
 
-_READ_SLOWLY = 4096  # characters of broken JSON that are read to find out what is wrong
+_READ_SLOWLY = 4096  # characters of a text that the slow, exact parser reads
 
 
 def read_json(text: str, *, exact: bool = False) -> Any:
-    """A value of JSON. Raises ValueError, in Go's words unless the text is long: they cost too much there.
+    """Parses JSON. Raises ValueError in Go's words; for a long text in general words, because Go's would take too long.
 
-    `exact`: numbers and repeated members as they are written, unless the text is long.
+    `exact` keeps numbers and repeated members as they are written (see `go_json.parse`), unless the text is long.
     """
     is_short = len(text) <= _READ_SLOWLY
     try:

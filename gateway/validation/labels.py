@@ -30,7 +30,7 @@ def validate_annotations(annotations: dict[str, str], path: str) -> list[FieldEr
         size += len(key) + len(value)
         if messages := is_qualified_name(key.lower()):
             found += [invalid(path, key, message) for message in messages]
-    # characters are at most four bytes each
+    # a character has at most four bytes, so bytes are counted only where the limit may be exceeded
     if size * 4 > ANNOTATIONS_LIMIT and annotations_size(annotations) > ANNOTATIONS_LIMIT:
         found.append(too_long(path, ANNOTATIONS_LIMIT))
     return found
@@ -47,7 +47,7 @@ def validate_label_selector(
     allow_invalid_values: bool = False,
     allow_unknown_operators: bool = False,
 ) -> list[FieldError]:
-    """A LabelSelector; `allow_invalid_values` is for updates of objects that have such values already."""
+    """Checks a LabelSelector. `allow_invalid_values` is for updates of objects that have such values already."""
     if not selector:
         return []
     found: list[FieldError] = []
@@ -84,7 +84,7 @@ def validate_label_requirement(
 
 
 def has_invalid_value(selector: JsonObject | None) -> bool:
-    """Whether an expression of the selector has a value that could not be a label's."""
+    """Whether an expression of the selector has a value that is no valid label value."""
     expressions = (selector or {}).get("matchExpressions", ())
     return any(is_label_value(value) for expression in expressions for value in expression.get("values") or ())
 

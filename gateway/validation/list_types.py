@@ -1,4 +1,4 @@
-"""Lists and maps of a custom resource's schema that are merged by their elements (page "Server-Side Apply")."""
+"""The list and map types in the schema of a custom resource (page "Server-Side Apply")."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LIST_TYPES, MAP_TYPES = ("atomic", "set", "map"), ("atomic", "granular")
 
 
 def validate_list_types(schema: JsonObject, path: str) -> list[FieldError]:
-    """What the extensions say fits the type, and the elements."""
+    """The extensions for list and map types must fit the type of the schema, and its elements."""
     found, kind, items = list[FieldError](), schema.get("type", ""), schema.get("items")
     list_type, map_type = schema.get(LIST), schema.get(MAP)
     if map_type is not None:
@@ -73,7 +73,7 @@ def _map(schema: JsonObject, path: str) -> list[FieldError]:
 
 
 def _elements(schema: JsonObject, path: str) -> list[FieldError]:
-    """Elements of sets and maps are there, and so are the keys of maps."""
+    """Errors about elements of sets and maps that may be null, and about keys of maps that may be null or absent."""
     found, items, list_type = list[FieldError](), schema.get("items"), schema.get(LIST)
     if not isinstance(items, dict) or list_type not in ("set", "map"):
         return found

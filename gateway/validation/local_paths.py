@@ -10,7 +10,7 @@ def validate_no_backsteps(target: str, path: str) -> list[FieldError]:
 
 
 def validate_local_descending_path(target: str, path: str) -> list[FieldError]:
-    """A relative path without `..`."""
+    """The path must be relative and without `..`."""
     found = [invalid(path, target, "must be a relative path")] if target.startswith("/") else []
     return found + validate_no_backsteps(target, path)
 

@@ -1,7 +1,7 @@
 """The name formats of Kubernetes (page "Object Names and IDs", RFC 1123, RFC 1035) and their messages.
 
-Each `is_*` function takes a string and returns the messages of what is wrong with it, none if it is valid. Results
-are remembered: the same few names, keys and values are checked over and over.
+Each `is_*` function takes a string and returns messages about its errors, none if it is valid. Results are cached,
+because the same few names, keys and values are checked again and again.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ _VALUE = regex_message(
 
 
 def byte_length(value: str) -> int:
-    """The length that limits are about: of the UTF-8 encoding."""
+    """The length in bytes of UTF-8. Go's limits count bytes."""
     return len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))
 
 
@@ -175,7 +175,7 @@ def is_label_value(value: str) -> Messages:
 
 @memo()
 def is_path_segment_name(value: str) -> Messages:
-    """Names that need only fit into a URL's path: not "." or "..", without "/" and "%"."""
+    """Names that only have to fit into a URL's path: not "." or "..", without "/" and "%"."""
     if value in (".", ".."):
         return (f"may not be '{value}'",)
     return is_path_segment_prefix(value)
@@ -186,7 +186,7 @@ def is_path_segment_prefix(value: str) -> Messages:
 
 
 def _mask_trailing_dash(name: str) -> str:
-    """A generateName may end in a dash: the server appends to it."""
+    """Makes a trailing dash valid. A generateName may end with one, because the server appends a suffix."""
     return f"{name[:-2]}a" if len(name) > 1 and name.endswith("-") else name
 
 
@@ -208,5 +208,5 @@ def name_is_path_segment(name: str, prefix: bool) -> Messages:
 
 
 def name_is_declared_subdomain(name: str, prefix: bool) -> Messages:
-    """For kinds whose rules are declared with their types: these leave generateName alone, and count bytes."""
+    """For kinds with a declarative name rule: it does not check generateName, and its message counts bytes."""
     return VALID if prefix else _checked(name, _is_subdomain, 253, _SUBDOMAIN, "bytes")

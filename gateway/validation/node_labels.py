@@ -1,4 +1,4 @@
-"""Labels of nodes that are deprecated: what warnings say about selectors that use them."""
+"""Warnings about selectors that use deprecated labels of nodes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ DEPRECATED = {
 
 
 def expression_warnings(expressions: list[JsonObject] | None, path: str) -> Iterator[str]:
-    """Of the match expressions of a selector; `path` is the selector's."""
+    """Yields warnings about the match expressions of a selector; `path` is the selector's."""
     for i, expression in enumerate(expressions or ()):
         if (key := expression.get("key", "")) in DEPRECATED:
             yield f"{path}.matchExpressions[{i}].key: {key} is {DEPRECATED[key]}"
 
 
 def selector_warnings(selector: JsonObject | None, path: str) -> Iterator[str]:
-    """Of a label selector."""
+    """Yields warnings about a label selector."""
     yield from expression_warnings((selector or {}).get("matchExpressions"), path)
     labels = (selector or {}).get("matchLabels") or ()
     yield from (f"{path}.matchLabels.{key}: {DEPRECATED[key]}" for key in labels if key in DEPRECATED)

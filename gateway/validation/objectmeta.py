@@ -15,7 +15,7 @@ from gateway.validation.names import byte_length, is_dns1123_label, is_qualified
 
 NameRule = Callable[[str, bool], Sequence[str]]  # (name, is a generateName prefix) -> messages
 IMMUTABLE = "field is immutable"
-_MOST_TOLD = 8  # of the errors that show the whole list
+_MOST_TOLD = 8  # errors about several controllers: each shows the whole list
 STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 
 
@@ -28,9 +28,9 @@ def validate_object_meta(
     *,
     standard_finalizers: bool = True,
 ) -> list[FieldError]:
-    """What a create checks. `validate_name` is the kind's rule of names, by default DNS subdomains.
+    """Checks the metadata of a new object. `validate_name` is the name rule of the kind, by default DNS subdomains.
 
-    Built-in kinds, for which `standard_finalizers` holds, know all unqualified finalizers that there are.
+    With `standard_finalizers` (built-in kinds), an unqualified finalizer must be one of STANDARD_FINALIZERS.
     """
     rule = validate_name or name_is_dns_subdomain
     found: list[FieldError] = []
@@ -89,9 +89,9 @@ def validate_owner_references(references: list[JsonObject], path: str) -> list[F
 
 
 def _owner_reference(reference: JsonObject, path: str, place: str) -> list[FieldError]:
-    """`place` is the path with the index, which the errors have from a change on."""
+    """`path` is the list's path, and `place` has the index, too. In releases with a change, errors name `place`."""
     api_version, kind = reference.get("apiVersion", ""), reference.get("kind", "")
-    # a version with two slashes or more parses as no version at all, and then the kind counts as absent too
+    # Go cannot parse an apiVersion with more than one slash: it then counts as empty
     parses = api_version.count("/") <= 1
     found: list[FieldError] = []
     if not parses or not api_version.rpartition("/")[2]:
@@ -117,7 +117,7 @@ def _no_version(given: str, place: str) -> FieldError:
 
 
 def _in_order(reference: JsonObject) -> JsonObject:
-    """The reference with its fields in Go's order."""
+    """The owner reference with its fields in Go's order."""
     shown = {key: reference.get(key, "") for key in ("apiVersion", "kind", "name", "uid")}
     return shown | {key: reference[key] for key in ("controller", "blockOwnerDeletion") if key in reference}
 
@@ -177,10 +177,11 @@ def validate_object_meta_update(
     standard_finalizers: bool = True,
     checked: bool = False,
 ) -> list[FieldError]:
-    """What an update checks; `new` is expected to have its resourceVersion filled in.
+    """Checks the metadata of an update. `new` must have its resourceVersion filled in.
 
-    kube-apiserver checks this for all kinds, and once more in the rules of each built-in one: errors come twice. Of
-    metadata in which `validate_object_meta` has found nothing (`checked`) only what the update changes can be wrong.
+    kube-apiserver runs this check for all kinds, and again in the rules of each built-in kind. So with `built_in`, each
+    error comes twice. `checked` says that `validate_object_meta` found no error in `new`: then only the change itself
+    is checked.
     """
     found = _changed_errors(new, old, path) if checked else _update_errors(new, old, path)
     if built_in:
@@ -193,13 +194,13 @@ def validate_object_meta_update(
 def recheck_object_meta_update(
     new: JsonObject, old: JsonObject, path: str = "metadata", *, standard_finalizers: bool = True
 ) -> list[FieldError]:
-    """The second check alone, for kinds that report other errors before it."""
+    """Only the second of both checks of a built-in kind, for kinds that report other errors between them."""
     found = _update_errors(new, old, path)
     return found + _unqualified_finalizers(new, path) if standard_finalizers else found
 
 
 def _unqualified_finalizers(meta: JsonObject, path: str) -> list[FieldError]:
-    """Finalizers that are neither the system's own nor of somebody's domain."""
+    """Errors about finalizers that are neither standard ones nor qualified with a domain."""
     text = "name is neither a standard finalizer name nor is it fully qualified"
     return [
         invalid(f"{path}.finalizers[{i}]", name, text)
@@ -213,7 +214,7 @@ def _update_errors(new: JsonObject, old: JsonObject, path: str) -> list[FieldErr
 
 
 def _changed_errors(new: JsonObject, old: JsonObject, path: str) -> list[FieldError]:
-    """What is wrong with the change alone."""
+    """Errors about the change from `old` to `new`, and not about `new` itself."""
     found: list[FieldError] = []
     if old.get("deletionTimestamp") and (extra := set(new.get("finalizers") or ()) - set(old.get("finalizers") or ())):
         listed = ", ".join(go_quote(name) for name in sorted(extra))

@@ -1,4 +1,4 @@
-"""The specification of a PersistentVolume, also where a VolumeAttachment has it inline (page "Persistent Volumes")."""
+"""The spec of a PersistentVolume, also as the inline spec in a VolumeAttachment (page "Persistent Volumes")."""
 
 from __future__ import annotations
 

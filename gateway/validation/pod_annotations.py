@@ -1,4 +1,4 @@
-"""Annotations of pods that have a meaning to the API server."""
+"""Annotations of pods for which the API server has rules."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _app_armor(key: str, profile: str, names: set[str], path: str, errors: list[
 def validate_annotations_match_fields(
     annotations: dict[str, str], spec: JsonObject, path: str, errors: list[FieldError]
 ) -> None:
-    """A seccomp or AppArmor annotation must not contradict the field that replaced it."""
+    """A seccomp or AppArmor annotation must not contradict the field that has replaced it."""
     if not any(key.startswith(_PROFILES) for key in annotations):
         return
     pod_context = spec.get("securityContext") or {}
@@ -122,7 +122,7 @@ def _matches(value: str, profile: JsonObject, path: str, kind: str, errors: list
 def validate_pod_annotations_update(
     new: dict[str, str], old: dict[str, str], path: str, errors: list[FieldError]
 ) -> None:
-    """AppArmor and mirror annotations may not change."""
+    """An update may not change, add or remove AppArmor and mirror pod annotations."""
     for key, value in old.items():
         if new.get(key) == value:
             continue

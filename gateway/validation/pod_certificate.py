@@ -1,6 +1,6 @@
-"""Requests for pods' certificates: what is asked for, and what a signer answers (KEP-4317 "Pod Certificates").
+"""PodCertificateRequests: what a kubelet requests, and what a signer issues (KEP-4317 "Pod Certificates").
 
-What clients send is bounded before it is read: a request by MAX_REQUEST, a chain by MAX_CHAIN.
+The size is checked before content is parsed: of a request against MAX_REQUEST, of a chain against MAX_CHAIN.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NAMED = (("podName", "podUID"), ("serviceAccountName", "serviceAccountUID"), ("
 
 
 def validate_request(spec: JsonObject) -> list[FieldError]:
-    """What is wrong with the specification of a new request."""
+    """The errors of the spec of a new request."""
     signer = spec.get("signerName", "")
     found = validate_signer_name(signer, "spec.signerName")
     found += validate_user_annotations(spec.get("unverifiedUserAnnotations") or {}, "spec.unverifiedUserAnnotations")
@@ -62,7 +62,7 @@ def validate_request(spec: JsonObject) -> list[FieldError]:
 
 
 def _signed(der: bytes) -> list[FieldError]:
-    """What is wrong with a request of PKCS#10: its key, or its signature."""
+    """The errors of a PKCS#10 request in DER: of its key, or its signature."""
     if len(der) > MAX_REQUEST:
         return [too_long(REQUEST, MAX_REQUEST)]
     unknown = "unknown public key type; supported types are Ed25519, ECDSA, and RSA"
@@ -100,7 +100,7 @@ def _is_signed(request: x509.CertificateSigningRequest) -> bool:
 
 
 def validate_issued(status: JsonObject, spec: JsonObject, now: str) -> list[FieldError]:
-    """What is wrong with a certificate that was issued for a request with `spec`; `now` is the time of the write."""
+    """The errors of the certificate in `status`, for a request with `spec`. `now` is the time of the write."""
     chain = status.get("certificateChain", "")
     if byte_length(chain) > MAX_CHAIN:
         return [too_long(CHAIN, MAX_CHAIN)]
@@ -128,7 +128,7 @@ def validate_issued(status: JsonObject, spec: JsonObject, now: str) -> list[Fiel
 
 
 def _key_bytes(key: object) -> bytes:
-    """The form in which keys are compared."""
+    """The DER form of a public key, in which keys are compared; b"" for a key of another type."""
     if not isinstance(key, ed25519.Ed25519PublicKey | ec.EllipticCurvePublicKey | rsa.RSAPublicKey):
         return b""
     return key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
@@ -195,7 +195,7 @@ def _wrong_rest(chain: str, rest: Iterator[Block]) -> list[FieldError]:
 
 
 def _moment(text: str) -> datetime | None:
-    """A moment; None for one in a year that `datetime` lacks, and certificates do."""
+    """The time in UTC; None for a year that `datetime` does not have, and no certificate either."""
     try:
         return datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError):

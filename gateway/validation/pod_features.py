@@ -1,4 +1,4 @@
-"""Fields of pods whose feature is off by default: writes drop them unless the stored object has them."""
+"""Fields of pods whose feature is off by default: writes drop them, unless the stored object has them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from gateway.validation.pod_options import containers_of
 
 
 def drop_disabled_fields(spec: JsonObject, old: JsonObject | None) -> None:
-    """`spec` and `old` are pod specifications; changes `spec` in place."""
+    """Removes fields of disabled features from `spec`, in place. `old` is the stored spec; None for a new pod."""
     if "schedulingGroup" in spec and "schedulingGroup" not in (old or {}):
         del spec["schedulingGroup"]
     for container in containers_of(spec):
@@ -23,7 +23,7 @@ def _has_stop_signal(spec: JsonObject | None) -> bool:
 
 
 def drop_disabled_status_fields(status: JsonObject, old: JsonObject) -> None:
-    """`status` and `old` are statuses of pods."""
+    """Removes fields of disabled features from `status`, in place. `old` is the stored status."""
     key = "nodeAllocatableResourceClaimStatuses"
     if key in status and key not in old:
         del status[key]

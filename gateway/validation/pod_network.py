@@ -13,7 +13,7 @@ _MAX_NAMESERVERS, _MAX_SEARCHES, _MAX_SEARCH_CHARACTERS = 3, 32, 2048
 
 
 def validate_host_ports(spec: JsonObject, path: str, errors: list[FieldError], options: PodOptions) -> None:
-    """On the host's network a container's port is the host's."""
+    """With hostNetwork, hostPort must equal containerPort."""
     for i, container in enumerate(spec.get("containers") or ()):
         for j, port in enumerate(container.get("ports") or ()):
             host = port.get("hostPort", 0)

@@ -1,4 +1,4 @@
-"""What validation of a pod or pod template is told, and the ways through its containers."""
+"""Options for the validation of pods and pod templates, and iterators over containers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gateway.jsontypes import JsonObject
 
 @dataclass(slots=True)
 class PodOptions:
-    """Relaxations; without any it is a create."""
+    """Relaxations of rules, which updates may have. The defaults are the rules of a create."""
 
     is_pod: bool = False  # a pod, not a template of one
     any_deletion_cost: bool = False

@@ -1,6 +1,6 @@
-"""What validation of a pod or pod template tolerates, because the object has it already.
+"""Relaxed rules for an update of a pod or pod template.
 
-An update must not fail for a value that an older server accepted: rules that the stored object breaks are relaxed.
+An update must not fail for a value that an older server accepted. So a rule that the stored object breaks is relaxed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gateway.validation.security_context import breaks_host_sysctl_rule
 
 
 def options_for_update(old_spec: JsonObject, old_annotations: dict[str, str] | None, is_pod: bool) -> PodOptions:
-    """The relaxations for an object whose stored pod spec and annotations are these."""
+    """The options for an update of an object with this stored pod spec and these annotations."""
     security = old_spec.get("securityContext") or {}
     user_namespaces = old_spec.get("hostUsers") is False
     return PodOptions(

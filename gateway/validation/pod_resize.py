@@ -14,7 +14,10 @@ _ONLY = "only cpu and memory resources are mutable"
 
 
 def validate_pod_resize(new: JsonObject, old: JsonObject, errors: list[FieldError]) -> None:
-    """`new` and `old` are pods; `errors` holds what is wrong with the new pod as such."""
+    """Adds the errors of a resize to `errors`, which has those of the new pod itself. `new` and `old` are pods.
+
+    For a static pod or a Windows pod, a single error replaces all others.
+    """
     if MIRROR_ANNOTATION in ((old.get("metadata") or {}).get("annotations") or {}):
         errors[:] = [forbidden("[]", "static pods cannot be resized")]
         return
@@ -78,7 +81,7 @@ def _lacks(new: dict[str, Any], old: dict[str, Any]) -> bool:
 
 
 def _with_old_resources(new: JsonObject, old: JsonObject) -> JsonObject:
-    """The new requirements with the old CPU and memory."""
+    """The new resource requirements with the old CPU and memory."""
     kept: JsonObject = {key: value for key, value in new.items() if key not in ("limits", "requests")}
     for key in ("limits", "requests"):
         values = {name: value for name, value in (new.get(key) or {}).items() if name not in _RESIZABLE}
@@ -110,7 +113,7 @@ def _removed(container: JsonObject, previous: JsonObject, path: str, errors: lis
 
 
 def _restored(container: JsonObject, previous: JsonObject) -> JsonObject:
-    """A container with the old CPU and memory; a resize takes no claims along."""
+    """The new container with the old CPU and memory, and without claims."""
     resources = _with_old_resources(container.get("resources") or {}, previous.get("resources") or {})
     resources.pop("claims", None)
     return {**container, "resources": resources}

@@ -69,7 +69,7 @@ def _resources(container: JsonObject, kind: str) -> dict[str, Any]:
 
 
 def _aggregate(spec: JsonObject, kind: str) -> dict[str, Quantity]:
-    """What the containers need together: the sum while running, or the most while initialising."""
+    """The requests or limits (`kind`) of all containers together, by resource (see `pod_total`)."""
 
     def needs(container: JsonObject) -> dict[str, Quantity]:
         return {name: quantity_of(amount) for name, amount in _resources(container, kind).items()}
@@ -78,7 +78,7 @@ def _aggregate(spec: JsonObject, kind: str) -> dict[str, Quantity]:
 
 
 def validate_pod_resource_name(name: str, path: str) -> list[FieldError]:
-    """Of pod-level resources."""
+    """Checks the name of a pod-level resource."""
     found = validate_resource_name(name, path)
     if found or is_pod_level(name):
         return found

@@ -37,7 +37,7 @@ _NO_USER_NAMESPACE = "when `hostUsers` is false"
 def validate_pod_spec(
     spec: JsonObject, meta: JsonObject | None, path: str, errors: list[FieldError], options: PodOptions
 ) -> None:
-    """`meta` is the pod's metadata, absent for a template."""
+    """Adds the errors of a pod's spec to `errors`. `meta` is the pod's metadata; None for a template."""
     grace = spec.get("terminationGracePeriodSeconds")
     if grace is None:
         errors.append(required(f"{path}.terminationGracePeriodSeconds"))
@@ -71,7 +71,7 @@ def validate_pod_spec(
 
 
 def stands_alone(spec: JsonObject) -> bool:
-    """Whether what is said of a specification depends on nothing of the pod's metadata."""
+    """Whether the errors of a spec do not depend on the pod's metadata."""
     volumes = spec.get("volumes") or ()
     return not spec.get("resourceClaims") and not any("ephemeral" in volume for volume in volumes)
 
@@ -185,7 +185,7 @@ def _operating_system(system: JsonObject, spec: JsonObject, path: str, errors: l
 
 
 def _file_references(spec: JsonObject, path: str, errors: list[FieldError]) -> None:
-    """A fileKeyRef reads from an emptyDir volume."""
+    """The volume of a fileKeyRef must exist and be an emptyDir."""
     for container, at in containers_with_path(spec, path):
         for i, variable in enumerate(container.get("env") or ()):
             reference = (variable.get("valueFrom") or {}).get("fileKeyRef")

@@ -31,7 +31,7 @@ _MAX_HEALTH_MESSAGE = 1024
 
 
 def validate_pod_status_update(new: JsonObject, old: JsonObject, errors: list[FieldError]) -> None:
-    """`new` and `old` are pods."""
+    """Adds the errors of the new status to `errors`. `new` and `old` are pods."""
     status, before = new.get("status") or {}, old.get("status") or {}
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     _conditions(status.get("conditions") or (), errors)
@@ -81,7 +81,7 @@ def _nominated_node(status: JsonObject, before: JsonObject, spec: JsonObject, er
 def _transitions(
     key: str, containers: str, status: JsonObject, before: JsonObject, spec: JsonObject, errors: list[FieldError]
 ) -> None:
-    """A container that has terminated runs again only if its restart policy says so."""
+    """A container that has terminated may run again only if its restart policy says so."""
     if containers and _may_restart_all(spec):
         return
     named = {container.get("name", ""): container for container in reversed(spec.get(containers) or ())}
@@ -111,7 +111,7 @@ def _may_restart_all(spec: JsonObject) -> bool:
 
 
 def _should_restart(container: JsonObject, spec: JsonObject, exit_code: int) -> bool:
-    """The first rule that matches decides, then the container's policy, then the pod's."""
+    """Whether a container restarts: if a restart rule matches, else by its own policy, else by that of the pod."""
     policy = container.get("restartPolicy")
     if policy is not None:
         for rule in container.get("restartPolicyRules") or ():
@@ -223,7 +223,7 @@ def _allocated(statuses: Any, containers: Any, path: str, errors: list[FieldErro
 
 
 def _claimed(resources: JsonObject) -> set[str]:
-    """What names the claims of a container's resources."""
+    """The names of a container's resource claims: "claim", or "claim/request"."""
     claims = resources.get("claims") or ()
     return {f"{c.get('name', '')}/{c['request']}" if c.get("request") else c.get("name", "") for c in claims}
 

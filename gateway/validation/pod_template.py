@@ -12,7 +12,7 @@ from gateway.validation.pod_spec import validate_pod_spec
 
 
 def template_options(old: JsonObject | None) -> PodOptions:
-    """For the template that replaces `old`, or a new one."""
+    """The options for a template that replaces `old`, or for a new one if `old` is None."""
     if old is None:
         return CREATE_TEMPLATE
     annotations = (old.get("metadata") or {}).get("annotations")

@@ -1,4 +1,4 @@
-"""What may change in a pod: a few fields of its specification, its ephemeral containers, its resources."""
+"""Updates of pods: only a few fields of the spec may change; ephemeral containers have rules of their own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UPDATABLE = (
 
 
 def validate_pod_update(new: JsonObject, old: JsonObject, errors: list[FieldError], options: PodOptions) -> None:
-    """`new` and `old` are specifications."""
+    """Adds the errors of the change to `errors`. `new` and `old` are specs of pods."""
     for key in ("containers", "initContainers"):
         if not _containers(new.get(key) or [], old.get(key) or [], f"spec.{key}", errors):
             return
@@ -86,7 +86,7 @@ def _gates(new: list[JsonObject], old: list[JsonObject], errors: list[FieldError
 
 
 def _with_old_values(new: JsonObject, old: JsonObject) -> JsonObject:
-    """The new specification with the old values of what may change."""
+    """The new spec with the old values of all fields that may change."""
     munged = dict(new)
     for key in ("containers", "initContainers"):
         if key in new:
@@ -108,7 +108,10 @@ def _put(holder: JsonObject, key: str, value: Any) -> None:
 
 
 def _gated(munged: JsonObject, old: JsonObject, errors: list[FieldError]) -> None:
-    """A pod that is not yet to be scheduled may be restricted to fewer nodes (KEP-3838)."""
+    """A pod with scheduling gates may be restricted to fewer nodes (KEP-3838).
+
+    Adds errors about other changes of its node selector and affinity, and restores both in `munged`.
+    """
     new_selector, old_selector = munged.get("nodeSelector") or {}, old.get("nodeSelector") or {}
     if new_selector != old_selector:
         if any(new_selector.get(key) != value for key, value in old_selector.items()):
@@ -156,7 +159,7 @@ def _only_additions(new: JsonObject, old: JsonObject) -> bool:
 
 
 def validate_ephemeral_containers_update(new: JsonObject, old: JsonObject, errors: list[FieldError]) -> None:
-    """Ephemeral containers can be added only. `new` and `old` are specifications."""
+    """Ephemeral containers can only be added. `new` and `old` are specs of pods."""
     path = "spec.ephemeralContainers"
     present = {container.get("name", ""): container for container in new.get("ephemeralContainers") or ()}
     for container in old.get("ephemeralContainers") or ():

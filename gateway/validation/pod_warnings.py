@@ -21,7 +21,7 @@ _ANNOTATIONS = {
     "security.alpha.kubernetes.io/sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
     "security.alpha.kubernetes.io/unsafe-sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
 }
-# source -> (how the warning calls it, what it says), in order
+# volume source -> (its name in the warning, the text), in order
 _VOLUMES = {
     "photonPersistentDisk": ("photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
     "gitRepo": ("gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
@@ -35,7 +35,7 @@ _VOLUMES = {
 }
 _NULL_SELECTOR = "a null labelSelector results in matching no pod"
 _BYTES = ("memory", "ephemeral-storage")
-# what most specifications do without, and what warnings are about beside containers
+# fields with warnings that most specs lack: without any of them, only containers are checked
 _UNUSUAL = frozenset(
     {
         "affinity",
@@ -51,12 +51,12 @@ _UNUSUAL = frozenset(
 
 
 def annotations_matter(annotations: dict[str, str]) -> bool:
-    """Whether what a pod is warned of depends on its annotations too."""
+    """Whether the warnings about a pod depend on these annotations."""
     return any(key in _ANNOTATIONS or "seccomp" in key or "apparmor" in key for key in annotations)
 
 
 def name_warning(name: str, use: str) -> list[str]:
-    """For names that become part of a host name."""
+    """The warning about a name that is no DNS label, but is used in a host name (`use` says for what)."""
     if not (messages := is_dns1123_label(name)):
         return []
     text = "which can result in surprising behavior; a DNS label is recommended"
@@ -64,7 +64,7 @@ def name_warning(name: str, use: str) -> list[str]:
 
 
 def template_warnings(template: JsonObject, path: str) -> Iterator[str]:
-    """About a pod template at `path`, one by one: who has enough asks for no more."""
+    """Yields the warnings about a pod template at `path`. Each is made when it is asked for: callers may stop early."""
     return _warnings(template.get("spec") or {}, template.get("metadata") or {}, f"{path}.", template=True)
 
 
@@ -140,7 +140,7 @@ def _node_labels(spec: JsonObject, path: str) -> Iterator[str]:
 
 
 def node_term_warnings(term: JsonObject, path: str, *, check_values: bool) -> Iterator[str]:
-    """About the labels in a node selector term."""
+    """Yields warnings about the labels in a node selector term; with `check_values`, also about invalid values."""
     for i, expression in enumerate(term.get("matchExpressions") or ()):
         key, at = expression.get("key", ""), f"{path}.matchExpressions[{i}]"
         if key in NODE_LABELS:
@@ -159,7 +159,7 @@ def _volume(volume: JsonObject, path: str) -> list[str]:
 
 
 def claim_warnings(spec: JsonObject, path: str) -> list[str]:
-    """About a PersistentVolumeClaim's specification."""
+    """The warnings about the spec of a PersistentVolumeClaim."""
     resources = spec.get("resources") or {}
     return [
         _fraction(f"{path}.resources.{kind}[storage]", resources[kind]["storage"])
@@ -215,7 +215,7 @@ def _container_annotations(
 
 
 def app_armor_field(annotation: str) -> JsonObject | None:
-    """The appArmorProfile that an annotation stands for, None if it is malformed."""
+    """The appArmorProfile field for the value of an annotation; None if the value is malformed."""
     kinds = {"unconfined": "Unconfined", "runtime/default": "RuntimeDefault"}
     if annotation in kinds:
         return {"type": kinds[annotation]}

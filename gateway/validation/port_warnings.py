@@ -1,4 +1,4 @@
-"""Warnings about ports of a pod's containers that are in each other's way."""
+"""Warnings about conflicts between the ports of a pod's containers."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from gateway.validation.field import go_quote
 
 
 class _Port(NamedTuple):
-    number: int  # among all ports of the pod
+    number: int  # the index among all ports of the pod
     path: str
     address: str  # hostIP
     host: int  # hostPort
 
 
 class _Taken:
-    """The ports of one containerPort and protocol, by what they conflict with: looking for a port's conflicts costs
-    no more than there are of them.
+    """The ports with one containerPort and protocol, indexed by what they conflict with. The time of a search for the
+    conflicts of a port grows only with their number.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class _Taken:
             self._without_host.append(port)
 
     def conflicts(self, port: _Port) -> Iterable[_Port]:
-        """Those that a port conflicts with, in their order."""
+        """The ports so far that conflict with a port, in their order."""
         found = [self._without_host]
         if not port.host:
             found += self._by_host.values()
@@ -48,7 +48,7 @@ class _Taken:
 
 
 def port_warnings(containers: Iterable[tuple[JsonObject, str]]) -> Iterator[str]:
-    """About all ports of a pod, given its containers with their paths; those about names come last."""
+    """Yields the warnings about all ports of a pod; those about names come last. Containers come with their paths."""
     taken: dict[tuple[int, str], _Taken] = {}
     names: dict[str, str] = {}
     duplicates: list[tuple[str, str]] = []

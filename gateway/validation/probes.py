@@ -13,7 +13,7 @@ _COUNTS = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThr
 
 
 def validate_port(port: Any, path: str, errors: list[FieldError]) -> None:
-    """A number from 1 to 65535 or an IANA service name."""
+    """The port must be a number from 1 to 65535, or an IANA service name."""
     if isinstance(port, str):
         errors += [invalid(path, port, message) for message in is_port_name(port)]
     elif messages := is_port_number(port):
@@ -80,7 +80,7 @@ def _probe(probe: JsonObject, path: str, errors: list[FieldError], grace: int | 
 
 
 def validate_probes(container: JsonObject, path: str, errors: list[FieldError], grace: int | None) -> None:
-    """The liveness, readiness and startup probe of a container; `grace` is the pod's termination grace period."""
+    """Checks the three probes of a container. `grace` is the terminationGracePeriodSeconds of the pod."""
     liveness = container.get("livenessProbe")
     if liveness is not None:
         _succeeding_once(liveness, f"{path}.livenessProbe", errors, grace)
@@ -103,7 +103,7 @@ def _succeeding_once(probe: JsonObject, path: str, errors: list[FieldError], gra
 
 
 def validate_lifecycle(lifecycle: JsonObject, path: str, errors: list[FieldError], grace: int | None) -> None:
-    """postStart and preStop. A stop signal never gets here: that feature is off, and writes drop it."""
+    """Checks postStart and preStop. There is no stopSignal here: its feature is off, so writes drop the field."""
     for key in ("postStart", "preStop"):
         handler = lifecycle.get(key)
         if handler is not None:

@@ -1,4 +1,4 @@
-"""Projected volumes of trust bundles (KEP-3257) and of a pod's own certificate (KEP-4317)."""
+"""Projected volumes with trust bundles (KEP-3257) and with a certificate of the pod (KEP-4317)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _FILES = ("credentialBundlePath", "keyPath", "certificateChainPath")
 def validate_certificates(
     source: JsonObject, path: str, volume_path: str, errors: list[FieldError], taken: set[str]
 ) -> int:
-    """Checks the certificates of a source of a projected volume; `taken` are the files that the volume has.
+    """Checks the trust bundle and the certificate in one source of a projected volume; returns how many of both it has.
 
-    Returns how many kinds of them the source has.
+    `taken` has the paths of files in the volume so far; the new ones are added.
     """
     count = 0
     if (bundle := source.get("clusterTrustBundle")) is not None:

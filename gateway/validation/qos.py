@@ -12,7 +12,7 @@ _COMPUTE = ("cpu", "memory")
 
 
 def qos_class(spec: JsonObject) -> str:
-    """BestEffort, Burstable or Guaranteed."""
+    """The QoS class for a pod's spec: BestEffort, Burstable or Guaranteed."""
     pod_level = spec.get("resources")
     if pod_level is not None:
         requirements = [pod_level]
@@ -31,14 +31,14 @@ def qos_class(spec: JsonObject) -> str:
         if wanted < len(_COMPUTE) and (pod_level is None or requirement.get("limits")):
             guaranteed = False
         if not guaranteed and (requests or limits):
-            return "Burstable"  # whatever the others ask for
+            return "Burstable"  # no other container can change this
     if not requests and not limits:
         return "BestEffort"
     return "Guaranteed" if requests == limits else "Burstable"
 
 
 def _add(total: dict[str, Quantity], quantities: dict[str, Any] | None) -> int:
-    """Adds what is above zero; returns of how many of CPU and memory there is any."""
+    """Adds the quantities above zero to `total`. Returns how many of CPU and memory are above zero."""
     count = 0
     if not quantities:
         return count

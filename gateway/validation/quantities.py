@@ -14,7 +14,7 @@ NANO = 10**9
 
 
 def quantity_of(value: Any) -> Quantity:
-    """The quantity; zero for an absent one, and for what is none."""
+    """The quantity of a value; zero if it is absent or invalid."""
     if value is None:
         return ZERO
     try:
@@ -33,12 +33,12 @@ def is_negative(value: Any) -> bool:
 
 
 def is_fractional(value: Any) -> bool:
-    """Whether the value, in thousandths, is not a whole number."""
+    """Whether the value, rounded away from zero to thousandths, is no whole number."""
     return quantity_of(value).milli_value % 1000 != 0
 
 
 def validate_quantity(resource: str, value: Any, path: str, errors: list[FieldError]) -> None:
-    """Not negative, and whole for resources that are counted."""
+    """The quantity must not be negative; for resources that are counted, it must be whole."""
     if is_negative(value):
         errors.append(invalid(path, value, NOT_NEGATIVE))
     if is_integer_resource(resource) and is_fractional(value):

@@ -13,7 +13,7 @@ SUBJECTS = ("ServiceAccount", "User", "Group")
 
 
 def name_is_rbac(name: str, prefix: bool) -> tuple[str, ...]:
-    """Names of roles and bindings need only fit into a path."""
+    """Names of roles and bindings only have to fit into a URL's path."""
     return is_path_segment_name(name)
 
 
@@ -72,7 +72,7 @@ def validate_subject(subject: JsonObject, path: str, namespaced: bool) -> list[F
 
 
 def role_changed(binding: JsonObject, old: JsonObject) -> list[FieldError]:
-    """A binding's role stays."""
+    """The error about a changed roleRef, which is immutable."""
     new, before = binding.get("roleRef", {}), old.get("roleRef", {})
     keys = {"APIGroup": "apiGroup", "Kind": "kind", "Name": "name"}
     if all(new.get(key, "") == before.get(key, "") for key in keys.values()):

@@ -9,7 +9,7 @@ from gateway.validation.names import is_dns1123_subdomain, is_path_segment_name
 
 
 def validate_typed_reference(reference: JsonObject | None, path: str, kind: str = "kind") -> list[FieldError]:
-    """A reference with an optional apiGroup, a kind (or what `kind` names) and a name."""
+    """Checks a reference with an optional apiGroup, a kind and a name. `kind` is the field's name, as "resource"."""
     if reference is None:
         return []
     found: list[FieldError] = []

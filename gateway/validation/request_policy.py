@@ -1,4 +1,4 @@
-"""How requests for a share of a device's capacity are rounded (KEP-5075)."""
+"""Request policies, which say how requests for a share of a device's capacity are rounded (KEP-5075)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_OPTIONS = 10
 
 
 def validate_request_policy(policy: JsonObject, capacity: Any, path: str) -> list[FieldError]:
-    """`capacity` is the quantity that is shared."""
+    """The errors of a request policy. `capacity` is the quantity that requests share."""
     values, span, default = policy.get("validValues"), policy.get("validRange"), policy.get("default")
     if values and span is not None:
         message = 'exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time'

@@ -34,12 +34,12 @@ _KEYS = ("driver", "pool", "device", "shareID")
 
 
 def device_id(device: JsonObject) -> str:
-    """How a device of an allocation is called: driver, pool, device, and the share if it is one."""
+    """The ID of an allocated device: driver/pool/device, and /shareID if it has one."""
     return "/".join(device[key] for key in _KEYS if device.get(key))
 
 
 def _shown(device: JsonObject) -> Verbatim:
-    """How messages show what a device is called."""
+    """The ID of a device as messages show it: the JSON of Go's struct."""
     return go_json({key[0].upper() + key[1:]: device.get(key) or "" for key in _KEYS})
 
 
@@ -49,7 +49,7 @@ def allocated_devices(claim: JsonObject) -> set[str]:
 
 
 def kept_devices(claim: JsonObject, old: JsonObject) -> list[JsonObject]:
-    """What a new status says of devices, but for those that it no longer allocates: these lose theirs."""
+    """The device statuses in the new status, without those of devices whose allocation it removes."""
     gone = allocated_devices(old) - allocated_devices(claim)
     return [device for device in (claim.get("status") or {}).get("devices") or () if device_id(device) not in gone]
 

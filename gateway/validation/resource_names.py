@@ -46,12 +46,12 @@ def is_overcommit_allowed(name: str) -> bool:
 
 
 def is_integer_resource(name: str) -> bool:
-    """Resources of which there are whole numbers only."""
+    """Whether quantities of a resource must be whole numbers."""
     return name in COUNTED or is_extended(name)
 
 
 def validate_resource_name(name: str, path: str) -> list[FieldError]:
-    """A standard resource, or one with a domain prefix."""
+    """The name must be that of a standard resource, or have a domain prefix."""
     found = validate_qualified_name(path, name)
     if (
         not found
@@ -64,7 +64,7 @@ def validate_resource_name(name: str, path: str) -> list[FieldError]:
 
 
 def validate_container_resource_name(name: str, path: str) -> list[FieldError]:
-    """A resource that a container can request."""
+    """The name must be that of a resource that containers can request."""
     found = validate_resource_name(name, path)
     if "/" not in name:
         if name not in CONTAINER and not is_huge_page(name):

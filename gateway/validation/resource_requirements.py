@@ -31,7 +31,7 @@ def validate_resource_requirements(
     check_name: NameCheck = validate_container_resource_name,
     allow_indivisible_huge_pages: bool = False,
 ) -> None:
-    """`claim_names` are those of the pod's spec.resourceClaims."""
+    """Adds the errors of requests, limits and claims. `claim_names` are the names in spec.resourceClaims of the pod."""
     limits: dict[str, Any] = requirements.get("limits") or {}
     requests: dict[str, Any] = requirements.get("requests") or {}
     of_container = check_name is validate_container_resource_name
@@ -55,7 +55,7 @@ def validate_resource_requirements(
 
 
 def _is_sound(name: str, quantity: Any) -> bool:
-    """Whether there is nothing to say about an amount of CPU, memory or storage, the usual ones."""
+    """Whether an amount has certainly no errors, as is usual: CPU, memory or storage that is not negative."""
     return name in CONTAINER and not is_negative(quantity)
 
 
@@ -106,7 +106,7 @@ def _huge_page(name: str, quantity: Any, path: str, errors: list[FieldError], al
 
 def _claims(claims: list[JsonObject], pod_claims: Set[str], path: str, errors: list[FieldError]) -> None:
     seen: set[str] = set()
-    parts = Counter[str]()  # how many requests of a claim were seen
+    parts = Counter[str]()  # for each claim: how many of its requests came so far
     known = _Known(pod_claims)
     for i, claim in enumerate(claims):
         name, request, at = claim.get("name", ""), claim.get("request", ""), f"{path}[{i}]"
@@ -131,7 +131,7 @@ def _claims(claims: list[JsonObject], pod_claims: Set[str], path: str, errors: l
 
 
 class _Known:
-    """Says which claims a pod has."""
+    """The detail that lists the claims of a pod, built when it is read."""
 
     def __init__(self, names: Set[str]) -> None:
         self._names = names

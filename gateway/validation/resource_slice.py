@@ -41,7 +41,7 @@ _NO_DEVICE_PLACE = (
     "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true in the "
     "ResourceSlice spec"
 )
-_KINDS = ("int", "bool", "string", "version")  # of attributes' values, in the order of Go's fields
+_KINDS = ("int", "bool", "string", "version")  # types of attribute values, in the order of Go's fields
 
 
 def validate_slice(resource_slice: JsonObject, old: JsonObject | None) -> list[FieldError]:
@@ -171,7 +171,7 @@ def _shortened(key: str, longest: int) -> str:
 
 
 def _internal(attribute: JsonObject) -> Verbatim:
-    """An attribute as Go's internal type has it."""
+    """The JSON of an attribute as Go's internal type."""
     values: JsonObject = {f"{key.title()}Value": attribute.get(key) for key in _KINDS}
     return go_json(values | {f"{key.title()}Values": attribute.get(f"{key}s") for key in _KINDS})
 

@@ -46,7 +46,7 @@ def _weight(term: JsonObject, path: str, errors: list[FieldError]) -> None:
 def validate_node_selector(
     selector: JsonObject, path: str, errors: list[FieldError], *, any_value: bool = False
 ) -> None:
-    """A NodeSelector, of pods and of volumes."""
+    """Checks a NodeSelector, in pods and in volumes."""
     terms = selector.get("nodeSelectorTerms")
     if not terms:
         errors.append(required(f"{path}.nodeSelectorTerms", "must have at least one node selector term"))
@@ -121,7 +121,7 @@ def _pod_affinity_term(term: JsonObject, path: str, errors: list[FieldError], an
 
 
 def validate_label_keys(term: JsonObject, path: str) -> list[FieldError]:
-    """matchLabelKeys and mismatchLabelKeys, which a selector must accompany and not repeat."""
+    """matchLabelKeys and mismatchLabelKeys need a labelSelector, and must not repeat its keys."""
     found: list[FieldError] = []
     selector, match = term.get("labelSelector"), term.get("matchLabelKeys") or []
     mismatch = term.get("mismatchLabelKeys") or []
@@ -146,7 +146,7 @@ def validate_label_keys(term: JsonObject, path: str) -> list[FieldError]:
 
 
 def _spread_keys(constraint: JsonObject, path: str) -> list[FieldError]:
-    """The rule before selectors and keys were merged; for objects that break the newer one."""
+    """The older rule of matchLabelKeys, for updates of objects that break the newer one."""
     keys, selector = constraint.get("matchLabelKeys") or (), constraint.get("labelSelector")
     found: list[FieldError] = []
     if keys and selector is None:

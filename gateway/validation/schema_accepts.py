@@ -1,7 +1,7 @@
-"""A fast check whether a value is valid by a custom resource's schema, since nearly all values are.
+"""A fast check whether a value is valid by a custom resource's schema, because nearly all values are.
 
-It is compiled to one predicate for each node of the schema. When a predicate says no, the full check (`schema_values`)
-decides and finds the errors: so a no may be wrong, and a yes never is.
+It is compiled to one predicate for each node of the schema. If a predicate returns false, the full check
+(`schema_values`) decides and finds the errors. So a false may be wrong, but a true is always right.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from gateway.validation.schema_below import Members, later
 
 Accepts = Callable[[Any], bool]
 Compile = Callable[[JsonObject], Callable[[Any, str, Any], Sequence[Any]]]
-"""Makes the full check of a schema: of a value, its path and what it was, to what is wrong."""
+"""Makes the full check of a schema, which takes a value, its path and its old value, and returns the errors."""
 
 _INT64 = range(-(2**63), 2**63)
-# what the predicates know, by type; a schema that says anything else of values is left to the full check
+# keywords that predicates may ignore, and keywords that they know, by type; a schema with others gets the full check
 _SILENT = frozenset(
     {"type", "description", "title", "default", "nullable", "example", "externalDocs", "x-kubernetes-validations"}
     | {
@@ -39,7 +39,7 @@ _KNOWN = {
 
 
 def compile_acceptance(schema: JsonObject, full: Compile) -> Accepts:
-    """A predicate of values; `full` compiles what is asked where the predicates know nothing."""
+    """Returns a predicate for values. `full` compiles the check of a schema with keywords that no predicate knows."""
     plain = _plain(schema, full)
     if plain is not None and schema.get("nullable"):
         return lambda value: value is None or plain(value)

@@ -1,6 +1,7 @@
-"""Checks of the parts of a schema, each compiled when a value first comes to it.
+"""Checks of the parts of a schema, each compiled when a value first needs it.
 
-A definition of 1 MB may have 30 000 properties, and its objects few of them: what no object has costs no memory.
+A definition of 1 MB may have 30 000 properties, and its objects only a few. Properties that no object has take no
+memory.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ R = TypeVar("R")
 
 
 class Members(dict[str, Callable[..., R]]):
-    """What `compile` makes of each property of an object, by its name. Raises KeyError for others."""
+    """Maps the name of a property to `compile(schema)`, made on first use. Raises KeyError for other names."""
 
     __slots__ = ("_compile", "_schemas")
 
@@ -31,7 +32,7 @@ class Members(dict[str, Callable[..., R]]):
 
 
 def later(compile: Callable[[Any], R], schema: Any) -> Callable[[], R]:
-    """What gives that which `compile` makes of a schema; it is made with the first call."""
+    """Returns a function that returns `compile(schema)`, which runs once, on the first call."""
     made: list[R] = []
 
     def given() -> R:

@@ -1,7 +1,7 @@
-"""Validation of the defaults in a custom resource's schema: they have to be valid themselves.
+"""Validates the defaults in the schema of a custom resource.
 
-A default has no members that the schema does not know; its values, the metadata of objects in it and the rules of the
-schema hold. Those of metadata, kind and apiVersion are looked at within an object that has nothing else.
+A default must have no unknown members and no invalid values. Metadata of objects in it must be valid, and the rules of
+the schema must hold. A default of metadata, kind or apiVersion is checked within an object that has nothing else.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ _TOO_MUCH = (
 _SURROUNDING = {"kind": "Validation", "apiVersion": "validation/v1"}
 
 EvaluateRules = Callable[[JsonObject, bool, Any, str], list[FieldError]]
-"""The rules of a schema, which may be that of an object, that a value at a path breaks; raises OutOfBudget."""
+"""Takes a schema, whether it is the schema of a whole object, a value and its path; returns the errors of the rules
+that the value breaks. Raises OutOfBudget."""
 
 
 class OutOfBudget(Exception):
-    """Defaults may not cost more together: no more of them are looked at."""
+    """The rules of all defaults cost too much together. No more defaults are checked; `found` are errors to report."""
 
     def __init__(self, found: list[FieldError]) -> None:
         super().__init__("defaults cost too much")
@@ -41,10 +42,10 @@ class OutOfBudget(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where in a schema a part of it is."""
+    """The place of a subschema in the whole schema."""
 
     path: str
-    # the schema of the innermost object around it, and the steps from there
+    # the schema of the innermost whole object around it (the root, or an embedded resource), and the steps from there
     root: JsonObject
     steps: tuple[str, ...] = ()
     in_metadata: bool = False
@@ -54,7 +55,7 @@ class _Place:
 
 
 def pruned(value: Any, schema: JsonObject) -> Any:
-    """A value without the members that its schema neither names nor preserves."""
+    """A value without the members that its schema neither specifies nor preserves."""
     items, additional = schema.get("items"), schema.get("additionalProperties")
     if isinstance(value, list):
         return [pruned(item, items) for item in value] if isinstance(items, dict) else value
@@ -75,7 +76,7 @@ def pruned(value: Any, schema: JsonObject) -> Any:
 
 
 def validate_defaults(schema: JsonObject, path: str, evaluate: EvaluateRules) -> list[FieldError]:
-    """What is wrong with the defaults of a structural schema and of what is below it."""
+    """The errors of all defaults in a structural schema."""
     found = list[FieldError]()
     root = {**schema, "x-kubernetes-embedded-resource": True}
 
@@ -124,9 +125,9 @@ def _default(default: Any, schema: JsonObject, place: _Place, evaluate: Evaluate
 
 
 def _asked(schema: JsonObject, values: Sequence[Any]) -> JsonObject:
-    """What of a schema is asked of these values: nothing is made of what no value has, however much is below it.
+    """The schema without the parts that none of these values has, so that a small default compiles a small check.
 
-    Integers or strings have no other type than the one given: so defaults are looked at.
+    x-kubernetes-int-or-string is left out: kube-apiserver checks defaults only by the type that is given beside it.
     """
     look()
     made = {key: value for key, value in schema.items() if key != "x-kubernetes-int-or-string"}
@@ -152,7 +153,7 @@ def _asked(schema: JsonObject, values: Sequence[Any]) -> JsonObject:
 
 
 def _metadata_problem(default: Any, place: _Place) -> str:
-    """What is wrong with an object that has nothing but this default; empty if nothing is."""
+    """The errors of an object that has nothing but this default, as one text; "" if there are none."""
     surrounding: Any = deepcopy(default)
     for step in reversed(place.steps):
         surrounding = [surrounding] if step == "[]" else {step: surrounding}
@@ -166,7 +167,7 @@ def _metadata_problem(default: Any, place: _Place) -> str:
 
 
 def coercion_error(value: Any, schema: JsonObject, path: str) -> FieldError | None:
-    """The first thing that keeps the objects in a value from being read as such."""
+    """The first error in kind, apiVersion or metadata that makes an embedded object in a value undecodable."""
     if isinstance(value, list):
         items = schema.get("items")
         if not isinstance(items, dict):

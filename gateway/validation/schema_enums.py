@@ -1,4 +1,4 @@
-"""Whether a value is one of those that a schema lists (`enum`), found at once however many are listed."""
+"""Checks whether a schema lists a value (`enum`), in a time that does not depend on how many values are listed."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _LAST_CODE_POINT = 0x10FFFF
 
 
 def compile_enum(schema: JsonObject) -> Callable[[Any, str], FieldError | None] | None:
-    """What gives the error of a value at a field that is not among those of a schema; None for a schema without.
+    """Returns a check that takes a value and its field, and returns the error if the schema does not list the value.
 
-    Raises TakesLong on an event loop where very many are listed.
+    Returns None for a schema without `enum`. Raises TakesLong on an event loop for a very long list.
     """
     known = schema.get("enum")
     if not known:
@@ -29,7 +29,7 @@ def compile_enum(schema: JsonObject) -> Callable[[Any, str], FieldError | None] 
     others = frozenset(_spelt(one) for one in known if one is not None and not _is_number(one))
 
     def holds(value: Any) -> bool:
-        """Values are converted to the type of what is listed, as Go converts numbers; an integer is a code point."""
+        """As in Go, a number is converted to the type of each listed value: as a string, an integer is a character."""
         if type(value) is str:
             return value in texts
         if not _is_number(value):

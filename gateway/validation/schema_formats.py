@@ -20,7 +20,7 @@ _OPTIONS.log_errors = False
 
 
 class _Pattern:
-    """A method of an RE2 pattern, which takes no longer than a text is long; compiled when it is first called."""
+    """A method of an RE2 pattern, compiled on the first call. Its time is linear in the length of the text."""
 
     __slots__ = ("_call", "_method", "_pattern")
 
@@ -36,8 +36,8 @@ class _Pattern:
 
 _isbn10, _isbn13 = _Pattern("[0-9]{9}[0-9X]"), _Pattern("[0-9]{13}")
 _scheme = _Pattern("[A-Za-z][A-Za-z0-9+.-]*:", "match")
-# symbols of any script are letters too, but in a top-level domain; lengths are looked at apart, for automata that count
-# repetitions of such classes are huge
+# Symbols of any script count as letters, except in a top-level domain. Lengths are checked apart: an automaton that
+# counts repetitions of such classes is huge.
 _NAME = r"[0-9\p{S}\p{L}]"
 _lone_name = _Pattern(rf"{_NAME}-?{_NAME}*")
 _label = _Pattern(rf"{_NAME}(?:[0-9\p{{S}}\p{{L}}-]*{_NAME})?")
@@ -209,12 +209,12 @@ _CHECKS: dict[str, Check] = {
 
 
 def format_check(name: str) -> Check | None:
-    """Whether a text is of a format; None for a format that nobody checks. Dashes in its name mean nothing."""
+    """The check of whether a text has a format; None for a format that is not checked. Dashes in `name` are ignored."""
     return _CHECKS.get(name.replace("-", ""))
 
 
 def known_format(kind: str, name: str) -> str:
-    """A schema's format for values of a type, "" where it is none that is checked."""
+    """The format `name` if it is checked for values of the type `kind`, else ""."""
     if kind in ("", "string"):
         return name if name.replace("-", "") in _CHECKS else ""
     return name if name in NUMBER_FORMATS.get(kind, ()) else ""

@@ -1,8 +1,8 @@
 """Finds the schema that an invalid value fits best among several, as kube-openapi does.
 
-It counts passed checks; the errors of the schema with the highest count are reported. Alternatives may be nested, and
-each level asks for the counts of all below it: what was found of a schema and a value is known until the outermost
-alternatives are done, so that nothing is counted twice.
+It counts the checks that the value passes, and reports the errors of the schema with the highest count. Alternatives
+may be nested, and each level needs the counts of all levels below. So the results for a schema and a value are kept
+until the outermost alternatives are done, and nothing is counted twice.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Compile = Callable[[JsonObject], Check]
 
 
 class _Known(threading.local):
-    """What the outermost alternatives under way in this thread know, by schema and value."""
+    """The results under the outermost alternatives that this thread tries, by the ids of schema and value."""
 
     depth = 0
-    only_whether = False  # a value is valid: nobody asks for the errors of the best alternative
+    only_whether = False  # true while only validity is asked, so that `best` need not count
     schemas: dict[int, Counted]
     counts: dict[tuple[int, int], int]
     verdicts: dict[tuple[int, int], bool]
@@ -40,7 +40,7 @@ _known = _Known()
 
 
 class Alternatives:
-    """To be entered while alternatives are tried."""
+    """A context manager, to be entered while alternatives are tried."""
 
     __slots__ = ()
 
@@ -62,14 +62,14 @@ trying = Alternatives()
 
 
 class Counted:
-    """A schema that values may fit more or less. Its checks are compiled when a value first comes to it."""
+    """A schema that counts how well values fit it. Its checks are compiled on first use."""
 
     def __init__(self, schema: JsonObject, compiled: Compile) -> None:
-        """`compiled` gives a schema's checks."""
+        """`compiled` makes the check of a schema."""
         self.schema, self._compiled = schema, compiled
 
     def tried(self, value: Any, errors: Sequence[FieldError], *, new: bool) -> None:
-        """To be called with what the checks of this schema said of a value; `new`: whatever was there before."""
+        """Records the errors of this schema for a value. `new`: the check had no old value, so its verdict is kept."""
         _known.schemas[id(self.schema)] = self
         if errors:
             spend(FAILED)
@@ -77,7 +77,7 @@ class Counted:
             _known.verdicts[id(self.schema), id(value)] = not errors
 
     def fits(self, value: Any) -> bool:
-        """Whether a value is valid."""
+        """Whether a value is valid; the verdict is kept."""
         place = id(self.schema), id(value)
         if (known := _known.verdicts.get(place)) is not None:
             return known
@@ -89,7 +89,7 @@ class Counted:
         return found
 
     def count(self, value: Any) -> int:
-        """How many checks a value passes."""
+        """How many checks a value passes; the count is kept."""
         place = id(self.schema), id(value)
         if (known := _known.counts.get(place)) is not None:
             return known
@@ -103,11 +103,11 @@ class Counted:
         kind, form = schema.get("type"), schema.get("format")
         fits = 0
         if kind or form or schema.get("x-kubernetes-int-or-string"):
-            # a wrong format is not the type's business
+            # only type errors count here, and not a number beyond the range of its format
             fits = int(not [one for one in self._typed(value, "", None) if "FieldValueTypeInvalid" in one.reason])
         if value is None:
             return fits
-        total = 1 + 1 + 1 + 1 + self._junctors(value)  # the end, the junctors twice, the enum
+        total = 1 + 1 + 1 + 1 + self._junctors(value)  # checks of the end, of junctors (two), of the enum
         if kind or form:
             total += fits + 1
         if isinstance(value, str):
@@ -140,11 +140,11 @@ class Counted:
     def _of(self, key: str) -> list[Counted]:
         return [one for each in self.schema.get(key) or () if (one := self._below(each)) is not None]
 
-    # what is compiled once
+    # compiled on first use
 
     @cached_property
     def check(self) -> Check:
-        """What is wrong with a value by this schema."""
+        """The check of values by this schema."""
         return self._compiled(self.schema)
 
     @cached_property
@@ -153,7 +153,7 @@ class Counted:
         return self._compiled({key: self.schema[key] for key in names if key in self.schema})
 
     def _below(self, schema: Any) -> Counted | None:
-        """What counts for a schema below this one: what is known of it, if it was tried."""
+        """The `Counted` of a schema below this one: the one that was tried, or a new one. None for no schema."""
         if not isinstance(schema, dict):
             return None
         known = _known.schemas.get(id(schema))
@@ -166,7 +166,7 @@ Failure = tuple[Counted, Sequence[FieldError]]
 
 
 def best(failures: Sequence[Failure], value: Any) -> Sequence[FieldError]:
-    """The errors of the alternative that comes nearest; of equals the first. To be called while they are tried."""
+    """The errors of the alternative that passes most checks; of equals, the first. Must be called within `trying`."""
     if len(failures) == 1 or _known.only_whether:
         return failures[0][1]
     return max(failures, key=lambda each: each[0].count(value))[1]

@@ -1,4 +1,4 @@
-"""What schemas of custom resources ask of numbers, in kube-openapi's words."""
+"""Checks numbers by the schemas of custom resources, in kube-openapi's words."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Part = Callable[[Any, str, Any, list[FieldError]], None]
 
 
 def compile_number(schema: JsonObject, *, ranged: bool = True) -> Part | None:
-    """What finds out what is wrong with a number; None where nothing is asked.
+    """Returns the check of numbers by a schema; None if the schema does not restrict them.
 
-    `ranged` says whether a number has to be in the range of its type and format.
+    `ranged` says whether a number must be in the range of its type and format.
     """
     kind, form = schema.get("type", ""), schema.get("format", "")
     if schema.get("x-kubernetes-int-or-string") or not ranged:
@@ -41,7 +41,7 @@ def compile_number(schema: JsonObject, *, ranged: bool = True) -> Part | None:
 
 
 def _range_problem(value: float, kind: str, form: str, what: str, name: str) -> str:
-    """Whether a number is none of its type and format."""
+    """The message about a number that does not fit the type and format; "" if it fits. It begins with `what`."""
     if kind == "integer":
         known = _RANGES.get(form)
         whole = isinstance(value, int) or value.is_integer()
@@ -74,7 +74,7 @@ def _multiple(factor: Any, kind: str, form: str) -> Part:
 
 
 def _is_integer(value: float) -> bool:
-    """Whether a value is an integer to Go, so that limits become such, too."""
+    """Whether Go holds a value as an integer: it then converts the limits to integers, too."""
     return type(value) is int and value in _RANGES["int64"]
 
 

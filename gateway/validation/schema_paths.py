@@ -12,11 +12,11 @@ _NOWHERE = "does not refer to a valid field"
 
 
 class FieldPathError(ValueError):
-    """A path that leads nowhere; the message is kube-apiserver's."""
+    """A path is malformed or leads to no field; the message is kube-apiserver's."""
 
 
 def follow(path: str, schema: JsonObject, *, brackets: bool = True) -> tuple[list[str], JsonObject]:
-    """The steps of a path, and the schema at its end. Raises FieldPathError."""
+    """Returns the steps of a path and the schema at its end. Raises FieldPathError. `brackets` allows `['name']`."""
     steps, tokens = list[str](), iter(_tokens(path))
     for token in tokens:
         if token == "." or (token == "[" and brackets):

@@ -1,6 +1,6 @@
-"""Whether a value is valid by the schema of a custom resource (OpenAPI v3 as kube-openapi validates it).
+"""Checks a value by the schema of a custom resource (OpenAPI v3, as kube-openapi validates it).
 
-A schema is compiled once, to closures that are fast for valid values; messages and their order are kube-apiserver's. An
+A schema is compiled once, to closures that are fast for valid values. Messages and their order are kube-apiserver's. An
 update may keep invalid values that it does not change (`Before`; KEP-4008).
 """
 
@@ -34,12 +34,14 @@ from gateway.validation.schema_formats import NUMBER_FORMATS, format_check, know
 from gateway.validation.schema_matches import Counted, Failure, best, trying
 
 NONE: Sequence[FieldError] = ()
-_LONG = 16 << 10  # characters; RE2 may take a microsecond for each where a pattern is hard
-_SOME = 64  # items that are checked in less than a millisecond, if nothing is unusual about them
+_LONG = 16 << 10  # characters; for a hard pattern, RE2 may take a microsecond for each
+_SOME = 64  # items; checking usual ones takes less than a millisecond
 
 
 class Before(Protocol):
-    """What a value was before: the same of its parts, None where they can't be told, and whether nothing changed."""
+    """The old value that an update replaces. `key` and `index` return the old value of a part, or None if the part has
+    no counterpart. `equal` returns whether the update leaves the value as it was.
+    """
 
     def key(self, name: str) -> Before | None: ...
 
@@ -48,28 +50,28 @@ class Before(Protocol):
     def equal(self) -> bool: ...
 
 
-Check = Callable[[Any, str, Before | None], Sequence[FieldError]]  # value, its path, what it was -> what is wrong
+Check = Callable[[Any, str, Before | None], Sequence[FieldError]]  # value, its path, the old value -> errors
 Compile = Callable[[JsonObject], Check]
-Part = Callable[[Any, str, Before | None, list[FieldError]], None]  # the same, adding to a list
+Part = Callable[[Any, str, Before | None, list[FieldError]], None]  # the same, but adds the errors to a list
 
 
 def field_of(name: str) -> str:
-    """A path as errors have it."""
+    """The field of an error, for a path within the object."""
     return name.removeprefix(".") or "<nil>"
 
 
 def compile_check(schema: JsonObject, *, ranged: bool = True) -> Check:
-    """The same as `compile_values`, with a quick look first, and a bound on the work for one value."""
+    """As `compile_values`, but tries fast predicates first, and bounds the work for one value."""
     compiled = partial(compile_values, ranged=ranged)
     accepts, full = compile_acceptance(schema, compiled), later(compiled, schema)
     return lambda value, name, was: limited(lambda: NONE if accepts(value) else full()(value, name, was))
 
 
 def compile_values(schema: JsonObject, *, ranged: bool = True) -> Check:
-    """What finds out what is wrong with a value; `ranged` says whether the format of a number gives its range."""
+    """Returns the full check of a schema. `ranged`: whether a number must be in the range of its type and format."""
     type_error, compiled = _type(schema, ranged), partial(compile_values, ranged=ranged)
-    junctors, enum = _junctors(schema, compiled), _enum(schema)  # compiled once: they may be nested, and be of any type
-    parts: dict[type, list[Part]] = {}  # by what values have come
+    junctors, enum = _junctors(schema, compiled), _enum(schema)  # compiled once, for values of all types
+    parts: dict[type, list[Part]] = {}  # by the Python types of the values that came so far
 
     def check(value: Any, name: str, was: Before | None) -> Sequence[FieldError]:
         applied = parts.get(type(value))
@@ -78,7 +80,7 @@ def compile_values(schema: JsonObject, *, ranged: bool = True) -> Check:
         found: list[FieldError] = []
         if type_error is not None:
             type_error(value, name, was, found)
-        if applied is None:  # null, which nothing else is asked of
+        if applied is None:  # null: only the enum applies
             if enum is not None:
                 enum(value, name, was, found)
         else:
@@ -94,7 +96,7 @@ def compile_values(schema: JsonObject, *, ranged: bool = True) -> Check:
 def _parts(
     schema: JsonObject, kind: type, compiled: Compile, ranged: bool, shared: tuple[Part | None, Part | None]
 ) -> list[Part]:
-    """What values of a JSON type are asked for, in order; `shared` are the alternatives and the enumeration."""
+    """The checks for values of a Python type, in order. `shared` are those of alternatives and enum, for all types."""
     found: list[Part | None] = [shared[0]]
     if kind is str:
         found += [_string(schema), _format(schema)]
@@ -150,7 +152,7 @@ MOST_EXACT = 2**53 - 1
 
 
 def is_json_integer(value: float) -> bool:
-    """Whether a float is a whole number that floats can tell from its neighbours."""
+    """Whether a float is a whole number of at most 2**53 - 1: all such numbers are exact floats."""
     return abs(value) <= MOST_EXACT and float(value).is_integer()
 
 
@@ -176,7 +178,7 @@ def _enum(schema: JsonObject) -> Part | None:
 
 
 def _string(schema: JsonObject) -> Part | None:
-    """The first thing that is wrong."""
+    """The check of length and pattern; it reports only the first error."""
     longest, shortest, pattern = schema.get("maxLength"), schema.get("minLength"), schema.get("pattern")
     matches = None if not pattern else _compiled(pattern)
     if longest is None and shortest is None and matches is None:
@@ -194,9 +196,9 @@ def _string(schema: JsonObject) -> Part | None:
 
 
 def _compiled(pattern: str) -> Callable[[str], object]:
-    """A search in RE2, which takes no longer than a text is long; a pattern that it does not have matches nothing.
+    """Returns a search by RE2, whose time is linear in the length of the text. An invalid pattern matches nothing.
 
-    What it was compiled to is remembered with the patterns of others, and not kept by the schema.
+    The compiled pattern is in the cache for all schemas (go_regexp.py), and not kept by the schema.
     """
 
     def find(text: str) -> object:
@@ -366,7 +368,7 @@ def _said(name: str, text: str) -> FieldError:
 
 
 def validate_value(value: Any, schema: JsonObject, path: str = "") -> list[FieldError]:
-    """What is wrong with a value, whose path is `path`."""
+    """The errors of a value at `path`, by a schema that is compiled for this call."""
     found = compile_values(schema)(value, "", None)
     return [_under(path, error) for error in found] if path else list(found)
 

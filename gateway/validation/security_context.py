@@ -42,7 +42,7 @@ _IPC_SYSCTLS = frozenset(
 
 
 def validate_security_context(context: JsonObject, path: str, errors: list[FieldError], host_users: bool) -> None:
-    """Of a container; `host_users` is false if the pod has its own user namespace."""
+    """Checks the context of a container. `host_users` is false if the pod has its own user namespace."""
     for key in ("runAsUser", "runAsGroup"):
         if key in context:
             errors += [invalid(f"{path}.{key}", context[key], message) for message in is_user_id(context[key])]
@@ -163,5 +163,5 @@ def _host_sysctl_message(sysctl: str, spec: JsonObject) -> str:
 
 
 def breaks_host_sysctl_rule(context: JsonObject, spec: JsonObject) -> bool:
-    """Whether a sysctl of a namespace that the pod shares with its host is set."""
+    """Whether the context sets a sysctl of a namespace that the pod shares with its host."""
     return any(_host_sysctl_message(sysctl.get("name", ""), spec) for sysctl in context.get("sysctls") or ())

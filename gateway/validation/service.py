@@ -24,7 +24,7 @@ _LOAD_BALANCER_ONLY = "may only be used when `type` is 'LoadBalancer'"
 
 
 def validate_service(service: JsonObject, old: JsonObject | None) -> list[FieldError]:
-    """Everything of a Service but its metadata; `old` is None on create."""
+    """The errors of everything in a Service but its metadata. `old` is None on create."""
     spec, before = service.get("spec", {}), (old or {}).get("spec", {})
     annotations = service.get("metadata", {}).get("annotations") or {}
     found: list[FieldError] = []
@@ -174,7 +174,7 @@ def _source_ranges(
 
 
 def load_balancer_class(spec: JsonObject, before: JsonObject | None) -> list[FieldError]:
-    """The class is of LoadBalancer services only and stays while they are of that type."""
+    """Only a Service of type LoadBalancer may have a class. The class is immutable while the type stays."""
     value, found = spec.get("loadBalancerClass"), []
     path = "spec.loadBalancerClass"
     if spec.get("type") != "LoadBalancer":
@@ -223,7 +223,7 @@ def _internal_traffic_policy(spec: JsonObject) -> list[FieldError]:
 
 
 def validate_load_balancer_status(service: JsonObject, old: JsonObject) -> list[FieldError]:
-    """The status subresource: the balancer's addresses."""
+    """The errors of the status: the addresses of the load balancer."""
     ingresses: list[JsonObject] = balancer_ingresses(service)
     if ingresses and service.get("spec", {}).get("type") != "LoadBalancer":
         return [forbidden("status.loadBalancer.ingress", "may only be used when `spec.type` is 'LoadBalancer'")]
@@ -246,13 +246,13 @@ def validate_load_balancer_status(service: JsonObject, old: JsonObject) -> list[
 
 
 def balancer_ingresses(service: JsonObject) -> list[JsonObject]:
-    """The addresses of a load balancer, of a Service or an Ingress."""
+    """The addresses of the load balancer in the status of a Service or an Ingress."""
     ingresses: list[JsonObject] = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
     return ingresses
 
 
 def hostname_errors(path: str, hostname: str) -> list[FieldError]:
-    """A balancer's host name is a DNS name, not an address."""
+    """The host name of a load balancer must be a DNS name, and no IP address."""
     if not hostname:
         return []
     found = validate_dns1123_subdomain(path, hostname)

@@ -18,7 +18,7 @@ def is_headless(spec: JsonObject | None) -> bool:
 
 
 def cluster_ips_errors(spec: JsonObject, before: JsonObject | None) -> list[FieldError]:
-    """Checks the address fields of a spec against each other; also run before addresses are allocated."""
+    """Checks the address fields of a spec against each other. Also called before addresses are allocated."""
     if spec.get("type") == "ExternalName":
         return []
     path, found = "spec.clusterIPs", list[FieldError]()
@@ -69,7 +69,7 @@ def _in_step(single: str, plural: list[str], path: str) -> list[FieldError]:
 
 
 def cluster_ips_update(spec: JsonObject, before: JsonObject) -> list[FieldError]:
-    """The primary address stays; the secondary one may come, and go with the policy SingleStack."""
+    """The primary address is immutable. A secondary one may be added, and removed with the policy SingleStack."""
     if "ExternalName" in (spec.get("type"), before.get("type")) or (is_headless(spec) and is_headless(before)):
         return []
     new: list[str] = spec.get("clusterIPs") or []
@@ -91,7 +91,7 @@ def cluster_ips_update(spec: JsonObject, before: JsonObject) -> list[FieldError]
 
 
 def ip_families_update(spec: JsonObject, before: JsonObject) -> list[FieldError]:
-    """As the addresses, so their families; headless services may change them."""
+    """ipFamilies have the rule of the addresses, but headless Services may change them."""
     if "ExternalName" in (spec.get("type"), before.get("type")) or is_headless(spec) or is_headless(before):
         return []
     new: list[str] = spec.get("ipFamilies") or []

@@ -1,6 +1,6 @@
 """Structural schemas of custom resources (page "Extend the Kubernetes API with CustomResourceDefinitions").
 
-A schema is structural if all that it says of values stands outside of `allOf`, `anyOf`, `oneOf` and `not` too.
+In a structural schema, each part that `allOf`, `anyOf`, `oneOf` or `not` mentions is also specified outside of them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gateway.validation.go_regexp import regexp_problem
 ROOT, ITEM, FIELD = "at the root", "for specified array items", "for specified object fields"
 INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
 JUNCTORS = ("anyOf", "allOf", "oneOf")
-# in the order in which a schema is converted
+# in the order in which kube-apiserver converts a schema
 _UNSUPPORTED = {
     "id": "id",
     "$schema": "schema",
@@ -38,7 +38,7 @@ _UNDEFINED_EXTENSIONS = {
 
 
 def children(schema: JsonObject) -> Iterator[JsonObject]:
-    """The schemas directly below one."""
+    """Yields the schemas directly below a schema."""
     items = schema.get("items")
     yield from (items if isinstance(items, list) else [items] if items is not None else [])
     for key in ("allOf", "anyOf", "oneOf"):
@@ -56,16 +56,16 @@ def children(schema: JsonObject) -> Iterator[JsonObject]:
 
 
 def every(schema: JsonObject) -> Iterator[JsonObject]:
-    """A schema and all below it."""
+    """Yields a schema and all schemas below it."""
     yield schema
     for child in children(schema):
         yield from every(child)
 
 
 def unsupported(schema: JsonObject) -> str:
-    """The first reason for which a schema cannot be read as a structural one; empty if there is none.
+    """The first reason why a schema cannot be converted to a structural one; "" if there is none.
 
-    Raises TakesLong on an event loop for a large one.
+    Raises TakesLong on an event loop for a large schema.
     """
     look()
     for key, name in _UNSUPPORTED.items():
@@ -79,7 +79,7 @@ def unsupported(schema: JsonObject) -> str:
 
 
 def validate_structural(schema: JsonObject, path: str) -> list[FieldError]:
-    """What keeps a schema from being structural, sorted. Raises TakesLong on an event loop for a large one."""
+    """The errors that make a schema non-structural, sorted. Raises TakesLong on an event loop for a large schema."""
     found = _invariants(schema, ROOT, path)
     found += _value_completeness(schema, schema, path, path)
     return sorted(found, key=str)
@@ -109,7 +109,7 @@ def _invariants(schema: JsonObject, level: str, path: str) -> list[FieldError]:
 
 
 def _is_int_or_string(choice: list[JsonObject] | None) -> bool:
-    """Whether `anyOf` is the one that may be beside x-kubernetes-int-or-string, but for additionalProperties."""
+    """Whether `anyOf` is the one that x-kubernetes-int-or-string allows. Ignores boolean additionalProperties."""
     return [
         {key: value for key, value in each.items() if key != "additionalProperties" or isinstance(value, dict)}
         for each in choice or ()
@@ -144,7 +144,7 @@ def _type(schema: JsonObject, level: str, path: str) -> list[FieldError]:
 
 
 def _metadata(schema: JsonObject, properties: JsonObject, level: str, path: str) -> list[FieldError]:
-    """What a schema may say of the members that every object has."""
+    """Errors about kind, apiVersion and metadata, the members of every object."""
     found, embedded = list[FieldError](), schema.get("x-kubernetes-embedded-resource")
     checked = level is ROOT or bool(embedded)
     for name in ("kind", "apiVersion"):
@@ -186,7 +186,7 @@ def _value_validation(
 
 
 def _nested(schema: JsonObject, path: str, *, skip_any: bool = False) -> list[FieldError]:
-    """A schema under a logical junctor may only say what values are valid."""
+    """A schema under a logical junctor may only restrict values. Fields such as type and default are errors."""
     found = _value_validation(schema, path, skip_any=skip_any)
     if (items := schema.get("items")) is not None:
         found += _nested(items, f"{path}.items")
@@ -212,7 +212,7 @@ def _nested(schema: JsonObject, path: str, *, skip_any: bool = False) -> list[Fi
 def _value_completeness(
     schema: JsonObject, structure: JsonObject | None, structure_path: str, path: str
 ) -> list[FieldError]:
-    """Whether what `schema` says under junctors is about parts that `structure` has."""
+    """Errors about parts that `schema` mentions under junctors, but `structure` does not specify."""
     if structure is None:
         return [required(structure_path, f"because it is defined in {path}")]
     found = list[FieldError]()

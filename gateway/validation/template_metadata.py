@@ -6,7 +6,7 @@ from gateway.jsontypes import JsonObject
 from gateway.validation.field import FieldError, forbidden
 from gateway.validation.labels import validate_annotations, validate_labels
 
-# in the order of the fields of Go's ObjectMeta, with its name in messages
+# field -> its name in messages, in the order of Go's ObjectMeta
 _OTHERS = {
     "name": "name",
     "generateName": "generateName",

@@ -17,7 +17,7 @@ _OMITTED = "<value omitted>"
 
 
 def name_rule(signer: str) -> NameRule:
-    """The rule of names of a bundle of a signer, whose names begin with the signer's; "" stands for no signer."""
+    """The name rule of ClusterTrustBundles of a signer: a name begins with that of the signer. "" is no signer."""
     prefix = signer.replace("/", ":") + ":"
 
     def rule(name: str, generated: bool) -> Sequence[str]:
@@ -32,7 +32,10 @@ def name_rule(signer: str) -> NameRule:
 
 
 def validate_anchors(text: str, path: str) -> list[FieldError]:
-    """One certificate at least, all of authorities, none twice. The bound comes before the certificates are read."""
+    """The PEM text must have at least one certificate, only CA certificates, and none twice.
+
+    Its size is checked before it is parsed.
+    """
     if byte_length(text) > MAX_TRUST_BUNDLE:
         return [too_long(path, MAX_TRUST_BUNDLE)]
     found, places = list[FieldError](), dict[bytes, list[int]]()
@@ -50,7 +53,7 @@ def validate_anchors(text: str, path: str) -> list[FieldError]:
 
 
 def _problem(kind: str, headers: bool, content: bytes) -> str:
-    """Why a block is no trust anchor; empty if it is one."""
+    """Why a PEM block is no trust anchor; "" if it is one."""
     if kind != "CERTIFICATE":
         return f"has bad block type: {kind}"
     if headers:

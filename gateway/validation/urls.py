@@ -1,4 +1,4 @@
-"""URLs and paths of webhooks, and parsing of URLs with the complaints of Go's net/url."""
+"""URLs and paths of webhooks. Parses URLs as Go's net/url does, with its errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FORM = "; desired format: https://host[/path]"
 
 
 class UrlError(ValueError):
-    """A text that is no URL; the message is Go's."""
+    """A text is no valid URL; the message is Go's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def _authority(authority: str) -> tuple[str | None, str]:
 
 
 def validate_webhook_url(text: str, path: str) -> list[FieldError]:
-    """An https URL without user, fragment and query."""
+    """The text must be an https URL without user, fragment and query."""
     try:
         url = parse_url(text)
     except UrlError as error:
@@ -113,7 +113,10 @@ def validate_webhook_url(text: str, path: str) -> list[FieldError]:
 def validate_webhook_service(
     name: str, namespace: str, target: str | None, port: int, path: str, *, swapped: bool = False
 ) -> list[FieldError]:
-    """A service reference. `swapped`: kube-apiserver's admission webhooks mix up the paths of name and namespace."""
+    """Checks a service reference. `swapped`: errors about the name have the path of the namespace, and the reverse.
+
+    kube-apiserver mixes up both paths for admission webhooks.
+    """
     first, second = (namespace, name) if swapped else (name, namespace)
     found = [required(f"{path}.{key}") for key, value in (("name", first), ("namespace", second)) if not value]
     if not 1 <= port <= 65535:

@@ -19,7 +19,7 @@ def validate_volume_mounts(
     path: str,
     errors: list[FieldError],
 ) -> None:
-    """`volumes` are the pod's valid volumes by name. Some messages lack the index: so does kube-apiserver's path."""
+    """`volumes` are the pod's valid volumes by name. As in kube-apiserver, some paths lack the index of the mount."""
     devices = {device.get("name", ""): device.get("devicePath", "") for device in container.get("volumeDevices") or ()}
     device_paths = frozenset(devices.values())
     points: set[str] = set()

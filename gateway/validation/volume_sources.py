@@ -1,6 +1,6 @@
 """Sources of volumes that pods mount, apart from projected ones: a check for each, in `SOURCES`.
 
-The order of `SOURCES` decides which source counts when a volume has several. A path's last part is not always the
+If a volume has several sources, the first in the order of `SOURCES` counts. The last part of a path is not always the
 field's name; these exceptions are kube-apiserver's.
 """
 
@@ -34,14 +34,14 @@ _is_naa = re.compile(r"naa.[0-9A-Za-z]{32}").fullmatch
 
 
 def validate_mode(source: JsonObject, key: str, path: str, errors: list[FieldError]) -> None:
-    """Permission bits of a file."""
+    """The mode, if there is one, must be the permission bits of a file."""
     mode = source.get(key)
     if mode is not None and not 0 <= mode <= 0o777:
         errors.append(invalid(f"{path}.{key}", mode, FILE_MODE))
 
 
 def needs(*keys: str) -> Check:
-    """A check that these fields are not empty."""
+    """Returns a check that these fields are not empty."""
 
     def check(source: JsonObject, path: str, errors: list[FieldError]) -> None:
         errors += [required(f"{path}.{key}") for key in keys if not source.get(key)]
@@ -87,7 +87,7 @@ def validate_key_to_path(item: JsonObject, path: str, errors: list[FieldError]) 
 
 
 def _keys(name_key: str) -> Check:
-    """Of a secret or config map."""
+    """Returns the check of a Secret or ConfigMap source. `name_key` is the field with the object's name."""
 
     def check(source: JsonObject, path: str, errors: list[FieldError]) -> None:
         if not source.get(name_key):
@@ -107,7 +107,7 @@ def _nfs(source: JsonObject, path: str, errors: list[FieldError]) -> None:
 
 
 def validate_iscsi_name(name: str, path: str, errors: list[FieldError], *, prefix_text: str) -> None:
-    """An iSCSI qualified name: iqn, eui or naa format (RFC 3720 section 3.2.6)."""
+    """The name must be an iSCSI qualified name in iqn, eui or naa format (RFC 3720 section 3.2.6)."""
     formats = {"iqn": _has_iqn, "eui": _is_eui, "naa": _is_naa}
     matches = formats.get(name[:3])
     if matches is None:
@@ -268,7 +268,7 @@ def _csi(source: JsonObject, path: str, errors: list[FieldError]) -> None:
         errors += [invalid(f"{path}.name", name, message) for message in _name_is_dns_subdomain(name, False)]
 
 
-# source -> (how "more than one source" calls it, how its own fields are called, the check), in order
+# (source, its name in "more than one source", its name in paths, the check), in order
 SOURCES: Sequence[tuple[str, str, str, Check]] = (
     ("hostPath", "hostPath", "hostPath", _host_path),
     ("gitRepo", "gitRepo", "gitRepo", _git_repo),

@@ -1,4 +1,4 @@
-"""Warnings about volumes that write two things to one path."""
+"""Warnings about volumes with overlapping paths."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import NamedTuple
 from gateway.jsontypes import JsonObject
 from gateway.validation.field import go_quote
 
-_MOST_LOOKS = 100_000  # comparisons of two paths of one volume; a path counts once more for each _LOOK characters
+_MOST_LOOKS = 100_000  # comparisons of two paths of one volume; a long path counts once more for each _LOOK characters
 _LOOK = 256
 
 
 class Target(NamedTuple):
-    """A path in a volume, without a slash at its end, and what is written there if the volume has several sources."""
+    """A path in a volume, without a trailing slash. `source` names what is written there, in projected volumes."""
 
     path: str
     source: str = ""
@@ -24,9 +24,9 @@ class Target(NamedTuple):
 
 
 class _Overlaps:
-    """Finds which targets of one volume overlap those before them.
+    """Finds the targets of one volume that overlap earlier ones.
 
-    One sort tells which paths overlap any other; only these are compared with each other, and only so often.
+    A sort finds the paths that overlap any other. Only these are compared with each other, at most _MOST_LOOKS times.
     """
 
     def __init__(self, targets: Iterable[Target]) -> None:
@@ -35,7 +35,7 @@ class _Overlaps:
         self._looks = _MOST_LOOKS
 
     def of(self, target: Target) -> Iterator[Target]:
-        """The targets so far that this one overlaps, each once, in their order; it is one of them from now on."""
+        """Yields the earlier targets that this one overlaps, each once, in their order. Then records this one."""
         if target.path not in self._involved:
             return
         self._looks -= len(self._seen) * (len(target.path) // _LOOK + 1)
@@ -49,7 +49,7 @@ class _Overlaps:
 
 
 def _overlapping(paths: list[str]) -> set[str]:
-    """The paths that come several times, or of which one is within another."""
+    """The paths that come several times, are within another path, or contain another path."""
     found = {path for path, times in Counter(paths).items() if times > 1}
     around: list[str] = []
     for path in sorted(f"{path}/" for path in set(paths)):
@@ -62,7 +62,7 @@ def _overlapping(paths: list[str]) -> set[str]:
 
 
 def overlap_warnings(volumes: Iterable[JsonObject]) -> Iterator[str]:
-    """About the paths in each volume, one by one."""
+    """Yields the warnings about overlapping paths in each volume."""
     for volume in volumes:
         name = volume.get("name", "")
         for key, shown, name_key in (("configMap", "ConfigMap", "name"), ("secret", "Secret", "secretName")):
@@ -77,7 +77,7 @@ def overlap_warnings(volumes: Iterable[JsonObject]) -> Iterator[str]:
 
 
 def _within(sources: list[list[Target] | None], name: str, kind: str) -> Iterator[str]:
-    """About the targets of a volume's sources; None stands for a source that there is not."""
+    """Yields the warnings about one volume. `sources` has the targets of each source; None for an empty source."""
     overlaps = _Overlaps(target for targets in sources for target in targets or ())
     for targets in sources:
         if targets is None:

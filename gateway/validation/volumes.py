@@ -1,4 +1,4 @@
-"""The volumes of a pod: names, one source each, and the sources that need to know of the pod."""
+"""The volumes of a pod: names, one source for each volume, and sources with rules about the pod."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ORDER = {
 def validate_volumes(
     volumes: list[JsonObject], pod_name: str, path: str, errors: list[FieldError], options: PodOptions
 ) -> dict[str, JsonObject]:
-    """The valid ones by name; `pod_name` is empty for templates and names still to be generated."""
+    """Adds errors, and returns the valid volumes by name. `pod_name` is "" for templates and without a name so far."""
     valid: dict[str, JsonObject] = {}
     created = {f"{pod_name}-{v.get('name', '')}" for v in volumes if "ephemeral" in v} if pod_name else set()
     for i, volume in enumerate(volumes):

@@ -25,7 +25,7 @@ SELECTORS = ("namespaceSelector", "objectSelector")
 def validate_webhooks(
     configuration: JsonObject, old: JsonObject | None, expressions: NewExpressions
 ) -> list[FieldError]:
-    """All webhooks; an update lets be what the old configuration had wrong already."""
+    """The errors of all webhooks. An update may keep some faults that the old configuration has already."""
     hooks: list[JsonObject] = configuration.get("webhooks") or []
     before: list[JsonObject] = (old or {}).get("webhooks") or []
     names = [hook.get("name", "") for hook in before]
@@ -93,7 +93,7 @@ def _client(client: JsonObject, path: str) -> list[FieldError]:
 
 
 def each_version_once(versions: list[str], path: str) -> list[FieldError]:
-    """What is wrong with single versions of a list of them: no label, or there already."""
+    """The errors about versions that are no DNS label, or come twice."""
     found: list[FieldError] = []
     first = first_places(versions)
     for i, version in enumerate(versions):

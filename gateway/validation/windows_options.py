@@ -81,7 +81,7 @@ def _user_name(name: str) -> list[str]:
 
 
 def validate_host_process(spec: JsonObject, path: str, errors: list[FieldError]) -> None:
-    """Either all containers of a pod are HostProcess containers or none."""
+    """Either all containers of a pod must be HostProcess containers, or none."""
     if not any("windowsOptions" in (part.get("securityContext") or ()) for part in (spec, *containers_of(spec))):
         return
     options = (spec.get("securityContext") or {}).get("windowsOptions") or {}

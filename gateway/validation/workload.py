@@ -1,4 +1,4 @@
-"""What workloads have in common: selectors that match their template, templates of pods that always restart."""
+"""Rules that workloads share: the selector matches the template, and pods of the template always restart."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NO_MATCH = "`selector` does not match template `labels`"
 
 
 def validate_counts(holder: JsonObject, keys: tuple[str, ...], path: str, errors: list[FieldError]) -> None:
-    """None of these fields is negative."""
+    """None of the fields `keys` may be negative."""
     for key in keys:
         if (value := holder.get(key)) is not None and value < 0:
             errors.append(invalid(f"{path}.{key}", value, NOT_NEGATIVE))
@@ -25,7 +25,7 @@ def validate_counts(holder: JsonObject, keys: tuple[str, ...], path: str, errors
 def validate_not_above(
     status: JsonObject, keys: tuple[str, ...], limit: str, path: str, errors: list[FieldError], text: str
 ) -> None:
-    """None of these counters is greater than the one called `limit`."""
+    """None of the counters `keys` may be greater than the counter `limit`, which messages call `text`."""
     most = status.get(limit, 0)
     for key in keys:
         if (value := status.get(key, 0)) > most:
@@ -40,7 +40,7 @@ def validate_collision_count(new: JsonObject, old: JsonObject, errors: list[Fiel
 
 
 def selector_is_usable(selector: JsonObject | None) -> bool:
-    """Whether a selector can be turned into one that matches labels: keys, values and operators have to be valid."""
+    """Whether a selector can match labels: its keys, values and operators must be valid."""
     if not selector:
         return True
     for key, value in (selector.get("matchLabels") or {}).items():
@@ -58,7 +58,7 @@ def selector_is_usable(selector: JsonObject | None) -> bool:
 def validate_selector(
     selector: JsonObject | None, path: str, errors: list[FieldError], kind: str, *, any_values: bool = False
 ) -> None:
-    """Present, valid and not empty. `kind` is what the message says the selector is for."""
+    """The selector must be present, valid and not empty. Messages say that it is for a `kind`."""
     if selector is None:
         errors.append(required(path))
         return
@@ -73,7 +73,7 @@ def template_labels(template: JsonObject) -> dict[str, str]:
 
 
 def validate_match(selector: JsonObject | None, template: JsonObject, path: str, errors: list[FieldError]) -> None:
-    """`path` is the template's. No selector at all matches nothing."""
+    """The selector must match the labels of the template, whose path is `path`. A missing selector matches nothing."""
     labels = template_labels(template)
     if selector is None or not selector_matches(selector, labels):
         shown = go_json(dict(sorted(labels.items())) or None)
@@ -104,7 +104,8 @@ def validate_selected_template(spec: JsonObject, errors: list[FieldError], optio
 
 
 def validate_available(status: JsonObject, counts: tuple[str, ...], ready: tuple[str, ...]) -> list[FieldError]:
-    """The status of a Deployment or ReplicaSet: no count is negative, and none of `ready` more than the replicas."""
+    """The errors of the status of a Deployment or ReplicaSet: no count may be negative, and none of `ready` above the
+    replicas."""
     errors: list[FieldError] = []
     validate_counts(status, counts, "status", errors)
     validate_not_above(status, ready, "replicas", "status", errors, "status.replicas")
@@ -113,11 +114,11 @@ def validate_available(status: JsonObject, counts: tuple[str, ...], ready: tuple
 
 
 def validate_immutable_selector(new: JsonObject, old: JsonObject, errors: list[FieldError]) -> None:
-    """`new` and `old` are specifications."""
+    """The selector must not change. `new` and `old` are specs."""
     if new.get("selector") != old.get("selector"):
         errors.append(invalid("spec.selector", selector_json(new.get("selector")), IMMUTABLE))
 
 
 def list_of(values: tuple[str, ...]) -> str:
-    """A list as Go's %q shows it."""
+    """A list as Go's %q prints it."""
     return "[" + " ".join(go_value(value) for value in values) + "]"
