@@ -30,7 +30,7 @@ def parse(
 ) -> tuple[Any, list[str]]:
     """Returns the value of `body`, and the messages about its duplicate fields.
 
-    Raises StatusError 400 if the body is no JSON, or its value is neither null nor of the Python type `expected`.
+    Raises StatusError 400 if the body is not JSON, or its value is neither null nor of the Python type `expected`.
     Errors begin with `prefix` and call the expected type `go_type`. The error about a number that no float64 can hold
     calls its place `float_place`.
     """

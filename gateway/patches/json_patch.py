@@ -161,7 +161,7 @@ class PatchFailed(Exception):
 
 
 class _Absent(Exception):
-    """The container that a path leads to does not exist in the document, or the path is no string."""
+    """The container that a path leads to does not exist in the document, or the path is not a string."""
 
 
 _MISSING, _WRONG_INDEX = "missing value", "invalid index referenced"
@@ -245,7 +245,7 @@ class _Shown(_Patched):
 
 
 class _BadIndex(Exception):
-    """A part of a path is no position in an array; the message says why."""
+    """A part of a path is not a position in an array; the message says why."""
 
 
 def _index(part: str, size: int) -> int:
@@ -383,7 +383,7 @@ def _test(patched: _Patched, operation: JsonObject) -> None:
 
 
 def _decoded(operation: JsonObject, member: str, kind: str) -> str:
-    """The message for an operation whose `member` ("path" or "from") is no string; "" if it is one."""
+    """The message for an operation whose `member` ("path" or "from") is not a string; "" if it is one."""
     if isinstance(operation.get(member), str):
         return ""
     what = "" if member == "path" else f"operation, missing {member} field: "

@@ -25,7 +25,7 @@ MergeMap = Callable[[JsonObject, JsonObject, Type | None], JsonObject]
 
 
 def element_type(field: Field) -> Type | None:
-    """The type of a list field's elements. Raises MergeError if the field is no list, or a list of lists."""
+    """The type of a list field's elements. Raises MergeError if the field is not a list, or a list of lists."""
     type_ = field.type
     if type_.kind is not TypeKind.LIST:
         if field.pointer:
@@ -105,7 +105,7 @@ def check_order(patch: list[Any], order: list[Any], merge_key: str) -> None:
 
 
 def require_maps(items: list[Any], order: list[Any], merge_key: str) -> None:
-    """Raises MergeError if the search for one of `items` in `order` meets an element that is no map.
+    """Raises MergeError if the search for one of `items` in `order` meets an element that is not a map.
 
     kube-apiserver searches `order` from its beginning for each item, and fails at the first such element.
     """

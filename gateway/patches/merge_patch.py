@@ -24,7 +24,7 @@ def parse(body: bytes, strict: bool) -> tuple[Any, list[str]]:
 def apply(document: JsonObject, patch: Any, type_: Type) -> Any:
     """Returns `document` merged with `patch`; the result shares unchanged parts with `document`.
 
-    A patch that is no object replaces the document. Elements of arrays that are null stay.
+    A patch that is not an object replaces the document. Elements of arrays that are null stay.
     """
     return _merge(document, patch) if isinstance(patch, dict) else _pruned(patch)
 

@@ -18,8 +18,8 @@ from gateway.validation.go_print import go_print
 def undecodable(shown: Any, message: str, type_: Type | None) -> StatusError:
     """The error for a JSON patch or merge patch. `shown` is the patched document, as the error quotes it.
 
-    `message` is the error of the decoder. With a `type_`, `shown` is decoded once more: that error takes the place of
-    `message`, as it has numbers as they are written, and is about the first mistake in the order of `shown`. Errors
+    `message` is the error of the decoder. With a `type_`, `shown` is decoded once more, and that error takes the place
+    of `message`. It quotes numbers as they are written, and is about the first mistake in the order of `shown`. Errors
     about apiVersion and kind stay, because kube-apiserver reads these first.
     """
     if type_ is not None and not message.startswith("couldn't get version/kind"):

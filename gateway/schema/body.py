@@ -76,7 +76,7 @@ def _parse(data: bytes, float_place: str) -> tuple[Any, list[str]]:
 
 
 def parse_exactly(data: bytes, spell: Callable[[str, str], str] | None = None) -> Any:
-    """The value with `PairsObject` for objects and `Number` for numbers that are no plain integers.
+    """The value with `PairsObject` for objects and `Number` for numbers that are not plain integers.
 
     `spell` makes the value for a string, as `go_json.Spell` says. Raises DecodeError for invalid JSON, and TakesLong on
     an event loop for more than SLOWLY bytes.

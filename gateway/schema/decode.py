@@ -1,8 +1,8 @@
 """Decoding by schema: the object that Go would hold, in the JSON form that Go would write back.
 
-As apimachinery's JSON serializer (sigs.k8s.io/json): names are case-sensitive, nulls count as absent, unknown fields
-are dropped, empty values of optional fields left out, zero values of the others written, quantities and times made
-canonical. Storage changes more: see `gateway.schema.empty_lists`.
+As apimachinery's JSON serializer (sigs.k8s.io/json): names are case-sensitive, nulls count as absent, and unknown
+fields are dropped. Empty values of optional fields are left out; zero values of other fields are written. Quantities
+and times become canonical. Storage changes more: see `gateway.schema.empty_lists`.
 
 Each type is compiled once, to closures that know no paths. Only if they meet an unknown field or a value that does not
 fit, a second pass (`gateway.schema.problems`) finds the messages.

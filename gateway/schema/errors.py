@@ -35,4 +35,4 @@ class TooManyDefaults(ValueError):
 
 
 class YamlError(ValueError):
-    """A text is no valid YAML; the message has goyaml's words."""
+    """A text is not valid YAML; the message has goyaml's words."""

@@ -29,7 +29,7 @@ def pairs(value: dict[str, Any]) -> Iterable[tuple[str, Any]]:
 
 
 class Number:
-    """A number that is no plain integer; `text` is how it was written."""
+    """A number that is not a plain integer; `text` is how it was written."""
 
     __slots__ = ("text",)
 

@@ -26,7 +26,7 @@ def clamped(text: str) -> int:
 
 
 def int64(text: str) -> int | None:
-    """The number; None for a text that is no decimal integer of 64 bits."""
+    """The number; None for a text that is not a decimal integer of 64 bits."""
     if not is_integer(text):
         return None
     value = clamped(text)

@@ -1,5 +1,5 @@
-"""Readers of YAML, and of JSON that is no request body: responses of webhooks, issuers, kubelets and extension servers,
-and claims of tokens.
+"""Readers of YAML, and of JSON that is not a request body: responses of webhooks, issuers, kubelets and extension
+servers, and claims of tokens.
 
 Values have valid Unicode, as Go reads it. Their depth is bounded, so that recursive functions can walk them.
 """

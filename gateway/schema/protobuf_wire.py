@@ -11,7 +11,7 @@ VARINT, FIXED64, BYTES, _GROUP, _END_GROUP, _FIXED32 = 0, 1, 2, 3, 4, 5
 
 
 class ProtobufError(ValueError):
-    """Bytes are no valid message; the text is Go's."""
+    """Bytes are not a valid message; the text is Go's."""
 
 
 _SHORT = 512  # bytes of a message; reading them takes less than a millisecond

@@ -38,7 +38,7 @@ class Format(Enum):
 
 
 class QuantityError(ValueError):
-    """A text is no quantity; the message is kube-apiserver's."""
+    """A text is not a quantity; the message is kube-apiserver's."""
 
 
 WRONG_FORMAT = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"

@@ -95,7 +95,7 @@ def _bare(value: Any, marks: Marks) -> Any:
 
 
 def _text(value: Any, marks: Marks) -> Any:
-    """The kind or apiVersion of an object. Raises Mismatch if it is no string."""
+    """The kind or apiVersion of an object. Raises Mismatch if it is not a string."""
     if type(value) is not str:
         raise Mismatch
     return value

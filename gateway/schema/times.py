@@ -22,7 +22,7 @@ _RANGES = {"01": (1, 12, "month"), "15": (0, 23, "hour"), "04": (0, 59, "minute"
 
 
 class TimeError(ValueError):
-    """A text is no time; the message is Go's."""
+    """A text is not a time; the message is Go's."""
 
 
 class _Moment(NamedTuple):

@@ -32,7 +32,7 @@ def _asn1_problem(der: bytes) -> str:
 
 
 def certificates_problem(data: bytes) -> str:
-    """Why PEM bytes are no sequence of certificates; "" if they are, or are empty."""
+    """Why PEM bytes are not a sequence of certificates; "" if they are, or are empty."""
     if not data:
         return ""
     count = 0

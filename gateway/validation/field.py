@@ -1,8 +1,7 @@
 """Field errors: what validation returns, in the form and wording of apimachinery's `field.Error`.
 
-A validator takes a decoded object (a dict in its versioned JSON form, defaults applied) and returns a list of
-`FieldError` in the order in which kube-apiserver reports them. Paths are plain strings: `f"{path}.name"`,
-`f"{path}[{i}]"`, `f"{path}[{key}]"` for map keys.
+A validator takes a decoded object: a dict in its versioned JSON form, with defaults. It returns a list of `FieldError`
+in kube-apiserver's order. Paths are plain strings: `f"{path}.name"`, `f"{path}[{i}]"`, `f"{path}[{key}]"` for map keys.
 """
 
 from __future__ import annotations

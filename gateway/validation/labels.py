@@ -84,7 +84,7 @@ def validate_label_requirement(
 
 
 def has_invalid_value(selector: JsonObject | None) -> bool:
-    """Whether an expression of the selector has a value that is no valid label value."""
+    """Whether an expression of the selector has a value that is not a valid label value."""
     expressions = (selector or {}).get("matchExpressions", ())
     return any(is_label_value(value) for expression in expressions for value in expression.get("values") or ())
 

@@ -56,7 +56,7 @@ def annotations_matter(annotations: dict[str, str]) -> bool:
 
 
 def name_warning(name: str, use: str) -> list[str]:
-    """The warning about a name that is no DNS label, but is used in a host name (`use` says for what)."""
+    """The warning about a name that is not a DNS label, but is used in a host name (`use` says for what)."""
     if not (messages := is_dns1123_label(name)):
         return []
     text = "which can result in surprising behavior; a DNS label is recommended"

@@ -33,7 +33,7 @@ def is_negative(value: Any) -> bool:
 
 
 def is_fractional(value: Any) -> bool:
-    """Whether the value, rounded away from zero to thousandths, is no whole number."""
+    """Whether the value, rounded away from zero to thousandths, is not a whole number."""
     return quantity_of(value).milli_value % 1000 != 0
 
 

@@ -53,7 +53,7 @@ def validate_anchors(text: str, path: str) -> list[FieldError]:
 
 
 def _problem(kind: str, headers: bool, content: bytes) -> str:
-    """Why a PEM block is no trust anchor; "" if it is one."""
+    """Why a PEM block is not a trust anchor; "" if it is one."""
     if kind != "CERTIFICATE":
         return f"has bad block type: {kind}"
     if headers:

@@ -19,7 +19,7 @@ FORM = "; desired format: https://host[/path]"
 
 
 class UrlError(ValueError):
-    """A text is no valid URL; the message is Go's."""
+    """A text is not a valid URL; the message is Go's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,7 @@ def _client(client: JsonObject, path: str) -> list[FieldError]:
 
 
 def each_version_once(versions: list[str], path: str) -> list[FieldError]:
-    """The errors about versions that are no DNS label, or come twice."""
+    """The errors about versions that are not DNS labels, or come twice."""
     found: list[FieldError] = []
     first = first_places(versions)
     for i, version in enumerate(versions):
