@@ -267,7 +267,7 @@ def _existing(container: Any, part: str) -> Any:
 
 
 def _put(patched: _Patched, found: tuple[Any, str, tuple[str, ...]], value: Any) -> None:
-    """Adds a value at a place. Raises _BadIndex."""
+    """Adds a value at a place that `find` has found. Raises _BadIndex."""
     container, part, way = found
     if isinstance(container, list) and part != "-":
         if not _INDEX.fullmatch(part):

@@ -1,8 +1,8 @@
 """Strategic merge patch: a merge patch that knows the merge keys and strategies of the schema.
 
-The rules: Kubernetes' "strategic merge patch" notes of the API conventions. A field with the strategy `merge` merges
-its list by the merge key (maps) or as a set (scalars), one with `replace` is replaced; directives in the patch
-(`$patch`, `$retainKeys`, `$setElementOrder/x`, `$deleteFromPrimitiveList/x`) change that. Lists are in
+The rules: Kubernetes' "strategic merge patch" notes of the API conventions. A list field with the strategy `merge` is
+merged: maps by the merge key, scalars as a set. A field with `replace` is replaced. Directives in the patch change this
+(`$patch`, `$retainKeys`, `$setElementOrder/x`, `$deleteFromPrimitiveList/x`). Lists are merged in
 `gateway.patches.merge_lists`.
 """
 

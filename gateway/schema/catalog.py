@@ -72,7 +72,7 @@ class Catalog:
         return content
 
     def type_of(self, type_name: str) -> Type:
-        """The type of an OpenAPI definition name ("io.k8s.api.core.v1.Pod"). KeyError when there is none."""
+        """The type of an OpenAPI definition name ("io.k8s.api.core.v1.Pod"). Raises KeyError if there is none."""
         known = self._known.get(type_name)
         if known is None:
             with self._building:  # another thread must not get a type that still lacks fields
@@ -205,7 +205,7 @@ def document() -> JsonObject:
 
 
 def type_of(type_name: str) -> Type:
-    """The type of an OpenAPI definition name ("io.k8s.api.core.v1.Pod"). KeyError when there is none."""
+    """The type of an OpenAPI definition name ("io.k8s.api.core.v1.Pod"). Raises KeyError if there is none."""
     return _served.type_of(type_name)
 
 
@@ -224,7 +224,10 @@ def _relation(built: Type) -> str:
 
 
 def _omit(written: str, pointer: bool, kind: TypeKind) -> Omit:
-    """omitempty leaves out nil pointers and empty values but never structs; omitzero asks the type (times)."""
+    """When Go omits a field whose tag is `written`: "empty" for omitempty, "zero" for omitzero, "" for neither.
+
+    omitempty omits nil pointers and empty values, but never structs. omitzero also omits zero structs (times).
+    """
     if not written:
         return Omit.NEVER
     if pointer:

@@ -1,4 +1,4 @@
-"""What a SubjectAccessReview, its local and its self form may ask."""
+"""The specs of SubjectAccessReviews, LocalSubjectAccessReviews and SelfSubjectAccessReviews."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def is_user_id(identifier: int) -> Messages:
 
 @memo(1 << 18)
 def is_port_name(port: str) -> Messages:
-    """IANA service names (RFC 6335 section 5.1)."""
+    """Checks an IANA service name (RFC 6335 section 5.1)."""
     found = []
     if byte_length(port) > 15:
         found.append(max_length_message(15))

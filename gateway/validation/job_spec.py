@@ -1,4 +1,4 @@
-"""The specification of a Job, in a Job and in the template of a CronJob (page "Jobs")."""
+"""The spec of a Job, in a Job and in the template of a CronJob (page "Jobs")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a certificate and a private key belong together, in the words of Go's crypto/tls."""
+"""Checks whether a certificate and a private key belong together. Messages are those of Go's crypto/tls."""
 
 from __future__ import annotations
 

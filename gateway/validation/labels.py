@@ -64,7 +64,7 @@ def validate_label_selector(
 def validate_label_requirement(
     requirement: JsonObject, path: str, *, any_value: bool = False, any_operator: bool = False
 ) -> list[FieldError]:
-    """One expression of a selector: a key, an operator and, with In and NotIn, values."""
+    """Checks one expression of a selector: a key, an operator and, with In and NotIn, values."""
     found: list[FieldError] = []
     operator, values = requirement.get("operator", ""), requirement.get("values") or ()
     if operator in ("In", "NotIn"):

@@ -148,7 +148,7 @@ def is_wildcard_dns1123_subdomain(value: str) -> Messages:
 
 @memo()
 def is_qualified_name(value: str) -> Messages:
-    """Label keys, annotation keys, condition types, resource names: an optional DNS prefix, "/", a name."""
+    """Checks keys of labels and annotations, condition types, and resource names: [prefix/]name, with a DNS prefix."""
     parts = value.split("/")
     name, found = parts[-1], list[str]()
     if len(parts) > 2:

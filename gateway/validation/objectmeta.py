@@ -154,7 +154,7 @@ def _is_field_manager(manager: str) -> bool:
 
 
 def validate_field_manager(manager: str, path: str) -> list[FieldError]:
-    """A field manager's name: at most 128 bytes, printable characters."""
+    """Checks the name of a field manager: at most 128 bytes, and only printable characters."""
     found = [too_long(path, 128)] if byte_length(manager) > 128 else []
     if manager.isprintable():
         return found

@@ -1,6 +1,6 @@
-"""The specification of a pod (API reference "PodSpec"), in pods and in templates.
+"""The spec of a pod (API reference "PodSpec"), in pods and in templates.
 
-The order of the checks is the order in which kube-apiserver reports.
+The checks are in the order in which kube-apiserver reports errors.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def validate_not_above(
 
 
 def validate_collision_count(new: JsonObject, old: JsonObject, errors: list[FieldError]) -> None:
-    """`new` and `old` are statuses. The count may not go down."""
+    """The collisionCount must not decrease. `new` and `old` are statuses."""
     count, before = new.get("collisionCount"), old.get("collisionCount")
     if before is not None and (count is None or count < before):
         errors.append(invalid("status.collisionCount", count or 0, "cannot be decremented"))
@@ -91,7 +91,7 @@ def validate_always_restarts(template: JsonObject, path: str, errors: list[Field
 
 
 def validate_selected_template(spec: JsonObject, errors: list[FieldError], options: PodOptions) -> None:
-    """The selector and the template of a Deployment or ReplicaSet."""
+    """Checks the selector and the template of a Deployment or ReplicaSet."""
     selector, template, path = spec.get("selector"), spec.get("template") or {}, "spec.template"
     validate_selector(selector, "spec.selector", errors, "deployment")
     if not selector_is_usable(selector):
