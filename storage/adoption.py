@@ -1,6 +1,6 @@
-"""Resources that are registered and unregistered while the feed runs: a new one gets a cache.
+"""Registers and unregisters resources while the feed runs, such as those of CustomResourceDefinitions.
 
-The cache is filled with what `unowned` has kept for the resource, or from etcd."""
+The cache of a new resource is filled with the values that `unowned` has kept for it, or else from etcd."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ RETRY = 0.1  # seconds
 
 
 async def register(cache: WatchCache, client: EtcdClient, spec: ResourceSpec) -> ResourceCache:
-    """The cache of a resource, complete as of the revision that all caches have reached; its history starts there.
+    """Adds the cache of a resource, complete as of the revision that all caches have reached; its history starts there.
 
-    Where its values were too much to keep for it they are loaded from etcd. Raises Unavailable, and is safe to cancel.
+    It loads the objects from etcd if `unowned` had to drop them. Raises Unavailable, and is safe to cancel.
     """
     async with cache.adopting:
         for _ in range(ATTEMPTS):
@@ -36,7 +36,7 @@ async def register(cache: WatchCache, client: EtcdClient, spec: ResourceSpec) ->
                 if values is None:
                     values = await _loaded(client, spec.prefix, cache.reached)
                 resource = await _adopt(cache, spec, taking, values)
-            except Compacted:  # the feed will find that out too, and load anew
+            except Compacted:  # the feed will notice that too, and load everything
                 resource = None
                 await asyncio.sleep(RETRY)
             finally:
@@ -47,7 +47,7 @@ async def register(cache: WatchCache, client: EtcdClient, spec: ResourceSpec) ->
 
 
 def unregister(cache: WatchCache, resource: ResourceCache) -> None:
-    """Ends a resource's cache: who follows it is overrun. Its values are kept for whom they will belong to."""
+    """Removes a resource's cache; its watches are overrun. `unowned` keeps the values for the next resource there."""
     entries = resource.slice(0, len(resource))
     cache.remove(resource)
     for entry in entries:
@@ -61,10 +61,10 @@ async def renew(
     spec: ResourceSpec,
     change: Callable[[ResourceCache], None],
 ) -> ResourceCache:
-    """Another cache in the place of one whose objects are to be read in another way: made of what etcd has.
+    """Replaces a cache by a new one that reads the objects of etcd by another `spec`, such as after a CRD changed.
 
-    `change` is called in the turn of the loop in which it takes its place. The old one is told of changes too, as it
-    reads them, until the new one is told to `end_former`. Raises Unavailable, and is safe to cancel.
+    `change` is called in the turn of the event loop in which the new cache replaces the old one. The old cache still
+    gets changes, read by its own spec, until `end_former` of the new one. Raises Unavailable, and is safe to cancel.
     """
     async with cache.adopting:
         for _ in range(ATTEMPTS):
@@ -119,7 +119,7 @@ async def _loaded(client: EtcdClient, prefix: bytes, revision: int) -> Values:
 
 
 async def _adopt(cache: WatchCache, spec: ResourceSpec, taking: Taking, values: Values) -> ResourceCache | None:
-    """Registers a cache of some values and of what has changed since; None when all is void meanwhile."""
+    """Registers a cache with some values and the changes since; None if everything was loaded anew meanwhile."""
     resource = ResourceCache(spec)
     entries: dict[bytes, Entry] = {}
     piece = TimeSlice()
@@ -137,7 +137,7 @@ async def _adopt(cache: WatchCache, spec: ResourceSpec, taking: Taking, values: 
 
 
 def catch_up(taking: Taking, resource: ResourceCache, entries: dict[bytes, Entry]) -> None:
-    """Brings entries by key, as they were when the taking began, to where the cache is now."""
+    """Applies the changes since the taking began to `entries`, so that they are as new as the watch cache."""
     for key, change in taking.changes.items():
         if change is None:
             entries.pop(key, None)

@@ -1,6 +1,6 @@
-"""The cache of a resource: its objects as the feed has them, with the history of recent changes.
+"""The cache of one resource: its objects, which the feed keeps up to date, and the history of recent changes.
 
-Nothing here waits for etcd; reading is plain memory access. `storage/watch_cache.py` has all of them.
+Nothing here waits for etcd; reading is plain memory access. `storage/watch_cache.py` holds the caches of all resources.
 """
 
 from __future__ import annotations
@@ -54,21 +54,21 @@ V = TypeVar("V")
 class ResourceSpec:
     """What the cache has to know of a resource. `head` is `{"kind":…,"apiVersion":…,` of its storage version.
 
-    `other_heads` are those of versions in which canonical values may be stored too.
+    `other_heads` are the heads of other versions in which canonical values may be stored.
     """
 
     prefix: bytes  # "/registry/pods/"
     head: bytes
-    canonicalise: Canonicalise  # a foreign writer's value -> a canonical, defaulted one; raises what it likes
+    canonicalise: Canonicalise  # a foreign writer's value -> a canonical, defaulted one; may raise any Exception
     labels_and_fields_of: LabelsAndFieldsOf
     other_heads: tuple[bytes, ...] = ()
-    group_resource: tuple[str, str] = ("", "")  # as what it is counted
-    trusts_marks: bool = True  # whether what ends in MARK is canonical; not where what is canonical changes
-    awaited: bool = False  # whether a write is answered once the cache has it: what decides about the next requests
+    group_resource: tuple[str, str] = ("", "")  # for metrics
+    trusts_marks: bool = True  # whether a value that ends in MARK is canonical; False where a CRD may change the form
+    awaited: bool = False  # whether a write returns only once the cache has it, because it affects the next requests
 
 
 class _Forgetful(dict[K, V]):
-    """What answers of a cache are remembered in that does not learn of changes: nothing is."""
+    """The memo of a cache that no longer gets changes: it remembers nothing, since nothing would empty it."""
 
     def __setitem__(self, key: K, value: V) -> None:
         """Remembers nothing."""
@@ -77,20 +77,20 @@ class _Forgetful(dict[K, V]):
 class ResourceCache:
     """The objects of one resource, by key and in key order, and their recent changes.
 
-    `generation` is another one after each start from nothing, and never the same for two caches of a process.
+    `generation` changes each time the cache is emptied. No two caches of a process ever have the same generation.
     """
 
     def __init__(self, spec: ResourceSpec, start: int = 0) -> None:
         self.spec = spec
         self._received = RECEIVED.labels(*spec.group_resource)
         self.generation = next(_generations)
-        self.closed = False  # whether it was unregistered, or another one has taken its place
-        self._former: ResourceCache | None = None  # whose place it took, and whose watches have not ended yet
+        self.closed = False  # whether it was unregistered, or another cache has replaced it
+        self._former: ResourceCache | None = None  # the cache that it replaced, while watches on that are still open
         self.history = History(start)
         self.concerning = Concerning(self.history, spec.labels_and_fields_of)
         self.undoings = Undoings()
         self.changed = 0  # the revision of the last change
-        self.readings = 0  # how often versions could be read that could not before
+        self.readings = 0  # how often versions that could not be read became readable
         self.memo: dict[object, object] = {}  # answers made from the present state; emptied by each change
         self._of_namespaces: dict[str, Sequence[Entry]] = {}  # emptied by each change, too
         self._entries: dict[bytes, Entry] = {}
@@ -108,7 +108,7 @@ class ResourceCache:
         return self._entries.get(key)
 
     def entry(self, key: bytes, value: bytes, revision: int) -> Entry:
-        """An entry of a value as etcd holds it, brought into canonical form if somebody else wrote it."""
+        """An entry of a value of etcd, brought into canonical form if another writer wrote it. Never raises."""
         if isinstance(value, Located):
             return self._shared(key, value, revision)
         if isinstance(value, UnreadableValue):
@@ -133,7 +133,7 @@ class ResourceCache:
             return _corrupt(key, value, revision, error)
 
     def _shared(self, key: bytes, value: Located, revision: int) -> Entry:
-        """An entry of a value in shared memory, where that is as clients are to see it."""
+        """An entry of a value in shared memory. A value that is not in canonical form gets an entry of its own."""
         if value.spliced and self.spec.trusts_marks:
             if value.starts_with(self._canonical):
                 return SharedEntry(key, self.spec.head, value, revision)
@@ -145,7 +145,7 @@ class ResourceCache:
         return entry
 
     def locate(self, key: bytes, value: Located, revision: int) -> None:
-        """An object version that may be here already is in shared memory from now on."""
+        """Notes that an object version is in shared memory now; an entry that has this version uses it from there."""
         if self._former is not None:
             self._former.locate(key, value, revision)
         entry = self._entries.get(key)
@@ -153,13 +153,13 @@ class ResourceCache:
             share(entry, value)
 
     def leave(self, segment: mmap) -> None:
-        """Nothing that is in use is in a segment any more: what the history still has of it is kept apart."""
+        """Copies the entries of the history out of a segment of shared memory, which is about to be released."""
         for change in self.history.between(self.history.first, self.history.end):
             leave(change.entry, segment)
             leave(change.previous, segment)
 
     def _head_of(self, value: bytes) -> bytes | None:
-        """How a canonical value starts; None for one that is not canonical."""
+        """The head of a canonical value; None for a value that is not canonical."""
         if value.endswith(MARK):
             if value.startswith(self._canonical):
                 return self.spec.head
@@ -183,9 +183,9 @@ class ResourceCache:
         return bisect_left(self._keys, key)
 
     def of_namespace(self, namespace: str) -> Sequence[Entry]:
-        """The entries of a namespace in key order, not to be changed; looked for once after each change.
+        """The entries of a namespace in key order. The answer is kept until the next change: do not change it.
 
-        For resources of which many writes look at a few objects.
+        It is for resources with few objects that many writes look at.
         """
         if namespace in self._of_namespaces:
             return self._of_namespaces[namespace]
@@ -201,7 +201,7 @@ class ResourceCache:
         return [entries[key] for key in self._keys[start:end]]
 
     def of_interest(self, prefix: bytes, interest: Interest | None) -> list[Entry] | None:
-        """The entries under a prefix that an interest may select, in key order, where they are found by it."""
+        """The entries under a prefix that an interest may select, in key order; None where no index finds them."""
         if interest is None:
             return None
         if interest.by is By.KEY:
@@ -212,7 +212,7 @@ class ResourceCache:
         return None if keys is None else [self._entries[key] for key in keys if key.startswith(prefix)]
 
     def put(self, key: bytes, value: bytes, revision: int) -> None:
-        """A key was written."""
+        """Applies a write of a key."""
         if self._former is not None:
             self._former.put(key, value, revision)
         entry = self.entry(key, value, revision)
@@ -231,7 +231,7 @@ class ResourceCache:
         self._record(change)
 
     def remove(self, key: bytes, revision: int) -> None:
-        """A key was deleted."""
+        """Applies a deletion of a key."""
         if self._former is not None:
             self._former.remove(key, revision)
         previous = self._entries.pop(key, None)
@@ -244,11 +244,11 @@ class ResourceCache:
         self._record(Change(ChangeType.DELETED, revision, previous.at(revision), previous, corrupt))
 
     def awaited(self) -> set[Entry]:
-        """The versions that can't be read at present, and may be later; the history's too."""
+        """The versions that can't be read at present, but may become readable later, with those of the history."""
         return {entry for entry in self._entries.values() if is_awaited(entry)} | self.history.awaited()
 
     def exchange(self, read: Mapping[Entry, Entry]) -> None:
-        """Takes versions that can be read by now in the place of those that could not, and tells everybody."""
+        """Replaces versions that could not be read (keys) by the readable ones (values), and wakes all watches."""
         for before, now in read.items():
             if self._entries.get(before.key) is before:
                 self._entries[before.key] = now
@@ -262,7 +262,7 @@ class ResourceCache:
         self.wake_all()
 
     def start_over(self) -> None:
-        """Forgets everything; who followed is overrun."""
+        """Forgets everything; the positions of all watches are overrun."""
         if self._former is not None:
             self._former.start_over()
         self.generation = next(_generations)
@@ -274,9 +274,9 @@ class ResourceCache:
         self._forget()
 
     def load(self, items: Iterable[tuple[bytes, bytes | Entry, int]]) -> None:
-        """Replaces all objects by values as etcd holds them, or by what `entry` has made of them before.
+        """Fills the cache with values of etcd, or with entries that `entry` has made of them before.
 
-        Nobody is told of changes: a cache starts so.
+        It replaces all objects, and reports no changes.
         """
         self.take(
             {
@@ -286,7 +286,7 @@ class ResourceCache:
         )
 
     def take(self, entries: dict[bytes, Entry]) -> None:
-        """Replaces all objects. Nobody is told of changes."""
+        """Replaces all objects, and reports no changes."""
         BEGUN.labels(*self.spec.group_resource).inc()
         self._entries = entries
         self._keys = sorted(entries)
@@ -295,12 +295,12 @@ class ResourceCache:
         self._forget()
 
     def succeed(self, former: ResourceCache) -> None:
-        """Takes the place of another cache, which is told of all changes until `end_former`."""
+        """Replaces another cache. Changes are passed on to the former cache until `end_former`."""
         self._former = former
         former.closed = True
 
     def end_former(self) -> None:
-        """Tells the former cache of no more changes. Who began to read there is shown what is here: it is not less."""
+        """Ends the former cache: it gets no more changes. Reads that began on it see the entries of this cache."""
         former, self._former = self._former, None
         if former is not None:
             former._entries, former._keys = self._entries, self._keys
@@ -313,21 +313,20 @@ class ResourceCache:
         return list(self._keys)
 
     def changes(self, interest: Interest | None = None) -> Waiter:
-        """A future that is done when something has changed after this call. Give it to `forget` in the end.
+        """A future that is done at the next change after this call. Give it to `forget` in the end.
 
-        With an interest, it is when that may be concerned. The result is the position in the history from which on to
-        look, for what comes before is of no concern; -1: from where one was.
+        With an interest, only a change that may concern it counts. The result is the position in the history from which
+        the caller has to look: earlier changes do not concern it. -1 means the position of the caller.
         """
         return self._waiters.add(interest)
 
     def forget(self, waiter: Waiter, interest: Interest | None = None) -> None:
-        """Takes back a future of `changes`."""
+        """Removes a future of `changes`."""
         self._waiters.remove(waiter, interest)
 
     def follow_changes(self, told: Told, interest: Interest | None = None) -> None:
-        """Calls `told` with what a future of `changes` results in, in the turn of the loop after each change.
-
-        It goes on until `unfollow_changes`. `told` must not raise.
+        """After each change, calls `told` with the result that a future of `changes` would have, until
+        `unfollow_changes`. The call comes in a later turn of the event loop. `told` must not raise.
         """
         self._waiters.follow(told, interest)
 
@@ -336,11 +335,11 @@ class ResourceCache:
         self._waiters.unfollow(told, interest)
 
     def unserved(self, told: Told, interest: Interest | None = None) -> int:
-        """From where on a follower may be concerned by what it has not been told of; -1: from where it was."""
+        """The position of the first change that may concern a follower and was not reported to it; -1: its own."""
         return self._waiters.unserved(told, interest, self.history.end)
 
     def wake(self) -> None:
-        """Wakes those who wait for changes; the feed calls it once a batch."""
+        """Wakes the waiters of changes; the feed calls it once per batch."""
         if self._former is not None:
             self._former.wake()
         history = self.history
@@ -351,16 +350,16 @@ class ResourceCache:
         self._waiters.wake()
 
     def wake_all(self) -> None:
-        """Wakes everybody who waits, whatever for: what they wait for may never come."""
+        """Wakes all waiters, whatever their interest: the change that they wait for may never come."""
         if self._former is not None:
             self._former.wake_all()
         self._told = self.history.end
         self._waiters.wake_all()
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Calls `listener` with each change as it is applied, and with None once everything was loaded anew.
+        """Calls `listener` with each change as it is applied, and with None after everything was loaded again.
 
-        Returns a function that ends this.
+        Returns a function that removes the listener.
         """
         self._listeners = (*self._listeners, listener)
 
@@ -370,7 +369,7 @@ class ResourceCache:
         return end
 
     def tell(self, change: Change | None) -> None:
-        """Tells those who listen; whatever goes wrong with one of them is not the feed's concern."""
+        """Calls all listeners. An error of a listener is logged and counted; the feed goes on."""
         for listener in self._listeners:
             try:
                 listener(change)
@@ -388,7 +387,7 @@ class ResourceCache:
             self.tell(change)
 
     def _forget(self) -> None:
-        """Forgets what was found in the state that is no more."""
+        """Forgets the answers that were made from the former state."""
         self.memo.clear()
         self._of_namespaces.clear()
 

@@ -1,9 +1,9 @@
-"""Changes that watchers missed and the caches no longer have: read from etcd's history, once for all these watchers.
+"""Serves watches from before the history of the cache: reads the changes from etcd, once for all such watches.
 
-A `Past` is one stream of etcd's changes of a resource from a revision on. It is kept in a window; each reader has its
-own position there, until the cache's history has the rest. Watchers that need a later revision share the stream. The
-number of streams is bounded: a watcher that finds none free waits and shares the next one. So a restart with thousands
-of watchers costs one or two streams a resource.
+A `Past` is one watch on etcd (a stream) for the changes of a resource from a revision on. Its window keeps the recent
+ones. Each reader has its own position in the window, until the cache's history has the rest. Readers that need a later
+revision share the stream. The number of streams is bounded: a reader that finds none free waits, then shares the next
+one. So after a restart, thousands of watches cost one or two streams per resource.
 
 The stream is read at the pace of the fastest reader. A reader that falls behind the window is overrun, as in the cache.
 """
@@ -26,45 +26,45 @@ from storage.waking import Interest, Waiters
 
 STREAMS = 16  # at once, of all resources
 STREAMS_EACH = 2  # of one resource
-GATHER = 0.02  # seconds in which readers that come together agree on the start of their stream
+GATHER = 0.02  # seconds that a new stream waits for readers that need an earlier start
 LINGER = 10.0  # seconds that a window is kept for later readers
 WINDOW_CHANGES = 10_000
 WINDOW_BYTES = 16 << 20
 PART = 256  # changes made at once
 PART_BYTES = 1 << 20
-PATIENCE = 5.0  # seconds that readers may keep a stream waiting that others wait for
-ASK = 0.1  # seconds without news after which etcd is asked how far it has come; twice as many each time
+PATIENCE = 5.0  # seconds that slow readers may hold a stream while other watches wait for a free one
+ASK = 0.1  # seconds of silence before a progress request; doubled each time
 MAX_ASK = 10.0
-PAUSE = 0.25  # seconds for which readers of everything may delay readers of little
-RETRY = 0.1  # seconds between streams that break
+PAUSE = 0.25  # seconds that readers of all changes (without an interest) may delay the others
+RETRY = 0.1  # seconds before a broken stream starts again
 _ALL = 1 << 62
 
 
 class Past:
-    """Changes of one resource after a revision, out of etcd."""
+    """The changes of one resource after a revision, read from etcd's history."""
 
     def __init__(self, client: EtcdClient, resource: ResourceCache, start: int) -> None:
         self.resource = resource
-        self.revision = start  # up to which everything has come
+        self.revision = start  # all changes up to this one have been read
         self.window = History(start, _ALL, _ALL)
-        self.compacted = 0  # what came up to this revision etcd has forgotten
+        self.compacted = 0  # changes up to this revision are gone from etcd
         self.begun = False
-        self.busy = False  # whether it has one of the streams
-        self.trusted = True  # whether its member's word is relied on as to how far everything has come
-        self.readers = self.broad = 0  # the latter want to know of everything
+        self.busy = False  # whether it has one of the bounded streams
+        self.trusted = True  # whether progress notifications of its etcd member are trusted
+        self.readers = self.broad = 0  # all readers, and those without an interest
         self.held = False  # whether it waits for its readers
         self.streams = 0  # opened so far
         self.failure: Exception | None = None
         self._client, self._generation = client, resource.generation
         self.concerning = Concerning(self.window, resource.spec.labels_and_fields_of)
         self._waiters = Waiters(resource.spec.labels_and_fields_of)
-        self._idle = self._idle_broad = 0  # readers that have read everything
+        self._idle = self._idle_broad = 0  # readers, and readers without an interest, that have read everything
         self._moved = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     @property
     def void(self) -> bool:
-        """Whether nobody may go by it any more: it failed, or the cache was made anew."""
+        """Whether its changes must no longer be used: it failed, or the cache was replaced or loaded anew."""
         return self.failure is not None or self.resource.closed or self.resource.generation != self._generation
 
     def has(self, revision: int) -> bool:
@@ -72,28 +72,28 @@ class Past:
         return not self.void and (not self.begun or max(self.window.start, self.compacted) <= revision)
 
     def exchange(self, read: Mapping[Entry, Entry]) -> None:
-        """Takes versions that can be read by now in the place of those that could not, and has readers look again."""
+        """Replaces versions that could not be read (keys) by the readable ones (values), and wakes all readers."""
         self.window.exchange(read)
         self.concerning.start_over()
         self._waiters.wake_all()
 
     def reach_back(self, revision: int) -> None:
-        """Makes the stream begin at a revision that is earlier than its own, if it has not begun yet."""
+        """Moves the start of the stream back to `revision`, if that is earlier and the stream has not begun yet."""
         if not self.begun and revision < self.revision:
             self.revision = self.window.start = revision
 
     def moved(self) -> None:
-        """A reader has read all that there is, or is gone."""
+        """Called when a reader has read all changes, or has left."""
         self._moved.set()
 
     def read_on(self) -> None:
-        """Reads the next changes from etcd."""
+        """Starts the stream, if it does not run."""
         if not self.busy and not self.void:
             self.busy = True
             self._task = asyncio.create_task(self._run())
 
     def end(self, failure: Exception | None = None) -> None:
-        """Reads no more of etcd; readers are told of a failure."""
+        """Ends the stream. `failure` is raised to the readers."""
         self.failure = self.failure or failure
         self.busy = False
         if self._task is not None and self._task is not asyncio.current_task():
@@ -101,9 +101,9 @@ class Past:
         self._waiters.wake_all()
 
     async def more(self, interest: Interest | None) -> int:
-        """Waits for changes that may concern somebody, or until all that there is has come, or it is void.
+        """Waits for changes that may concern an interest, until all changes have been read, or until it is void.
 
-        Gives the position from which on to look; -1: from where one was.
+        Returns the position in the window from which to look; -1 means the reader's own position.
         """
         waiter = self._waiters.add(interest)
         self._idle += 1
@@ -167,7 +167,7 @@ class Past:
         await self._tell(changes)
 
     async def _tell(self, changes: list[Change]) -> None:
-        """Wakes those whom changes concern, and everybody where the cache takes over."""
+        """Wakes the readers that the changes concern; all readers once the cache's history has the rest."""
         self._waiters.tell(changes, self.window.end - len(changes))
         if self.revision >= self.resource.history.start and not changes:
             self._waiters.wake_all(self.window.end)
@@ -184,13 +184,13 @@ class Past:
             self.held = False
 
     async def _until(self, holds: Callable[[], bool]) -> None:
-        """Until something holds of the readers."""
+        """Waits until `holds` is true; looks again each time a reader moves."""
         while not holds():
             self._moved.clear()
             await self._moved.wait()
 
     def _lost(self, revision: int) -> None:
-        """etcd does not have everything up to a revision any more."""
+        """Notes that etcd no longer has all changes up to a revision."""
         self.compacted = max(self.compacted, revision)
         self.revision = max(self.revision, revision)
 
@@ -202,7 +202,7 @@ class Past:
 
 
 async def _asking(watch: Watch, trusted: bool) -> AsyncGenerator[WatchBatch]:
-    """The batches of a watch, which is asked how far it has come while it is quiet."""
+    """The batches of a watch. While the watch is quiet, and if `trusted`, it requests progress notifications."""
     ask, step = ASK, asyncio.ensure_future(anext(watch))
     try:
         while True:
@@ -217,7 +217,7 @@ async def _asking(watch: Watch, trusted: bool) -> AsyncGenerator[WatchBatch]:
 
 
 def _parts(events: list[Event]) -> Iterator[list[Event]]:
-    """Cuts a batch into pieces of whole revisions, of about `PART` events and `PART_BYTES`."""
+    """Cuts a batch into parts of about `PART` events or `PART_BYTES`. No part ends within a revision."""
     part: list[Event] = []
     size = 0
     for event in events:
@@ -231,16 +231,15 @@ def _parts(events: list[Event]) -> Iterator[list[Event]]:
 
 
 class Reader:
-    """A reader of the changes after `revision` that concern an interest."""
+    """A reader of the changes after `revision` that concern an interest (None: all)."""
 
     def __init__(self, past: Past, revision: int, interest: Interest | None) -> None:
         self.past, self.revision, self._interest = past, revision, interest
         self.position = -1  # in the window of the past
 
     async def next(self) -> bool:
-        """Waits until there is something to read at `position`; False: `revision` is up to where everything has come.
-
-        Raises Compacted, Overrun, StorageError.
+        """Waits for a change. True: it is at `position`. False: there is none, and `revision` has moved on to the
+        revision up to which all changes have been read. Raises Compacted, Overrun, StorageError.
         """
         past, asked = self.past, False
         while True:
@@ -265,7 +264,7 @@ class Reader:
 
 
 class Pasts:
-    """The streams of one process that bring what was missed."""
+    """All `Past`s of one process, and the bound on their streams."""
 
     def __init__(self, client: EtcdClient) -> None:
         self._client = client
@@ -278,14 +277,14 @@ class Pasts:
 
     @property
     def streams(self) -> int:
-        """How many there are."""
+        """The number of running streams."""
         return sum(past.busy for past in self._all)
 
     @asynccontextmanager
     async def following(
         self, resource: ResourceCache, revision: int, interest: Interest | None = None
     ) -> AsyncIterator[Reader]:
-        """A reader of the changes after a revision; waits until there is a stream for it."""
+        """Gives a reader of the changes after a revision; waits until a stream is free for it."""
         while (past := self._find(resource, revision)) is None:
             await self._room(resource, revision)
         past.readers += 1
@@ -301,7 +300,7 @@ class Pasts:
                 past.moved()
 
     def _find(self, resource: ResourceCache, revision: int) -> Past | None:
-        """A stream that has what came after a revision, or a new one if there may be one more."""
+        """A `Past` that has the changes after a revision, else a new one; None if no stream is free."""
         self._all = [past for past in self._all if not past.void]
         mine = [past for past in self._all if past.resource is resource]
         busy = [past for past in self._all if past.busy and past.trusted]
@@ -332,7 +331,7 @@ class Pasts:
                 self._waiting.remove(waiting)
 
     def _press(self, seen: dict[Past, int]) -> None:
-        """Ends what has not moved for a while, as others wait for it: its readers keep it."""
+        """While readers wait for a stream, ends those that slow readers have held for `PATIENCE` seconds."""
         self._alarm = None
         for past in [past for past in self._all if past.busy]:
             if past.held and seen.get(past) == past.revision:
@@ -343,7 +342,7 @@ class Pasts:
             self._alarm = asyncio.get_running_loop().call_later(PATIENCE, self._press, now)
 
     def _left(self, past: Past) -> None:
-        """A past has no readers any more, or has ended: it is kept for a while, and its stream is free for others."""
+        """Ends the stream of a `Past` and frees it for others. The window is kept for `LINGER` seconds."""
         past.end()
         asyncio.get_running_loop().call_later(LINGER, self._forget, past)
         waiting, self._waiting = self._waiting, []

@@ -1,4 +1,4 @@
-"""Changing one object by compare-and-swap, repeated while other writers are faster."""
+"""Changes one object by compare-and-swap, and tries again after each conflict."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ Swapping = Callable[[Sequence[Swap]], Awaitable["Changed"]]
 
 
 class Charge(Protocol):
-    """What a write changes besides its object: in the same transaction, or not at all."""
+    """Other objects that the same transaction writes, such as the status of a quota."""
 
     async def carried(self, write: Swapping) -> Changed:
-        """Makes the write with what is to be swapped beside it, again where that has changed meanwhile.
+        """Calls `write` with the other objects. After BesideChanged it calls `write` again with their present versions.
 
-        `write` raises BesideChanged then. Raises what it likes before the write to refuse it, and what `write` raises.
+        To refuse the write it raises an error of its own before it calls `write`. It also raises what `write` raises.
         """
         ...
 
 
 class Put(NamedTuple):
-    """Stores a value, under a lease if one is given. `finish` is awaited once it is known whether that was done.
+    """Stores a value, under a lease if one is given. `finish` is awaited once it is known whether it was stored.
 
-    `another_lease` gives one to take instead of a lease that etcd does not have any more. `charge` has the last word.
-    After a write that is not the `last`, `change` asks again what becomes of what was stored.
+    `another_lease` returns a new lease if etcd no longer has the given one. `charge` makes the write, or refuses it.
+    If this write is not the `last`, `change` calls `make` again with the stored version.
     """
 
     value: bytes
@@ -44,7 +44,7 @@ class Put(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Deletes the object. `finish` is awaited once it is known whether that was done."""
+    """Deletes the object. `finish` is awaited once it is known whether it was deleted."""
 
     finish: Finish | None = None
 
@@ -59,12 +59,12 @@ Make = Callable[[StoredObject | None], Awaitable[Decision]]
 
 
 async def removed(current: StoredObject | None) -> Decision:
-    """A `Make` that has the object gone, whatever it is."""
+    """A `Make` that deletes any version of the object."""
     return KEEP if current is None else Delete()
 
 
 class Outcome(Enum):
-    """What became of an object."""
+    """What `change` did with an object."""
 
     CREATED = auto()
     UPDATED = auto()
@@ -77,22 +77,21 @@ class Changed(NamedTuple):
 
     outcome: Outcome
     before: StoredObject | None
-    after: StoredObject | None  # None if there is none any more, or still none
-    revision: int  # of the write; unchanged, that of the object, or 0 for none
+    after: StoredObject | None  # None if the object was deleted, or never existed
+    revision: int  # of the write; for UNCHANGED the object's mod revision, 0 if there is no object
 
 
 async def change(store: Store, key: bytes, make: Make, *, start: StoredObject | None = None) -> Changed:
-    """Does with an object what `make` decides of its present version (None: there is none).
+    """Calls `make` with the present version of an object (None: there is none) and carries out its decision.
 
-    The first version that `make` sees is `start`, else the cached one; both may be stale. When the write loses against
-    another one, it goes on with what is there now; after a write that is not the last, with what it wrote. Before an
-    error of `make` is raised, and before KEEP is taken for an answer, the most recent version is read, unless it was
-    just read anyway: `make` is asked again if that is another one. So `make` may be called several times; each
-    call has to undo what the last one did besides deciding.
+    The first version that `make` gets is `start`, else the cached one; both may be stale. After a lost
+    compare-and-swap `make` gets the present version, and after a write that is not the last, the written one. An error
+    of `make`, or KEEP, may come from a stale version: `change` then reads the most recent version, and calls `make`
+    again if that differs. So `make` may be called several times; each call has to undo the side effects of the last.
 
-    A `finish` is awaited with True after a write, with False after one that was certainly not made, and not at all when
-    that is not known. Raises what `make` raises, Unavailable, TooLarge, NoSpace; and CorruptObject where `make` looks
-    at a value that can't be read.
+    `finish` is awaited with True after a write, with False after a write that was certainly not made, and not at all
+    when the outcome is unknown. Raises what `make` raises, Unavailable, TooLarge, NoSpace; and CorruptObject where
+    `make` looks at a value that can't be read.
     """
     current = start or store.cached(key)
     fresh = current is None
@@ -126,18 +125,19 @@ async def change(store: Store, key: bytes, make: Make, *, start: StoredObject | 
             try:
                 raise failure
             finally:
-                failure = None  # its traceback has this frame, and with it what was written and by what rules
+                failure = None  # breaks a cycle: its traceback refers to this frame
         return Changed(Outcome.UNCHANGED, current, current, _revision(current))
 
 
 async def write_once(store: Store, key: bytes, current: StoredObject | None, decision: Put | Delete) -> Changed:
-    """Does what was decided of the version `current` (None: there is none) if that is the present one.
+    """Carries out a decision if `current` (None: no object) is still the present version.
 
-    Raises Conflict or KeyExists with what is there instead, Unavailable, TooLarge, NoSpace; `finish` is told.
+    Raises Conflict or KeyExists with the present version, Unavailable, TooLarge, NoSpace. `finish` is awaited as for
+    `change`.
     """
     try:
         done = await _write(store, key, current, decision)
-    except Exception as error:  # of no storage: that of a charge, before anything was written
+    except Exception as error:  # one that is no StorageError comes from the charge, before the write
         if decision.finish is not None and (isinstance(error, REFUSALS) or not isinstance(error, StorageError)):
             await decision.finish(False)
         raise

@@ -1,6 +1,6 @@
-"""Compares the cache with etcd: keys and revisions of each resource, and digests of them.
+"""Compares the cache with etcd: the keys and mod revisions of each resource, and digests of them.
 
-Some thousands are compared at once, as of one revision, so that a resource with very many holds up nobody.
+It compares a page of objects at a time, as of one revision, so that a large resource does not block the event loop.
 
 kube-apiserver compares its watch caches with etcd in the same way (its consistency checker).
 """
@@ -29,7 +29,10 @@ PAGE = 1000  # objects that are compared at once
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check found of one resource. `status` is success, failure (they differ) or error (etcd did not tell)."""
+    """The result for one resource. `status` is success, failure (they differ) or error (etcd did not answer).
+
+    `cached` and `stored` are the digests of the cache and of etcd, in hexadecimal.
+    """
 
     prefix: str
     status: str
@@ -39,9 +42,9 @@ class Finding:
 
 
 class Checker:
-    """Checks the caches of one process, when it is asked and in intervals; has everything loaded anew on a mismatch.
+    """Checks the caches of one process, on request and at intervals. After a mismatch it reloads all caches.
 
-    `counts` tells how often a prefix was found in which status.
+    `counts` counts the results by prefix and status.
     """
 
     def __init__(self, client: EtcdClient, cache: WatchCache, load_anew: Callable[[], None]) -> None:
@@ -50,7 +53,7 @@ class Checker:
         self._running = asyncio.Lock()
 
     async def run(self, interval: float) -> None:
-        """Checks every `interval` seconds, for ever; never if it is 0."""
+        """Checks every `interval` seconds, for ever; returns at once if that is 0."""
         while interval > 0:
             await asyncio.sleep(interval)
             await self.check()
@@ -69,13 +72,13 @@ class Checker:
             return findings
 
     def other_keys(self) -> None:
-        """Values are turned by other keys from now on: has all loaded anew where some could not be turned before."""
+        """Called when other encryption keys are in use: reloads everything if some values could not be decrypted."""
         if any(is_untransformed(entry) for resource in self._cache for entry in resource.all_entries()):
             log.warning("values that could not be decrypted may be readable now, loading anew")
             self._load_anew()
 
     async def _checked(self, resource: ResourceCache) -> Finding:
-        """Compares a resource piece by piece, each as of the revision that is reached then."""
+        """Compares a resource page by page, each as of the revision that the cache has reached by then."""
         generation, prefix = resource.generation, resource.spec.prefix
         cached, stored, differs = _Digest(), _Digest(), False
         first: bytes | None = prefix
@@ -105,14 +108,14 @@ class Checker:
 
 
 def _piece(resource: ResourceCache, first: bytes) -> tuple[list[Entry], bytes | None]:
-    """The next entries from a key on, and the key of the one after them, None where there is none."""
+    """The next `PAGE` entries from a key on, and the key of the entry after them, None if there is none."""
     start = resource.index_of(first)
     entries = resource.slice(start, start + PAGE + 1)
     return (entries[:PAGE], entries[PAGE].key) if len(entries) > PAGE else (entries, None)
 
 
 class _Digest:
-    """Of keys with their revisions, in the order of the keys."""
+    """A digest of keys and their mod revisions, added in key order."""
 
     def __init__(self) -> None:
         self._hash, self.count = blake2b(digest_size=16), 0

@@ -1,4 +1,4 @@
-"""The key by which those who read below the prefix are told of a compaction (`storage/compaction.py`)."""
+"""The key that tells all watches on the prefix of a compaction (`storage/compaction.py`)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ MARKER = b"/gateway/compaction"  # after the prefix
 
 
 def marked(revision: int) -> bytes:
-    """The key's value once etcd is compacted to a revision."""
+    """The key's value for a compaction to a revision."""
     return b'{"revision":%d}' % revision
 
 
 def told(key: bytes, value: bytes | Located) -> int:
-    """The revision that a value of a key tells of, 0 where it tells of none."""
+    """The compact revision in the value of this key; 0 for other keys and invalid values."""
     if not key.endswith(MARKER):
         return 0
     try:

@@ -1,9 +1,9 @@
-"""Compacting old revisions, so that etcd does not grow for ever.
+"""Compacts old revisions, so that etcd does not grow for ever.
 
-Every replica runs a compactor, and one of them compacts in each interval: who wins a transaction that compares the
-version of `compact_rev_key`. The key and its meaning (version: the rounds so far, value: the revision compacted to) are
-kube-apiserver's, so that ours and kube-apiservers on one etcd take turns too. The same transaction writes a key below
-the registry's prefix, because a watch on the prefix would not see that the revision has moved otherwise.
+Every replica runs a compactor. In each interval one of them compacts: the one that wins a transaction that compares the
+version of `compact_rev_key`. The key and its meaning (version: the rounds so far, value: the compact revision) are
+kube-apiserver's, so that gateways and kube-apiservers on one etcd take turns too. The same transaction also writes a
+key below the registry's prefix: without it a watch on the prefix would not see the new revision.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from storage.etcd import DeleteResult, EtcdClient, PutResult, RangeResult
 from storage.etcd.operations import put, read, version_is
 
 ROUND_KEY: Final = b"compact_rev_key"
-_LONGEST_REVISION: Final = 20  # digits: what is longer, no server wrote
+_LONGEST_REVISION: Final = 20  # digits; no server writes a longer value
 
 log = logging.getLogger(__name__)
 
 
 def marker_key(prefix: bytes) -> bytes:
-    """The key below the prefix. No resource has it: a group of custom resources contains a dot."""
+    """The key below the prefix. It belongs to no resource: the group of a custom resource contains a dot."""
     return prefix.rstrip(b"/") + MARKER
 
 
 class Compactor:
     """Compacts, every `interval` seconds, to the newest revision known to be at least `retention` seconds old.
 
-    A revision's age is counted from when this process saw it to be the store's present one, so it is never
-    overestimated; a process compacts nothing in its first `retention` seconds. `compacted` is the last revision that
-    this process knows to have been compacted to, by whomever.
+    A revision's age is counted from the moment when this process saw it as the current one, so it is never
+    overestimated. A process compacts nothing in its first `retention` seconds. `compacted` is the last compact revision
+    that this process knows of, from any replica.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Compactor:
         clock: Callable[[], float] = time.monotonic,
         told: Callable[[int], None] | None = None,
     ) -> None:
-        """`told` is given the revision after each step that knows one."""
+        """`told` is called with `compacted` after each step that did not fail."""
         self.compacted = 0
         self._told = told
         self._client, self._marker = client, marker_key(prefix)
@@ -69,9 +69,9 @@ class Compactor:
             await asyncio.sleep(self._interval)
 
     async def step(self) -> int:
-        """Take part in one round: the revision compacted to, 0 if another replica won or nothing is old enough.
+        """Takes part in one round. Returns the compact revision; 0 if another replica won or nothing is old enough.
 
-        Raises StorageError; the next step goes on from there.
+        Raises StorageError; the caller may call it again.
         """
         target = self._target()
         if target <= self.compacted:
@@ -95,7 +95,7 @@ class Compactor:
         return target
 
     def _target(self) -> int:
-        """The newest revision that has been seen long enough ago, 0 if there is none."""
+        """The newest revision that was seen at least `retention` seconds ago, 0 if there is none."""
         seen, newest = self._seen, self._clock() - self._retention
         while len(seen) > 1 and seen[1][0] <= newest:
             seen.popleft()
@@ -107,7 +107,7 @@ class Compactor:
         self._seen.append((self._clock(), revision))
 
     def _learn(self, found: RangeResult | PutResult | DeleteResult) -> None:
-        """The round that another replica has won is where the next one starts."""
+        """Takes the number of the round and the compact revision from the key that another replica has written."""
         assert isinstance(found, RangeResult)
         self._see(found.revision)
         self._round = found.kvs[0].version if found.kvs else 0

@@ -1,8 +1,8 @@
 """Finds, in a long history, the few changes that concern one watcher.
 
-Without it, after a restart, each of thousands of watchers would go through all changes since. An index of one aspect
-(key, field, label, namespace) is made when a watcher first asks, in short time slices, and dropped when it was not used
-for a while.
+Without it, after a restart, each of thousands of watchers would scan all changes since. An index of one aspect (key,
+field, label, namespace) is built when a watcher first needs it, in short time slices. It is dropped when it was not
+used for a while.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ from storage.history import History
 from storage.time_slice import TimeSlice
 from storage.waking import Aspect, Interest, values_of
 
-FEW = 64  # changes that are as quickly gone through
-STEP = 64  # changes looked at before the clock is
-KEPT = 30.0  # seconds without a question
-MOST = 8  # aspects
+FEW = 64  # so many changes are scanned as quickly
+STEP = 64  # changes between two looks at the clock
+KEPT = 30.0  # seconds that an unused index is kept
+MOST = 8  # aspects with an index
 
 
 @dataclass(slots=True)
 class _Positions:
-    """Where the changes of each value of one aspect are, up to a position."""
+    """The positions of the changes of each value of one aspect, up to the position `upto`."""
 
     upto: int = 0
     count: int = 0
     used: float = 0.0
-    unknown: list[int] = field(default_factory=list)  # of changes that nothing can be told of at present
+    unknown: list[int] = field(default_factory=list)  # positions of changes that can't be read at present
     values: dict[bytes | str, list[int]] = field(default_factory=dict)
 
 
 class Concerning:
-    """Finds the changes of one history by what they concern."""
+    """Finds the changes of one history that concern an interest."""
 
     def __init__(self, history: History, labels_and_fields_of: LabelsAndFieldsOf) -> None:
         self._history, self._labels_and_fields_of = history, labels_and_fields_of
         self._found: dict[Aspect, _Positions] = {}
 
     async def next(self, interest: Interest | None, position: int) -> int:
-        """The first position from one on whose change may concern an interest; the history's end if there is none.
+        """The first position at or after `position` with a change that may concern an interest; else the history's end.
 
-        Raises Overrun if what is at that position is gone meanwhile.
+        In a short history, or without an interest, it is `position`. Raises Overrun if that was dropped meanwhile.
         """
         history = self._history
         if interest is None or history.end - position <= FEW:
@@ -57,7 +57,7 @@ class Concerning:
         return min((each for each in firsts if each is not None), default=history.end)
 
     def start_over(self) -> None:
-        """Forgets what it has found: some changes can be read by now that could not."""
+        """Drops the indexes, because changes that could not be read have become readable."""
         self._found.clear()
 
     def _of(self, aspect: Aspect) -> _Positions:
@@ -71,10 +71,10 @@ class Concerning:
         return found
 
     async def _look(self, found: _Positions, aspect: Aspect) -> None:
-        """Looks at what has come since this was done last."""
+        """Adds the changes since the last call to an index."""
         history, piece = self._history, TimeSlice()
         while found.upto < history.end:
-            if found.count > 4 * (history.end - history.first) + 1000:  # most of it is of changes that are gone
+            if found.count > 4 * (history.end - history.first) + 1000:  # most of it is about dropped changes
                 found.values, found.unknown, found.count, found.upto = {}, [], 0, 0
             start = found.upto = max(found.upto, history.first)
             for change in history.between(start, min(start + STEP, history.end)):

@@ -1,8 +1,8 @@
 """Consistent reads from the cache: concurrent requests share one probe of etcd's revision.
 
-A read that must not miss what was acknowledged before it started asks etcd for its current revision (linearizably)
-and waits until the feed has reached it (KEP-2340). A probe starts after all the requests that use it: one that is
-already under way is never joined, so at most `PROBES` are in flight and one is filling.
+A read must see all writes that were acknowledged before it started. So it asks etcd for the current revision with a
+linearizable read (a probe), and waits until the feed has reached that revision (KEP-2340). A request never joins a
+probe that was already sent. So at most `PROBES` shared probes are in flight, while the next one gathers requests.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from storage.instruments.timing import Times, current
 from storage.measures import CONSISTENT
 from storage.watch_cache import WatchCache
 
-PROBES = 2  # while etcd answers one, requests that came meanwhile need not wait for it
-ALONE = 4  # requests that have a probe of their own
-APART = 0.01  # seconds between the beginnings of two of these
+PROBES = 2  # shared probes in flight: requests that come during one need not wait for its end
+ALONE = 4  # requests that have a probe of their own at the same time
+APART = 0.01  # seconds between the starts of two such probes
 EVENTS_WAIT = 0.1  # seconds for events to bring the feed to the probed revision before progress is asked for
-STUCK = 1.0  # seconds between probes while the feed has nothing new and can't be asked for progress
-PROGRESS_WAIT = 2.0  # seconds that progress may take in all
-PROGRESS_AGAIN = 0.25  # etcd drops the question when it comes while the watch is behind
+STUCK = 1.0  # seconds without probes after the feed failed to reach a revision: reads go to etcd
+PROGRESS_WAIT = 2.0  # seconds in which progress is requested again and again
+PROGRESS_AGAIN = 0.25  # seconds between requests: etcd drops one that comes while the watch is behind
 
 
 _Asked = tuple[asyncio.Future[bool], Times | None, float]
-"""Who asks: what is awaited, the times of the request, and since when."""
+"""A waiting request: the future of its answer, its `Times`, and when it began."""
 
 
 class ConsistentReads:
-    """Tells when the cache is at least as new as etcd was when the request arrived."""
+    """Makes a request wait until the cache is at least as new as etcd was when the request arrived."""
 
     def __init__(
         self,
@@ -38,26 +38,26 @@ class ConsistentReads:
         probe: Callable[[], Awaitable[int]],
         request_progress: Callable[[], Awaitable[bool]],
     ) -> None:
-        """`probe` gives etcd's revision; `request_progress` asks the feed for progress (False: not to be had)."""
+        """`probe` returns etcd's revision. `request_progress` requests a progress notification; False if it can't."""
         self._cache, self._probe, self._request_progress = cache, probe, request_progress
         self._filling: list[_Asked] = []
         self._running = 0  # probes
-        self._gathering = False  # whether one of them has not been sent yet, for requests that arrive now
-        self._alone = 0  # requests that have a probe of their own
+        self._gathering = False  # whether one of them is not sent yet, and requests may join it
+        self._alone = 0  # requests that have a probe of their own now
         self._alone_at = -APART  # when the last of these began, by the monotonic clock
         self._tasks: set[asyncio.Task[None]] = set()
-        self._stuck_at = -1  # what the cache had reached when waiting for more was in vain
-        self._stuck_until = 0.0  # by the monotonic clock; until then probes are in vain too
+        self._stuck_at = -1  # the revision that the cache had when the last wait for a newer one failed
+        self._stuck_until = 0.0  # by the monotonic clock; until then no probe is made
 
     async def probe(self) -> int:
         """etcd's revision now. Raises Unavailable, DeadlineExceeded."""
         return await self._probe()
 
     async def fresh(self) -> bool:
-        """Awaits a fresh cache. False when the feed can't get there: read etcd directly then.
+        """Waits until the cache is fresh. False if the feed can't reach etcd's revision: read etcd directly then.
 
-        The first request in `APART` seconds has a probe of its own, sent and answered in its own task: to share one
-        takes three turns of the loop, each of which takes milliseconds under load. Raises what the probe raises
+        The first request in `APART` seconds has a probe of its own, sent and answered in its own task. A shared probe
+        takes three turns of the event loop, each of which takes milliseconds under load. Raises what the probe raises
         (Unavailable, DeadlineExceeded).
         """
         began = time.monotonic()
@@ -77,7 +77,7 @@ class ConsistentReads:
             self._alone -= 1
 
     def _share(self, asked: _Asked) -> None:
-        """Has a request be served by a probe with all others that come before that is sent."""
+        """Adds a request to the next shared probe."""
         self._filling.append(asked)
         if self._running < PROBES and not self._gathering:
             self._running += 1
@@ -126,10 +126,10 @@ class ConsistentReads:
             raise
 
     async def settled(self, revision: int) -> bool:
-        """Whether the cache reaches a revision that etcd has, be it by asking for progress.
+        """Waits for the cache to reach a revision that etcd has, and requests progress if needed; False if it doesn't.
 
-        Writes outside the prefix bring no event. Where progress can't be asked for, they are waited for once; until
-        the next event there is no use in waiting again.
+        Writes outside the prefix bring no event, only progress shows them. If progress can't be requested, only the
+        first request waits; the others get False at once until the next event.
         """
         stuck = self._cache.reached == self._stuck_at and not await self._request_progress()
         if not stuck:
@@ -143,7 +143,7 @@ class ConsistentReads:
         return False
 
     async def wait_for(self, revision: int, seconds: float) -> bool:
-        """Whether the cache reaches a revision within some seconds."""
+        """Waits at most `seconds` for the cache to reach a revision; whether it has."""
         future = self._cache.reach(revision)
         if future.done():
             return True

@@ -1,8 +1,8 @@
-"""Continue tokens in kube-apiserver's format, so that either server goes on with the other's.
+"""Continue tokens in kube-apiserver's format, so that each server accepts the tokens of the other.
 
 A token is unpadded base64url of `{"v":"meta.k8s.io/v1","rv":REVISION,"start":KEY}` where KEY is relative to the listed
-prefix. Revision -1 means "at the latest version": what an expired token's answer offers (API Concepts, "Retrieving
-large results sets in chunks").
+prefix. Revision -1 means "at the latest version": the 410 answer to an expired token offers such a token (API Concepts,
+"Retrieving large results sets in chunks").
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import posixpath
 from typing import NoReturn
 
 INCONSISTENT = -1
-_INT64_LENGTH = 20  # of the least number of 64 bits
+_INT64_LENGTH = 20  # characters of the smallest int64
 _VERSION = "meta.k8s.io/v1"
 
 
@@ -23,13 +23,13 @@ class InvalidToken(ValueError):
 
 
 def encode(key: bytes, prefix: bytes, revision: int) -> str:
-    """A token that goes on at `key` (below `prefix`) at a revision."""
+    """The token that continues a list at `key` (below `prefix`) and at a revision."""
     document = {"v": _VERSION, "rv": revision, "start": key[len(prefix) :].decode()}
     return base64.urlsafe_b64encode(json.dumps(document, separators=(",", ":")).encode()).rstrip(b"=").decode()
 
 
 def decode(token: str, prefix: bytes) -> tuple[bytes, int]:
-    """The key to go on at and the revision. Raises InvalidToken; never leads outside of `prefix`."""
+    """The key at which the list continues, and the revision. The key is always below `prefix`. Raises InvalidToken."""
     version, revision, start = _parts(token)
     if version != _VERSION:
         raise InvalidToken(f"continue key is not valid: server does not recognize this encoded version {version}")
@@ -70,7 +70,7 @@ def _parts(token: str) -> tuple[str, int, str]:
 
 
 class _Number(str):
-    """A number that is no integer of 64 bits, as it was written."""
+    """The text of a JSON number that is not an int64."""
 
 
 def _integer(text: str) -> int | _Number:
@@ -79,12 +79,12 @@ def _integer(text: str) -> int | _Number:
 
 
 def _no_value(name: str) -> NoReturn:
-    """NaN and Infinity, which Python takes for JSON."""
+    """Raises ValueError for NaN and Infinity, which Python's JSON parser accepts."""
     raise ValueError(f"invalid character '{name.removeprefix('-')[0]}' looking for beginning of value")
 
 
 def _whole(text: str) -> str:
-    """The text as Go has it, which knows no half of a surrogate pair."""
+    """The text as Go decodes it: U+FFFD in place of half a surrogate pair."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -93,7 +93,7 @@ def _mistyped(value: object, target: str) -> InvalidToken:
 
 
 def _text(data: bytes) -> str:
-    """UTF-8 as Go's JSON scanner sees it: byte by byte where that matters, for its message."""
+    """Decoded UTF-8; invalid UTF-8 as Latin-1, since Go's JSON scanner reads bytes and names one in its message."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -110,7 +110,7 @@ def _syntax_error(error: json.JSONDecodeError) -> str:
 
 
 def _base64(token: str) -> bytes:
-    """Strict unpadded base64url, with Go's message for the first bad byte."""
+    """Decodes strict unpadded base64url. Raises ValueError with Go's message for the first bad byte."""
     for at, char in enumerate(token):
         if not (char.isascii() and (char.isalnum() or char in "-_")):
             raise ValueError(f"illegal base64 data at input byte {at}")

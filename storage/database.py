@@ -1,7 +1,7 @@
-"""One etcd and all that a process has of it: the connection, the cache, what keeps that up to date, reads and writes.
+"""One etcd and the objects of a process that use it: client, watch cache, feed, reads and writes.
 
-Resources may be kept in etcds of their own. Each of these counts its revisions for itself, so that no cache, no
-transaction and no comparison of revisions spans two of them.
+Some resources may be stored in another etcd (--etcd-servers-overrides). Each etcd counts its own revisions, so no
+cache, no transaction and no comparison of revisions spans two etcds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from storage.watch_cache import WatchCache
 if TYPE_CHECKING:
     from storage.rereading import Rereading
 
-PROBE_TIMEOUT = 4.0  # seconds; a read may wait for the end of one probe and then for its own, and no read hangs over 10
+PROBE_TIMEOUT = 4.0  # seconds; a read waits for at most two probes, the running one and its own: under 10 s together
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +39,7 @@ class Database:
     store: EtcdStore
     checker: Checker
     pasts: Pasts
-    rereading: Rereading | None = None  # of what can't be decrypted at present, where values are encrypted
+    rereading: Rereading | None = None  # of values that can't be decrypted at present; None without encryption
 
 
 def database_of(
@@ -49,10 +49,10 @@ def database_of(
     feeder: Path | None = None,
     first: Collection[bytes] = (),
 ) -> Database:
-    """An etcd whose keys start with `root`; on an event loop. Nothing is connected yet.
+    """Makes the database of an etcd whose keys start with `root`. Needs an event loop; does not connect yet.
 
-    `feeder` is the socket of a process that reads it for several, `first` the prefixes of what is loaded before the
-    rest where there is very much.
+    `feeder` is the Unix socket of the process that reads etcd for all workers. `first` are the key prefixes that are
+    loaded before all others when etcd has very many objects.
     """
     client, cache = EtcdClient(settings, transformer), WatchCache(root)
     feed = Feed(client, cache, None if feeder is None else Subscriber(feeder, cache), first=first)

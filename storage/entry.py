@@ -1,9 +1,9 @@
 """An object version as the cache holds it, and a change from one version to the next.
 
-Values in etcd are JSON without a resourceVersion. Of a value that was written canonically the cache keeps the `tail`:
-everything after `{"kind":…,"apiVersion":…,` with the resourceVersion spliced into the metadata, after the uid, where Go
-writes it. The head is the same for all objects of a resource, so that a GET is head + tail, a list item `{` + tail, and
-nothing is parsed. Canonical values end in white space that no other writer leaves (`MARK`).
+Values in etcd are JSON without a resourceVersion. The cache splits a canonical value into `head`, which is
+`{"kind":…,"apiVersion":…,`, and `tail`, the rest. The tail has the resourceVersion spliced into the metadata, after the
+uid, where Go writes it. The head is the same for all objects of a resource. So a GET answers head + tail, a list item
+is `{` + tail, and nothing is parsed. Canonical values end in white space that no other writer leaves (`MARK`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _UID = b'"uid":"'
 _VERSION = b',"resourceVersion":"'
 _NAMESPACE = b'"namespace":'
 _PARSED = "parsed"
-PARSED_SIZE = 6  # bytes of memory that parsed JSON takes for one of text, about
+PARSED_SIZE = 6  # about how many bytes of memory parsed JSON takes per byte of text
 
 MEMOS = Memos()
 
@@ -41,13 +41,13 @@ def with_version(value: bytes, revision: int) -> bytes:
 
 
 def spliced_version(text: bytes) -> tuple[int, int]:
-    """Where the member of the resourceVersion is that was spliced into a canonical value. Raises ValueError."""
+    """Start and end of the spliced resourceVersion member in a tail. Raises ValueError if there is none."""
     start = text.index(_VERSION)
     return start, text.index(b'"', start + len(_VERSION)) + 1
 
 
 def _after_uid(value: bytes) -> int:
-    """Where the uid ends. Before it come plain strings alone, whose quotes are escaped: nothing else matches."""
+    """The index after the uid's value. Before it are only strings with escaped quotes: `_UID` matches nothing else."""
     return value.index(b'"', value.index(_UID) + len(_UID)) + 1
 
 
@@ -60,7 +60,7 @@ class Texts(Protocol):
 
 
 class LabelsAndFields(NamedTuple):
-    """What selectors look at: an object's labels and its selectable fields. The labels are not to be changed."""
+    """What selectors look at: an object's labels and its selectable fields. Callers must not change the labels."""
 
     labels: dict[str, str]
     fields: Texts
@@ -70,14 +70,14 @@ LabelsAndFieldsOf = Callable[[dict[str, Any]], LabelsAndFields]
 
 
 class Entry:
-    """One version of one object; immutable but for what is made of it on first use and remembered.
+    """One version of one object. It is immutable, apart from the values that are computed on first use and kept.
 
-    `head` says in which version it is stored: `{"kind":…,"apiVersion":…,`, one bytes object for all that share it.
+    `head` is `{"kind":…,"apiVersion":…,` of the version it is stored in; entries of a resource share this bytes object.
     """
 
     __slots__ = ("_labels_and_fields", "_memo", "head", "key", "revision", "tail")
 
-    piece: bytes  # the tail for being joined with others: where that is in shared memory, a view of it and no copy
+    piece: bytes  # the tail, for joining with others: for a tail in shared memory a view, not a copy
 
     def __init__(self, key: bytes, head: bytes, tail: bytes, revision: int) -> None:
         self.key, self.head, self.tail, self.revision = key, head, tail, revision
@@ -92,21 +92,21 @@ class Entry:
         return found
 
     def recall(self, key: object) -> object | None:
-        """What was remembered of this version under a key; None if nothing was, or not any more."""
+        """The value that was remembered under a key for this version; None if there is none, or it was evicted."""
         memo = self._memo
         return None if memo is None else MEMOS.find(memo, key)
 
     def remember(self, key: object, value: object, size: int) -> None:
-        """Remembers what was made of this version at some cost: about `size` bytes, not to be changed."""
+        """Remembers a value of about `size` bytes that was costly to compute. Nobody may change the value."""
         memo = self._memo
         if memo is None:
             memo = self._memo = Memo()
         MEMOS.keep(memo, key, value, size)
 
     async def made(self, key: object, make: Callable[[Entry], Awaitable[T]], size_of: Callable[[T], int]) -> T:
-        """What `make` makes of this version, remembered under a key; made once for those who ask at the same time.
+        """The result of `make` for this version, remembered under a key. Concurrent callers share one call of `make`.
 
-        Raises what `make` raises, which is not remembered.
+        Raises what `make` raises; errors are not remembered.
         """
         found = self.recall(key)
         if found is not None:
@@ -119,7 +119,7 @@ class Entry:
         return value
 
     def parsed(self) -> dict[str, Any]:
-        """The object as it is stored, with its resourceVersion; remembered, and not to be changed."""
+        """The object as it is stored, with its resourceVersion. It is remembered: callers must not change it."""
         found: Any = self.recall(_PARSED)
         if found is None:
             found = orjson.loads(self.head + self.tail)
@@ -134,17 +134,17 @@ class Entry:
 
     @property
     def readable(self) -> Entry | None:
-        """The newest version up to this one that can be read: itself, but for a `CorruptEntry`."""
+        """The newest readable version up to this one: this entry itself; for a `CorruptEntry` its `last`, or None."""
         return self
 
     def stored(self) -> StoredObject:
-        """The object as etcd holds it, or would if this server had written it."""
+        """The object in the canonical form in which this server writes it to etcd."""
         tail = self.tail
         start, end = spliced_version(tail)
         return StoredObject(self.key, b"%b%b%b%b" % (self.head, tail[:start], tail[end:], MARK), self.revision)
 
     def at(self, revision: int) -> Entry:
-        """The object under another resourceVersion, as a DELETED event carries it."""
+        """A copy with another resourceVersion, for a DELETED event."""
         tail = self.tail
         start = tail.index(_VERSION) + len(_VERSION)
         tail = b"%b%d%b" % (tail[:start], revision, tail[tail.index(b'"', start) :])
@@ -153,15 +153,15 @@ class Entry:
         return entry
 
 
-Entry.piece = Entry.__dict__["tail"]  # another name of the same slot: as fast as that
+Entry.piece = Entry.__dict__["tail"]  # another name of the same slot: as fast as `tail`
 
 
 class CorruptEntry(Entry):
-    """An object version that can't be read: whoever asks for its content gets CorruptObject raised.
+    """An object version that can't be read. Access to its content raises CorruptObject.
 
-    That is an AwaitedObject where it may be read later.
+    It raises AwaitedObject where the value may become readable later.
 
-    `last` is the newest version before it that could be read, if that was seen: what those who watch still have.
+    `last` is the newest readable version before it, None if the cache saw none. Watchers still have that version.
     """
 
     __slots__ = ("last", "raw", "reason")
@@ -172,7 +172,7 @@ class CorruptEntry(Entry):
         self._labels_and_fields = self._memo = None
 
     @property
-    def tail(self) -> bytes:  # type: ignore[override]  # there is none, whatever reads it must fail
+    def tail(self) -> bytes:  # type: ignore[override]  # there is none: each read must fail
         kind = AwaitedObject if isinstance(self.raw, AwaitedValue) else CorruptObject
         raise kind(self.key, self.revision, self.reason)
 
@@ -197,12 +197,12 @@ class CorruptEntry(Entry):
 
 
 def is_untransformed(entry: Entry) -> bool:
-    """Whether an object can't be read because its value could not be turned, such as decrypted."""
+    """Whether an object can't be read because its value could not be transformed, such as decrypted."""
     return type(entry) is CorruptEntry and isinstance(entry.raw, UnreadableValue)
 
 
 def entry_of(key: bytes, value: bytes, revision: int, head: bytes) -> Entry:
-    """Makes an entry of a canonical value that starts with `head`; raises ValueError if it only looks like one."""
+    """Makes an entry of a canonical value that starts with `head`. Raises ValueError if the value is not canonical."""
     at = _after_uid(value)
     end = -len(MARK)
     if value[end - 1] != _END:
@@ -214,21 +214,21 @@ def entry_of(key: bytes, value: bytes, revision: int, head: bytes) -> Entry:
 
 
 def is_awaited(entry: Entry | None) -> bool:
-    """Whether an object can't be read at present, and may be later."""
+    """Whether an object can't be read at present, but may become readable later."""
     return type(entry) is CorruptEntry and isinstance(entry.raw, AwaitedValue)
 
 
 def check_awaited(entries: Iterable[Entry]) -> None:
-    """Raises AwaitedObject where one of some entries can't be read at present, and may be later."""
+    """Raises AwaitedObject if one of the entries can't be read at present, but may become readable later."""
     for entry in entries:
         if is_awaited(entry):
             raise AwaitedObject(entry.key, entry.revision, entry.stored().corrupt)
 
 
 def is_of(canonical: bytes, start: int, namespace: str, name: str) -> bool:
-    """Whether metadata that begins at `start` has the namespace and the name that its key has.
+    """Whether the metadata, which begins at `start`, has this namespace and name; both come from the key.
 
-    Before the uid come plain strings alone, whose quotes are escaped: nothing else is taken for a member.
+    Only strings come before the uid, with escaped quotes: the search finds no text inside a value.
     """
     if not canonical.startswith(b'"name":%b,' % orjson.dumps(name), start):
         return False
@@ -239,7 +239,7 @@ def is_of(canonical: bytes, start: int, namespace: str, name: str) -> bool:
 
 
 class BlankedEntry(Entry):
-    """An object version whose value ends in more white space than MARK: its writer's, and nothing that is shown."""
+    """An object version whose writer left white space before MARK. Clients do not see it; `stored` keeps it."""
 
     __slots__ = ("blanks",)
 
@@ -253,7 +253,7 @@ class BlankedEntry(Entry):
 
 
 class RereadEntry(Entry):
-    """An object version that is read otherwise than it was written: its CRD has changed since."""
+    """An object version that is read differently than it was written: its CRD has changed since."""
 
     __slots__ = ()
 
@@ -263,7 +263,7 @@ class RereadEntry(Entry):
 
 
 def reread_entry(key: bytes, value: bytes, revision: int, head: bytes) -> Entry:
-    """As `entry_of`, of a value that etcd has otherwise."""
+    """As `entry_of`, for a canonical value that differs from the bytes in etcd."""
     made = entry_of(key, value, revision, head)
     return RereadEntry(key, head, made.tail, revision)
 
@@ -277,10 +277,10 @@ class ChangeType(Enum):
 
 
 class Change:
-    """One change of one object. `entry` is the new version, for a deletion the last one at the deletion's revision.
+    """One change of one object. `entry` is the new version; for a deletion, the last one at the deletion's revision.
 
-    `corrupt` tells that one of the versions can't be read: those who are shown changes go by `readable` then. Watches
-    wait before one that is `awaited`, so that none of their events is left out.
+    `corrupt` tells that one of the two versions can't be read: watches then use `readable`. A watch stops before a
+    change that is `awaited` until the version can be read, so that it skips no event.
     """
 
     __slots__ = ("corrupt", "entry", "previous", "revision", "type")
@@ -296,7 +296,7 @@ class Change:
         return self.entry.key
 
     def readable(self) -> Change | None:
-        """The change as it is to those who have seen only what can be read; None if it is none to them."""
+        """The change between the readable versions, for watchers; None if no readable version changed."""
         entry, previous = self.entry.readable, self.previous and self.previous.readable
         if entry is None or (self.type is not ChangeType.DELETED and entry is not self.entry):
             return None
@@ -304,11 +304,11 @@ class Change:
 
     @property
     def awaited(self) -> bool:
-        """Whether one of the versions can't be read at present, and may be later."""
+        """Whether one of the two versions can't be read at present, but may become readable later."""
         return self.corrupt and (is_awaited(self.entry) or is_awaited(self.previous))
 
     def exchange(self, read: Mapping[Entry, Entry]) -> None:
-        """Takes the versions that can be read by now in the place of those that could not."""
+        """Replaces versions that could not be read (the keys of `read`) by the now readable ones (its values)."""
         self.entry = read.get(self.entry, self.entry)
         if self.previous is not None:
             self.previous = read.get(self.previous, self.previous)

@@ -1,4 +1,4 @@
-"""What can go wrong in storage, as types that carry what a caller needs."""
+"""The exceptions of storage, with the data that a caller needs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class StorageError(Exception):
 
 
 class CorruptObject(StorageError):
-    """What is stored under a key can't be read; `reason` says why. It is never shown, nor written back."""
+    """The value stored under a key can't be read; `reason` says why. It is never shown, nor written back."""
 
     def __init__(self, key: bytes, revision: int, reason: str) -> None:
         super().__init__(f"object not decodable revision={revision}: {reason}")
@@ -18,17 +18,17 @@ class CorruptObject(StorageError):
 
 
 class AwaitedObject(CorruptObject):
-    """What is stored under a key can't be read at present: the service that it takes does not answer."""
+    """The value stored under a key can't be read at present: a service that it needs, such as a KMS, is down."""
 
 
 class StoredObject(NamedTuple):
-    """A key's value with its mod revision; `raw` is canonical, or what etcd holds where that is `corrupt`."""
+    """A key's value with its mod revision. `raw` is the canonical value, or for a `corrupt` one the bytes of etcd."""
 
     key: bytes
     raw: bytes
     revision: int
-    corrupt: str = ""  # why the value can't be read
-    anew: bool = False  # whether etcd has it otherwise, in a form that is to be written anew with the next write
+    corrupt: str = ""  # why the value can't be read; empty if it can
+    anew: bool = False  # whether etcd has it in an outdated form: the next write stores it even if nothing changed
 
     @property
     def value(self) -> bytes:
@@ -39,19 +39,19 @@ class StoredObject(NamedTuple):
 
 
 class Unavailable(StorageError):
-    """No etcd endpoint answered in time, or etcd has no leader. A write was not made, unless it is `Unanswered`."""
+    """No etcd endpoint answered in time, or etcd has no leader. A write was not made, unless this is `Unanswered`."""
 
 
 class NotLoaded(Unavailable):
-    """The cache does not have the objects of a resource yet: the process starts."""
+    """The cache does not have the objects of a resource yet: the process is starting."""
 
 
 class DeadlineExceeded(Unavailable):
-    """etcd did not answer a question before the call's deadline."""
+    """etcd did not answer a call before its deadline."""
 
 
 class OtherCluster(Unavailable):
-    """Endpoints are of different clusters, or of another one than that which is served. They are not used."""
+    """etcd endpoints belong to different clusters, or not to the cluster that is served. They are not used."""
 
     BEGINNING: ClassVar = "etcd's endpoints are not of one cluster"
     REMEDY: ClassVar = (
@@ -61,11 +61,11 @@ class OtherCluster(Unavailable):
 
 
 class Unanswered(Unavailable):
-    """etcd took a write and did not say what became of it: it was made, or will be, or never."""
+    """A write was sent to etcd, and no answer came: etcd may have made it, may make it later, or never."""
 
 
 class Compacted(StorageError):
-    """The asked revision is older than etcd's last compaction."""
+    """The requested revision is older than etcd's last compaction."""
 
     def __init__(self, compact_revision: int = 0, revision: int = 0) -> None:
         super().__init__(f"revision has been compacted (compact revision {compact_revision})")
@@ -73,7 +73,7 @@ class Compacted(StorageError):
 
 
 class FutureRevision(StorageError):
-    """The asked revision is newer than etcd's current one."""
+    """The requested revision is newer than etcd's current one."""
 
     def __init__(self, current: int = 0) -> None:
         super().__init__("required revision is a future revision")
@@ -81,7 +81,7 @@ class FutureRevision(StorageError):
 
 
 class NoSpace(StorageError):
-    """etcd's database exceeded its quota: it takes nothing but deletions until somebody has made room."""
+    """etcd's database exceeded its quota: etcd accepts only deletions until an operator has made room."""
 
     REMEDY: ClassVar = (
         "compact and defragment etcd, or raise its --quota-backend-bytes, "
@@ -90,11 +90,11 @@ class NoSpace(StorageError):
 
 
 class TooLarge(StorageError):
-    """The request is larger than etcd takes."""
+    """The request is larger than etcd accepts."""
 
 
 class LeaseNotFound(StorageError):
-    """The lease has expired or was revoked, or etcd was set back to before it was granted."""
+    """The lease has expired or was revoked, or etcd was restored to a state from before the lease."""
 
 
 class PermissionDenied(StorageError):
@@ -106,7 +106,7 @@ class Unauthenticated(StorageError):
 
 
 class KeyExists(StorageError):
-    """A create found the key present; `current` is what is there."""
+    """A create found that the key exists; `current` is the present version."""
 
     def __init__(self, current: StoredObject) -> None:
         super().__init__("key exists")
@@ -114,7 +114,7 @@ class KeyExists(StorageError):
 
 
 class Conflict(StorageError):
-    """A compare-and-swap lost: `current` is what is there now, None if the key is gone."""
+    """A compare-and-swap lost: `current` is the present version, None if the key does not exist."""
 
     def __init__(self, current: StoredObject | None) -> None:
         super().__init__("revision mismatch")
@@ -122,7 +122,10 @@ class Conflict(StorageError):
 
 
 class BesideChanged(StorageError):
-    """Of what was to be written beside an object something has changed: `found` is all of it as it is, in order."""
+    """An object that was to be written beside another one has changed.
+
+    `found` has the present versions of all objects beside it, in the caller's order; None for one that does not exist.
+    """
 
     def __init__(self, found: list[StoredObject | None]) -> None:
         super().__init__("revision mismatch beside the object")
@@ -130,14 +133,14 @@ class BesideChanged(StorageError):
 
 
 class Untransformed(StorageError):
-    """A value could not be made what etcd is to hold of it."""
+    """A value could not be transformed for etcd, such as encrypted."""
 
 
 class Fenced(StorageError):
-    """The writer had the right to write from a lease that it no longer holds."""
+    """The writer no longer holds the lease that allowed it to write."""
 
 
-# A write that was answered with one of these was certainly not made.
+# A write that raised one of these was certainly not made.
 REFUSALS = (
     *(KeyExists, Conflict, BesideChanged, Untransformed, Fenced, TooLarge, NoSpace, LeaseNotFound),
     *(PermissionDenied, Unauthenticated),

@@ -1,15 +1,16 @@
 """The one watch on the whole registry: a totally ordered stream of changes that keeps the watch cache up to date.
 
-It starts with a load by pages at one revision and follows from there. Where there is very much to load, that is first
-what decides about requests, and the rest is filled in later (storage/filling.py). When the stream breaks (etcd
-restarted, leader changed) it goes on after the last revision it has applied, so that nothing is lost or repeated. Only
-when etcd has compacted what came after that does it load anew and emit the difference. When etcd's history is not the
-one that was seen (storage/lineage.py: a backup was restored, the newest writes were lost) the whole cache is dropped
-and loaded anew, and watchers have to start again.
+The feed first loads all objects by pages at one revision, then watches from there. If there are very many objects, it
+loads those that authorize and admit requests first; the others follow later (storage/filling.py). When the watch breaks
+(etcd restarted, leader changed), the feed goes on after the last applied revision: no change is lost or repeated. If
+etcd has compacted the changes after that revision, the feed loads everything and emits the difference. If etcd has
+another history than the cache saw (storage/lineage.py: a backup was restored, the newest writes were lost), the feed
+drops the whole cache and loads it anew, and clients have to start their watches again.
 
-What this process writes is applied when etcd acknowledges it, in the order of revisions. The stream brings it again,
-one message a change, and falls behind under a load of writes. When a change of another writer is missing and the
-stream is far behind, the stream starts anew after the last change applied: etcd then sends many changes at once.
+The writes of this process are applied when etcd acknowledges them, in the order of revisions. The watch brings them
+again, one message per change, and falls behind when there are many writes. When it is far behind and a change of
+another writer is missing, the feed starts a new watch after the last applied change: etcd then sends many changes at
+once.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ from storage.watch_cache import WatchCache
 log = logging.getLogger(__name__)
 
 RETRY = 0.1  # seconds between attempts while etcd is away
-MANY = 50_000  # objects from which on a load is made in parts: all of so many take one to three seconds
-PART = 64  # changes applied at once: values of other writers take their time
+MANY = 50_000  # objects from which on a load is made in parts: to load so many takes one to three seconds
+PART = 64  # changes applied at once: values of other writers have to be decoded first
 FAR_BEHIND = 256  # revisions
-GAP = 0.05  # seconds that acknowledgements may take to come in order
+GAP = 0.05  # seconds in which acknowledgements that come out of order fill a gap
 REDUNDANT_PAUSE = 0.01  # seconds
 RESTART_INTERVAL = 0.25  # seconds between the starts of streams that fell behind
 
@@ -54,19 +55,18 @@ class Feed:
         seeds: bool = True,
         first: Collection[bytes] = (),
     ) -> None:
-        """With `shared` what another process reads is taken where it is offered; `seeds`: whether there is a past.
-
-        `first` are the prefixes of what is loaded before the rest where there is very much.
+        """`shared` connects to the process that reads etcd for all workers. With `seeds`, the histories start with the
+        changes of the last minutes. `first` are the key prefixes that are loaded first if there are very many objects.
         """
         self._client, self._cache, self.shared = client, cache, shared
         self._watch: Watch | SharedWatch | None = None
         self._reload, self._began, self._first = False, not seeds, first
-        self._resuming = True  # whether the next stream may be of an etcd with another past
+        self._resuming = True  # whether the next watch has to check that etcd's history is still the same
         self.lineage = Lineage()
         self._stall = Stall(cache, self.probe, self.request_progress, lambda: self._known, client.members)
-        self._last: Event | None = None  # of those applied
+        self._last: Event | None = None  # the last applied event
         self._own = OwnWrites()
-        self._known = 0  # a revision that etcd has
+        self._known = 0  # the highest revision that etcd is known to have reached
         self._listeners: list[Callable[[int], None]] = []
         self._of_replacement: list[Callable[[], None]] = []
         self._following = False
@@ -75,16 +75,16 @@ class Feed:
         self._restarted = 0.0
         self.ready = asyncio.Event()  # set by the first load
         self.connected = False
-        self.loaded = 0  # how many objects there are of the load that is under way
-        self.error: StorageError | None = None  # what keeps it from following, since that was interrupted
-        self.progress_trusted = False  # whether the progress that the member of the stream tells keeps the order
+        self.loaded = 0  # objects that the running load has read so far
+        self.error: StorageError | None = None  # why the watch is interrupted; None while it runs
+        self.progress_trusted = False  # whether progress notifications of this etcd member never overtake events
         if shared is not None:
             shared.known, shared.offer = lambda: self._known, self._offered
             shared.lineage = lambda: (self.lineage.cluster, self.lineage.term)
             shared.load_anew = self.load_anew
 
     async def run(self) -> None:
-        """Loads and follows, for ever."""
+        """Loads everything, then follows the watch, for ever."""
         while True:
             try:
                 if self.ready.is_set():
@@ -112,7 +112,7 @@ class Feed:
                 await asyncio.sleep(RETRY)
 
     async def fill(self) -> None:
-        """Loads what was set aside at the start, if anything was."""
+        """Loads the caches that were set aside at the start, if any."""
         from storage.filling import fill
 
         def told(objects: int) -> None:
@@ -123,7 +123,7 @@ class Feed:
             await fill(self._client, self._cache, told)
 
     def load_anew(self) -> None:
-        """Drops the cache and loads it anew: its content can't be relied on."""
+        """Drops the content of the cache, because it may be wrong, and loads it anew."""
         self.ready.clear()
         self._reload = True
         self.lineage.forget()
@@ -131,7 +131,7 @@ class Feed:
             self._watch.fail(Unavailable("everything is loaded anew"))
 
     async def probe(self, timeout: float | None = None) -> int:
-        """etcd's revision now, by a linearizable read. Raises Unavailable, also when etcd has turned out set back."""
+        """etcd's revision now, by a linearizable read. Raises Unavailable, also if etcd has lost revisions."""
         before = self._cache.reached
         revision = await self._client.revision(self._cache.root, timeout=timeout)
         if revision < before and self._cache.reached >= before:
@@ -142,7 +142,7 @@ class Feed:
         return revision
 
     async def request_progress(self) -> bool:
-        """Asks etcd for the revision up to which the watch has seen everything; False if it can't be relied on."""
+        """Requests a progress notification on the watch; False if there is no watch or progress is not trusted."""
         if self._watch is None or not self.progress_trusted:
             return False
         try:
@@ -152,7 +152,7 @@ class Feed:
         return True
 
     def acknowledged(self, *events: Event) -> None:
-        """Takes note of a write of this process: all that its revision changed, in the order in which it did."""
+        """Notes a write of this process: all events of its revision, in order."""
         revision = events[-1].kv.mod_revision
         for listener in self._listeners:
             listener(revision)
@@ -164,25 +164,25 @@ class Feed:
         self._apply(self._own.following(self._cache.reached))
 
     def listen(self, listener: Callable[[int], None]) -> Callable[[], None]:
-        """Tells a function the revision of each own write, in its writer's task. What comes back ends that."""
+        """Calls `listener` with the revision of each own write, in the writer's task. Returns a function to end it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     def on_replacement(self, listener: Callable[[], None]) -> None:
-        """Calls `listener` when the cache was dropped and is about to have what etcd has now: that may be nothing."""
+        """Calls `listener` when the cache is about to be replaced with a new load, which may be empty."""
         self._of_replacement.append(listener)
 
     def notice(self, revision: int) -> None:
-        """Takes note of a revision that etcd has."""
+        """Notes that etcd has reached a revision."""
         self._known = max(self._known, revision)
 
     def _offered(self) -> None:
-        """Another process has all that the watch on etcd would tell from now on; that has to be in order by now."""
+        """Ends the watch on etcd, because another process offers its changes. Not while that watch is being checked."""
         if isinstance(self._watch, Watch) and self._following:
             self._watch.failed(Offered())
 
     def _look_for_offer(self, following: SharedWatch | None) -> None:
-        """Raises Offered where the watch on etcd is not needed any more."""
+        """Raises Offered if the watch on etcd is no longer needed."""
         if following is None and self._following and self.shared is not None and self.shared.offers:
             raise Offered
 
@@ -193,7 +193,7 @@ class Feed:
         if loaded is None:
             loaded = await (self._load_first() if in_parts else self._load_from_etcd())
         revision = loaded.revision
-        anew = not self.ready.is_set()  # that may have been asked for meanwhile
+        anew = not self.ready.is_set()  # read now: `load_anew` may have been called during the load
         self._cache.unowned.start_over()
         if anew:
             self.lineage.cluster, self.lineage.term = head.cluster, head.term
@@ -212,7 +212,7 @@ class Feed:
             resource.history.start = max(resource.history.start, revision)
         if anew and not self._began:
             if not in_parts:
-                await seed(self._client, self._cache, revision)  # later there is nobody whose past would be in it
+                await seed(self._client, self._cache, revision)  # later no client has a watch from before
             self._began = True
         self._cache.advance(revision)
         for resource in self._cache:
@@ -222,7 +222,7 @@ class Feed:
         self.ready.set()
 
     def _in_parts(self, objects: int) -> bool:
-        """Whether only what is wanted first is loaded now: of so many objects at the start, or as that was not over."""
+        """Whether to load only the first prefixes now: a start with many objects, or one that is not complete yet."""
         if not self._first or self.shared is not None or self.ready.is_set():
             return False
         return bool(self._cache.unfilled) or (not self._began and objects > MANY)
@@ -239,7 +239,7 @@ class Feed:
         self._cache.begin_load(anew=not self.ready.is_set())
         try:
             loaded = await load(self._client, self._cache.root, self._cache.kept, told)
-            if not self._cache.load_fits:  # a resource is read in another way since
+            if not self._cache.load_fits:  # a resource got another cache meanwhile
                 self._cache.begin_load(anew=False)
                 loaded = await load(self._client, self._cache.root, self._cache.kept, told)
         finally:
@@ -248,9 +248,9 @@ class Feed:
 
     async def _follow(self) -> None:
         self._own.clear()
-        self._known = self._cache.reached  # what was known before may be lost with an etcd that was set back
+        self._known = self._cache.reached  # a restored etcd may not have the revision known before
         try:
-            while not self._reload:  # everything may have to be loaded anew between two streams
+            while not self._reload:  # `load_anew` may be called between two watches
                 try:
                     await self._stream(self._last if self._resuming else None)
                 except Offered:
@@ -262,7 +262,7 @@ class Feed:
     async def _stream(self, last: Event | None) -> None:
         """Follows one watch; returns when it has fallen so far behind that a new one is quicker.
 
-        With the change that was applied `last` the watch has to tell that first. Raises Rewound, StorageError.
+        If `last` (the last applied change) is given, the watch has to begin with it. Raises Rewound, StorageError.
         """
         cache = self._cache
         shared = None if self.shared is None or last is not None else self.shared.take()
@@ -295,13 +295,13 @@ class Feed:
             await watch.cancel()
 
     def _on_etcd(self, last: Event | None) -> Watch:
-        """A watch from the revision reached on, or from the change that was applied last."""
+        """A watch on etcd after the revision reached, or, if given, from the change `last` on."""
         root = self._cache.root
         start = self._cache.reached + 1 if last is None else last.kv.mod_revision
         return self._client.watch(root, prefix_end(root), start_revision=start, own_stream=True)
 
     async def _take(self, batch: WatchBatch) -> None:
-        """Applies what a message tells. While it is nothing new, own writes follow each other: no hurry to read on."""
+        """Applies a batch. If it has only own writes that are applied already, and more come, it pauses to save CPU."""
         if batch.revision <= self._cache.reached:
             if self._known <= self._cache.reached and self._is_writing():
                 await asyncio.sleep(REDUNDANT_PAUSE)
@@ -315,7 +315,7 @@ class Feed:
         return time.monotonic() - self._wrote < GAP
 
     def _should_restart(self, told: int) -> bool:
-        """Whether the stream, far behind, keeps from us what only it will tell: known to be missing, or possibly."""
+        """Whether a new watch is quicker: this one, far behind, is to bring a change that is, or may be, missing."""
         now, reached = time.monotonic(), self._cache.reached
         if now - self._restarted < RESTART_INTERVAL:
             return False
@@ -350,7 +350,7 @@ class Feed:
                 if event.type == DELETE:
                     cache.unowned.remove(kv.key)
                 else:
-                    from storage.compacted import told  # few keys are nobody's
+                    from storage.compacted import told  # here: few keys belong to no resource
 
                     cache.unowned.put(kv.key, kv.value, kv.mod_revision)
                     compacted = max(compacted, told(kv.key, kv.value))
@@ -368,14 +368,14 @@ class Feed:
 
 
 def _failed_with(watch: Watch | SharedWatch, guard: asyncio.Task[None]) -> None:
-    """Ends the feed with the error of the task that guards its watch: without the guard it could hang."""
+    """Ends the watch with the error of its guard task: an unguarded watch could hang."""
     error = None if guard.cancelled() else guard.exception()
     if error is not None:
         watch.failed(error)
 
 
 def parts(events: list[Event], size: int) -> Iterator[list[Event]]:
-    """Cuts a batch into pieces of whole revisions, of about `size` events."""
+    """Cuts a batch into parts of about `size` events. No part ends within a revision."""
     start = 0
     while len(events) - start > size:
         end = start + size

@@ -1,6 +1,6 @@
-"""Writes that are made only while this process holds a key: each transaction compares the key's revision.
+"""Writes that are made only while this process holds a key, such as a lease: each transaction compares its revision.
 
-So a process that lost the key without noticing, after a pause or a network partition, changes nothing any more.
+A process may lose the key without noticing, after a pause or a network partition. Then all its writes fail.
 """
 
 from __future__ import annotations
@@ -15,49 +15,50 @@ from storage.etcd.results import KeyValue
 
 
 class Fence:
-    """A key and the revision at which it was last known to be held; 0 while it is not."""
+    """A key and its mod revision when this process last knew that it held the key; 0 while it does not."""
 
     def __init__(self, key: bytes, is_ours: Callable[[bytes], bool]) -> None:
-        """`is_ours` tells of a value of the key whether its holder is this one."""
+        """`is_ours` says whether a value of the key names this process as the holder."""
         self.key, self.revision = key, 0
         self._is_ours = is_ours
 
     def guard(self) -> Guard:
-        """What a write has to compare. Raises Fenced when the key is not held."""
+        """The comparison for a write. Raises Fenced if the key is not held."""
         if not self.revision:
             raise Fenced("the lease is not held")
         return Guard(self.key, self.revision)
 
     def moved(self, found: KeyValue | None, compared: int | None = None) -> None:
-        """The key was as `found`, and not at the revision that a write `compared`: good when it was only renewed.
+        """Called when etcd has the key as `found`, and not at the revision that a write `compared`.
 
-        Its revision may be a lower one: that of an etcd that was set back. Raises Fenced.
+        If this process still holds the key, it was only renewed: takes the new revision, which is lower after a restore
+        of etcd. Else raises Fenced.
         """
         if not self.revision or found is None or not self._is_ours(found.value):
             self.revision = 0
             raise Fenced("the lease is held by somebody else")
-        if self.revision == compared:  # else it was renewed meanwhile
+        if self.revision == compared:  # else a renewal has set it meanwhile
             self.revision = found.mod_revision
         else:
             self.revision = max(self.revision, found.mod_revision)
 
 
 class Outpost:
-    """A key that stands for a fence in another etcd, since no transaction has both.
+    """A key that stands for a fence whose key is in another etcd, since no transaction spans two etcds.
 
-    Who holds the fence writes this key anew before its first write there, and compares it in each. So whoever held the
-    fence before writes nothing there any more, however long it paused. It is compared with what it was before the
-    fence was looked at, and so never taken back from a later holder.
+    The holder of the fence writes this key before its first write in this etcd, and compares it in each write. So the
+    writes of an earlier holder fail, however long it paused. To take the key, the process reads it, then checks the
+    fence, then writes it by compare-and-swap: so it never takes the key from a later holder.
     """
 
     def __init__(self, key: bytes, client: EtcdClient, fence: Fence, holder: EtcdClient) -> None:
-        """`holder` is a connection to the etcd of the fence, `client` one to that of `key`."""
+        """`holder` is a client of the fence's etcd, `client` one of the etcd of `key`."""
         self.key, self._client, self._fence, self._holder = key, client, fence, holder
         self._revision = 0
         self._taking = asyncio.Lock()
 
     async def guard(self) -> Guard:
-        """What a write has to compare. Raises Fenced when the fence is not held, Unavailable."""
+        """The comparison for a write. Raises Fenced if the fence is not held, Unavailable."""
         self._fence.guard()
         if not self._revision:
             async with self._taking:
@@ -76,6 +77,6 @@ class Outpost:
             self._revision = done.revision
 
     def lost(self, compared: Guard) -> None:
-        """The key was not as it was `compared`: another holder has it, or this etcd was set back."""
+        """Called when a write's comparison failed: another holder has the key, or this etcd was restored."""
         if self._revision == compared.revision:
             self._revision = 0

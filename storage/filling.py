@@ -1,9 +1,9 @@
-"""A start with very many objects, in parts: what decides about requests is loaded first, and followed from then on.
+"""A start with very many objects, in parts: resources that authorize and admit requests are loaded and followed first.
 
-The caches of the other resources are set aside (`WatchCache.unfilled`). One after the other is filled as of the
-revision that all have reached; what changes meanwhile is kept for it, as for a resource that is registered while the
-feed runs. Those with few objects are filled first. Until then nobody may read such a cache: `Direct` reads from etcd
-instead.
+The caches of the other resources are set aside (`WatchCache.unfilled`), then filled one after the other, those with few
+objects first. Each is loaded at the revision that the watch cache has reached. Changes that come during the load are
+kept for it, as for a resource that is registered while the feed runs. Until a cache is filled nobody may read it:
+`Direct` reads from etcd instead.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ COUNTED_AT_ONCE = 8  # resources
 
 
 class Direct(Reads):
-    """Reads of a resource whose cache is unfilled: all of them are asked of etcd."""
+    """Reads of a resource whose cache is unfilled: etcd answers all of them."""
 
     def __init__(self, reads: Reads) -> None:
         self._client, self._cache, self._consistent = reads._client, reads._cache, reads._consistent
@@ -68,7 +68,7 @@ class Direct(Reads):
 
 
 async def load_first(client: EtcdClient, prefixes: Iterable[bytes]) -> Loaded:
-    """All that is under some prefixes, as of one revision. Raises StorageError."""
+    """Loads all objects under some prefixes, as of one revision. Raises StorageError."""
     values: Values = {}
     revision, last = 0, None
     for prefix in prefixes:
@@ -82,8 +82,8 @@ async def load_first(client: EtcdClient, prefixes: Iterable[bytes]) -> Loaded:
 
 
 async def fill(client: EtcdClient, cache: WatchCache, told: Callable[[int], object] = lambda _: None) -> None:
-    """Fills all caches that are set aside; those that are set aside again meanwhile, too. `told` gets the number of
-    objects that were loaded, again and again.
+    """Fills all caches that are set aside, also those that are set aside meanwhile. `told` gets the number of objects
+    loaded so far, after each page.
     """
     loaded = 0
 
@@ -98,7 +98,7 @@ async def fill(client: EtcdClient, cache: WatchCache, told: Callable[[int], obje
 
 
 async def _by_size(client: EtcdClient, resources: list[ResourceCache]) -> list[ResourceCache]:
-    """Those with few objects first; as they are where etcd does not say how many there are."""
+    """The resources, those with few objects first; in the given order if etcd fails to count them."""
     sizes: dict[ResourceCache, int] = {}
     try:
         for start in range(0, len(resources), COUNTED_AT_ONCE):
@@ -113,7 +113,7 @@ async def _by_size(client: EtcdClient, resources: list[ResourceCache]) -> list[R
 async def _is_filled(
     client: EtcdClient, cache: WatchCache, resource: ResourceCache, told: Callable[[int], object]
 ) -> bool:
-    """Fills a cache; False where that has to be tried again."""
+    """Fills a cache; False if it has to be tried again."""
     if not cache.reached:  # everything is being loaded anew
         return False
     taking = cache.unowned.take(resource.spec.prefix)
@@ -133,10 +133,10 @@ async def _is_filled(
 
 
 def _put(cache: WatchCache, resource: ResourceCache, taking: Taking, entries: dict[bytes, Entry]) -> None:
-    """Has a cache be what was loaded and what has changed since: all in this turn of the loop."""
+    """Puts the loaded entries and the changes since into a cache, all in this turn of the event loop."""
     catch_up(taking, resource, entries)
     cache.unowned.finish(taking)
-    resource.start_over()  # whoever follows it has to be told, also where all is as of the same revision
+    resource.start_over()  # followers have to notice, even if the revision is the same
     resource.take(entries)
     cache.add(resource)
     resource.tell(None)

@@ -1,7 +1,7 @@
-"""Following the objects of resources in step with the watch cache: one object after the other, each for itself.
+"""Followers: code that gets each object of some resources, and each change, when the watch cache applies it.
 
-Built on `storage.tap`. An object that cannot be read, or that its reader cannot make sense of, is logged, counted and
-left out, and all others go on being followed.
+Built on `storage.tap`. An object that the follower fails on is logged, counted and skipped; the others are still
+followed.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ V = TypeVar("V")
 
 
 class Follower(Protocol):
-    """What is told of objects. `name` is what logs and metrics call it when an object makes no sense to it."""
+    """Code that follows objects. `name` is its name in logs and metrics when it fails on an object."""
 
     name: str
 
     def clear(self) -> None:
-        """Everything that was told is void: all objects are told again."""
+        """Forgets all objects: `take` will be called for each of them again."""
 
     def take(self, resource: ResourceCache, entry: Entry) -> None:
-        """An object is there, or has changed. What this or `lose` raises concerns this object alone."""
+        """Called for an object that exists or has changed. If this or `lose` raises, only this object is skipped."""
 
     def lose(self, resource: ResourceCache, entry: Entry) -> None:
-        """An object is gone; the entry is the last that there was."""
+        """Called for a deleted object, with its last version."""
 
     def told(self, revision: int) -> None:
-        """Everything up to a revision has been told; 0 before the first load of all."""
+        """Called after each batch: the follower has all changes up to a revision; 0 before the first load."""
 
 
 def follow(places: Sequence[Place], follower: Follower) -> Callable[[], None]:
-    """Tells a follower of all objects of some resources, then of each change in the turn in which it is applied.
+    """Gives a follower all objects of some resources, then each change when the cache applies it.
 
-    So what this process writes is known before its writer goes on. The function that comes back ends it.
+    So the follower gets a write of this process before the write returns to its caller. Returns a function to end it.
     """
     return listen(places, partial(tell, follower))
 
 
 def tell(follower: Follower, batch: Batch) -> None:
-    """Tells a follower of one batch of a tap."""
+    """Gives one batch of a tap to a follower."""
     if isinstance(batch, State):
         follower.clear()
         for resource, entries in batch.entries.items():
@@ -66,9 +66,9 @@ def tell(follower: Follower, batch: Batch) -> None:
 
 
 class ByName(Generic[V]):
-    """What is made of each object of one cluster-scoped resource, by its name; a `Follower`.
+    """A `Follower` that keeps a value for each object of one cluster-scoped resource, by name.
 
-    Where an object makes no sense, what was made of the version before it stays.
+    If `read` fails on a version of an object, the value of the version before it stays.
     """
 
     __slots__ = ("_before", "_changed", "_names", "_owner", "_read", "all", "name")
@@ -80,10 +80,10 @@ class ByName(Generic[V]):
         changed: Callable[[Collection[str], int], None] = lambda names, revision: None,
         owner: str = "",
     ) -> None:
-        """`read` makes a value of an object's entry and of the value before it, if there was one.
+        """`read` makes the value from an object's entry and its value before, None if there was none.
 
-        `changed` is called after each batch, with the names of the objects that it told of and its revision.
-        `owner` is what metrics call such an object: what is counted of one goes with it.
+        `changed` is called after each batch, with the names of its objects and its revision. `owner` is the kind of
+        owner in `storage.instruments.owners`: the metrics of an object are dropped when it is deleted.
         """
         self.name, self._read, self._changed, self._owner = name, read, changed, owner
         self.all: dict[str, V] = {}

@@ -1,7 +1,7 @@
-"""What goes wrong with one object beside the requests: told and counted, and of no concern to others.
+"""Guards background work on objects: an error with one object is logged and counted, and the work goes on.
 
-Who follows objects takes each of them for itself: one that somebody wrote to etcd and that makes no sense is left out,
-or stays what it was, and all others go on being followed.
+Code that follows objects guards the work on each of them. So an invalid object, which somebody wrote into etcd, is
+skipped or keeps its last state, and all other objects are still followed.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _REPORTED = 64  # bytes that remembering a report takes, about
 
 
 class guarded:
-    """`with guarded(name, entry):` ends where the block raises: that is counted under the name, and logged once a
-    version of the object.
+    """`with guarded(name, entry):` swallows an Exception of its block. It is counted under the name, and logged once
+    per version of the object.
     """
 
     __slots__ = ("_entry", "_name")
@@ -47,7 +47,7 @@ class guarded:
 
 
 def report(name: str, entry: Entry, error: Exception) -> None:
-    """Counts an error with an object under a name, and logs it once a version of the object."""
+    """Counts an error with an object under a name, and logs it once per version of the object."""
     FAILURES.labels(name).inc()
     mark = "reported", name
     if entry.recall(mark) is None:

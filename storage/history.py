@@ -1,10 +1,10 @@
-"""The recent changes of one resource, in revision order, bounded by count and by bytes, and grown by age.
+"""The recent changes of one resource, in revision order, bounded by count and by bytes.
 
-What is younger than `YOUNG` seconds is kept beyond the usual bounds, up to harder ones, as long as all histories of the
-process together take no more than their share of memory for it (kube-apiserver's watch cache grows by the same age).
+Changes younger than `YOUNG` seconds may exceed these bounds, up to `GROWTH` times, while all histories of the process
+together stay within their `Share` of memory. kube-apiserver's watch cache grows by the same age.
 
-Each watcher has its own position in it, so that a slow one neither takes memory nor delays others. When changes are
-dropped that it has not read yet, `between` raises Overrun and its watch ends.
+Each watch has its own position in the history, so a slow watch neither takes memory nor delays others. When changes
+that it has not read are dropped, `between` raises Overrun and the watch ends.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ MAX_CHANGES = 20_000
 MAX_SUPERSEDED_BYTES = 16 << 20
 MIN_CHANGES = 8  # kept whatever their size
 YOUNG = 75.0  # seconds
-GROWTH = 4  # times the bounds, for what is young
+GROWTH = 4  # times the bounds, for young changes
 
 
 @dataclass(slots=True)
 class Share:
-    """What histories keep beyond their usual bounds, in bytes, and how much that may be."""
+    """The bytes that all histories together keep beyond their usual bounds, and the limit of that."""
 
     limit: int = 128 << 20
     used: int = 0
@@ -44,7 +44,7 @@ class Overrun(Exception):
 
 
 class History:
-    """Every change with a revision greater than `start`; older ones, after a reload, for those alone who follow."""
+    """All changes after the revision `start`. After a reload it also has older ones, for watches already open."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class History:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.start = start
-        self.number = next(_numbers)  # no two histories have the same
+        self.number = next(_numbers)  # unique in the process
         self.first = 0  # the position of the oldest change kept
         self._changes: deque[Change] = deque()
         self._times: deque[float] = deque()  # when each of them came
@@ -71,7 +71,7 @@ class History:
 
     @property
     def newest(self) -> int:
-        """The revision of the newest change that is kept; where the history starts if none is."""
+        """The revision of the newest change; `start` if there is none."""
         return self._changes[-1].revision if self._changes else self.start
 
     def start_over(self) -> None:
@@ -95,7 +95,10 @@ class History:
             self._account()
 
     def seed(self, start: int, changes: Sequence[Change]) -> None:
-        """Fills an empty history with all changes after a revision, newest first, as far as there is room."""
+        """Fills an empty history with `changes`, newest first: all changes after the revision `start`.
+
+        The oldest are left out if they exceed the bounds; `start` is then later.
+        """
         kept: list[Change] = []
         for change in changes:
             self._bytes += _weight(change)
@@ -134,18 +137,18 @@ class History:
         self._extra = extra
 
     def shrink(self, changes: int, size: int) -> None:
-        """Drops the oldest changes until there are no more than some, of no more than some bytes."""
+        """Drops the oldest changes until at most `changes` are left, of at most `size` bytes."""
         while self._changes and (len(self._changes) > changes or self._bytes > size):
             self._drop()
 
     def awaited(self) -> set[Entry]:
-        """The versions in it that can't be read at present, and may be later."""
+        """The versions in it that can't be read at present, but may become readable later."""
         changes = [change for change in self._changes if change.awaited]
         versions = {version for change in changes for version in (change.entry, change.previous)}
         return {version for version in versions if version is not None and is_awaited(version)}
 
     def exchange(self, read: Mapping[Entry, Entry]) -> None:
-        """Takes versions that can be read by now in the place of those that could not."""
+        """Replaces versions that could not be read (keys) by the readable ones (values)."""
         for change in self._changes:
             if change.corrupt:
                 before = _weight(change)
@@ -154,12 +157,12 @@ class History:
         self._account()
 
     def check(self, position: int) -> None:
-        """Raises Overrun if what was at a position is gone."""
+        """Raises Overrun if the change at a position was dropped."""
         if position < self.first:
             raise Overrun
 
     def between(self, position: int, end: int) -> list[Change]:
-        """The changes from a position on, up to `end`. Raises Overrun if some of them are gone."""
+        """The changes from `position` up to, not including, `end`. Raises Overrun if some of them were dropped."""
         self.check(position)
         newest = self.end
         found = list(islice(reversed(self._changes), newest - end, newest - position))
@@ -167,7 +170,7 @@ class History:
         return found
 
     def whole(self, end: int) -> int:
-        """The first position from `end` on that does not part the changes of one revision."""
+        """The first position at or after `end` that does not split the changes of one revision."""
         while self.first < end < self.end:
             revision = self._changes[end - self.first].revision
             if self._changes[end - self.first - 1].revision != revision:
@@ -182,9 +185,9 @@ class History:
         return self.first + bisect_right(self._changes, revision, key=_revision_of)
 
     def before(self, changes: int, seconds: float) -> int:
-        """The revision of a reader who lacks the last `changes`, or those of the last `seconds`.
+        """The revision of a watch that lacks the last `changes`, and the changes of the last `seconds`.
 
-        It is as far back as the history goes where that is less; -1 where nothing is lacking.
+        The history may not reach back so far: then the watch lacks all of it. -1 if the watch lacks no change.
         """
         moment = self._clock() - seconds if seconds else inf
         lacking = max(0, min(len(self._changes) - changes, bisect_left(self._times, moment)))
@@ -195,6 +198,6 @@ _revision_of = attrgetter("revision")
 
 
 def _weight(change: Change) -> int:
-    """The bytes that the history alone keeps alive: of a deletion the last version, and that at its revision."""
+    """The bytes that only the history keeps in memory: the previous version; for a deletion also its copy `entry`."""
     size = 200 if change.previous is None else 200 + change.previous.size
     return size + change.entry.size if change.type is ChangeType.DELETED else size

@@ -1,8 +1,8 @@
 """Finds the objects of a resource that have one exact value of a field or label.
 
-Going through all pods for each of thousands of kubelets takes seconds; kube-apiserver indexes pods by node for the same
-reason. An index of a field or label is made once it was asked for often, in short time slices, and is kept up to date
-after that. A resource has a few of them; a new one replaces the one that was not used for the longest time.
+A scan of all pods for each of thousands of kubelets takes seconds; kube-apiserver indexes pods by node for the same
+reason. An index of a field or label is built when lists have used it often, in short time slices, and is kept up to
+date after that. A resource has a few indexes; a new one replaces the least recently used one.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from storage.entry import CorruptEntry, Entry, LabelsAndFieldsOf
 from storage.time_slice import TimeSlice
 from storage.waking import Aspect, By, Interest
 
-FEW = 256  # objects that are as quickly gone through
+FEW = 256  # with fewer objects a scan is as quick as an index
 MANY = 1000  # objects of one value; with more an index saves little
-OFTEN = 8  # times that an aspect is asked for before it gets an index
-MOST = 4  # indexes of a resource, and
-ASKED = 64  # aspects that are counted
+OFTEN = 8  # requests for an aspect before it gets an index
+MOST = 4  # indexes per resource
+ASKED = 64  # aspects per resource whose requests are counted
 
 
 class Index:
-    """The keys of objects by one field or label. Those that can't be read may have any value."""
+    """The keys of objects by the value of one field or label. An unreadable object counts for every value."""
 
     def __init__(self, aspect: Aspect, labels_and_fields_of: LabelsAndFieldsOf) -> None:
         self.ready = False
@@ -33,7 +33,7 @@ class Index:
         self._keys: dict[str | None, set[bytes]] = {}
 
     def put(self, key: bytes, entry: Entry) -> None:
-        """A key has this version now."""
+        """Notes the new version of a key."""
         value = None
         if type(entry) is not CorruptEntry:
             attributes = entry.labels_and_fields(self._labels_and_fields_of)
@@ -46,7 +46,7 @@ class Index:
         self._keys.setdefault(value, set()).add(key)
 
     def remove(self, key: bytes) -> None:
-        """A key is gone."""
+        """Notes that a key was deleted."""
         if key in self._values:
             value = self._values.pop(key)
             keys = self._keys[value]
@@ -55,7 +55,7 @@ class Index:
                 del self._keys[value]
 
     def find(self, value: str) -> list[bytes] | None:
-        """The keys of a value, in order, with those of objects that can't be read; None for too many."""
+        """The keys of objects with a value, in order, and those of unreadable objects; None if there are too many."""
         none: set[bytes] = set()
         found, unreadable = self._keys.get(value, none), self._keys.get(None, none)
         return sorted(found | unreadable) if len(found) + len(unreadable) <= MANY else None
@@ -74,17 +74,17 @@ class Indexes:
         return bool(self._made)
 
     def put(self, key: bytes, entry: Entry) -> None:
-        """A key has this version now."""
+        """Notes the new version of a key."""
         for index in self._made.values():
             index.put(key, entry)
 
     def remove(self, key: bytes) -> None:
-        """A key is gone."""
+        """Notes that a key was deleted."""
         for index in self._made.values():
             index.remove(key)
 
     def clear(self) -> None:
-        """Everything is to be read anew."""
+        """Drops all indexes, because all objects were replaced."""
         self._made.clear()
         for task in self._making:
             task.cancel()
@@ -92,9 +92,9 @@ class Indexes:
     def find(
         self, interest: Interest, keys: Callable[[], Iterable[bytes]], get: Callable[[bytes], Entry | None]
     ) -> list[bytes] | None:
-        """The keys of an exact value, in order; None while all have to be looked at.
+        """The keys of the objects with the interest's value, in order; None without an index: scan all objects then.
 
-        `keys` and `get` give what an index is made of, if this is where it becomes worth it.
+        `keys` and `get` are used to build an index, once the aspect was requested often enough.
         """
         if interest.by not in (By.FIELD, By.LABEL):
             return None

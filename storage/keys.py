@@ -4,17 +4,17 @@ from __future__ import annotations
 
 
 def prefix_end(prefix: bytes) -> bytes:
-    """The end of the range of all keys that begin with `prefix`; b"\\0" (no end) where there is no key after them."""
+    """The range_end of etcd for all keys that begin with `prefix`; b"\\0" (no end) where no key can come after them."""
     stripped = prefix.rstrip(b"\xff")
     return stripped[:-1] + bytes((stripped[-1] + 1,)) if stripped else b"\0"
 
 
 def name_of(key: bytes) -> str:
-    """The name of the object that has a key."""
+    """The name of the object under a key."""
     return key.rpartition(b"/")[2].decode()
 
 
 def namespace_and_name(key: bytes, prefix: bytes) -> tuple[str, str]:
-    """What a key below its resource's prefix says of the object; "" for the namespace of a cluster-scoped one."""
+    """The namespace ("" if cluster-scoped) and the name of the object under a key that begins with `prefix`."""
     namespace, _, name = key[len(prefix) :].decode().rpartition("/")
     return namespace, name

@@ -1,9 +1,8 @@
-"""Checks that etcd's history is still the one that the cache was made of.
+"""Checks that etcd still has the history from which the cache was filled.
 
-After a backup was restored, or after etcd lost its newest writes, etcd gives the same revisions to other changes. Signs
-of this are another cluster ID, a raft term or revision below one that was seen, and the changes themselves. So a stream
-that starts anew starts with the change that was applied last: it has to bring this change, and no unknown one up to the
-revision reached.
+After a restore of a backup, or after etcd lost its newest writes, etcd gives the same revisions to other changes. Signs
+of this are another cluster ID, a raft term or revision below one that was seen, and other changes. So a new watch
+starts with the last applied change: it has to bring this change, and no unknown one up to the revision reached.
 """
 
 from __future__ import annotations
@@ -15,18 +14,18 @@ from storage.watch_cache import WatchCache
 
 
 class Rewound(Exception):
-    """etcd's past is not what was seen of it: nothing in the cache can be relied on. The message says what tells."""
+    """etcd has another history than the cache has seen, so the whole cache may be wrong. The message says why."""
 
 
 @dataclass(slots=True)
 class Lineage:
-    """What was seen of the cluster; a term never falls, and no two clusters have the same id."""
+    """The cluster ID and the highest raft term that were seen; 0 before the first."""
 
     cluster: int = 0
     term: int = 0
 
     def check(self, head: Head, reached: int) -> None:
-        """Raises Rewound if a linearizable read gives a head that can't follow what was seen."""
+        """Raises Rewound if `head`, from a linearizable read, can't come after what was seen; else notes it."""
         if self.cluster and head.cluster != self.cluster:
             raise Rewound("it is another cluster")
         if head.term < self.term:
@@ -36,15 +35,15 @@ class Lineage:
         self.cluster, self.term = head.cluster, head.term
 
     def forget(self) -> None:
-        """Forgets the known history: the next change need not follow it."""
+        """Forgets the cluster: the next head may be of any."""
         self.cluster = self.term = 0
 
 
 def check_resumed(cache: WatchCache, last: Event, told: list[Event]) -> None:
-    """Raises Rewound unless the first events of a stream that starts at the change applied last agree with the cache.
+    """Raises Rewound unless the first events of a watch that starts at the last applied change agree with the cache.
 
-    That change must be among them. Of others up to the revision reached the cache can only know the outcome: what was
-    loaded does not tell of objects that were gone by then.
+    The events must include that change. For other events up to the revision reached, only the last one of each key is
+    compared with the cache, which knows only the outcome.
     """
     known = [event for event in told if event.kv.mod_revision <= cache.reached]
     if not any(_is_same(event, last) for event in known):

@@ -1,4 +1,4 @@
-"""Loading the whole registry by pages at one revision, into an empty cache or as the difference to a known state."""
+"""Loads the whole registry by pages at one revision, into an empty cache or as the difference to the cache's state."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from storage.time_slice import TimeSlice
 from storage.unowned import Value, Values, raw_of
 from storage.watch_cache import WatchCache
 
-Keep = Callable[[bytes, bytes, int], Value]  # key, value, mod revision -> what is kept of the value
+Keep = Callable[[bytes, bytes, int], Value]  # key, value, mod revision -> the form in which the load keeps the value
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """All that is under the root as of a revision, and the last of the writes that led to it."""
+    """All objects under the root as of a revision, and the put with the highest mod revision among them."""
 
     values: Values
     revision: int
@@ -32,7 +32,7 @@ async def load(
     kept: Keep = lambda _key, value, _revision: value,
     told: Callable[[int], object] = lambda _: None,
 ) -> Loaded:
-    """All that is under the root; `told` gets the number of objects with each page. Raises StorageError."""
+    """Loads all objects under the root. After each page `told` gets the number so far. Raises StorageError."""
     values: Values = {}
     revision, last, piece = 0, None, TimeSlice()
     async for at, kvs in pages(client, root):
@@ -48,7 +48,7 @@ async def load(
 
 
 def values_of(cache: WatchCache) -> Values | None:
-    """All that is under the root as of the revision reached, by key; None when the cache does not have all of it."""
+    """All objects under the root as of the revision reached, by key; None if the cache does not have all of them."""
     values = cache.unowned.values()
     if values is not None:
         for resource in cache:
@@ -58,7 +58,7 @@ def values_of(cache: WatchCache) -> Values | None:
 
 
 def take_over(cache: WatchCache, values: Values) -> None:
-    """Fills an empty cache, and takes the values away."""
+    """Fills an empty cache. It empties `values` meanwhile, to save memory."""
     by_resource: dict[int, tuple[ResourceCache, list[tuple[bytes, Value, int]]]] = {}
     while values:
         key, (value, revision) = values.popitem()
@@ -72,10 +72,10 @@ def take_over(cache: WatchCache, values: Values) -> None:
 
 
 def apply_difference(cache: WatchCache, loaded: Loaded) -> None:
-    """Emits, in order, the changes that lead from what the cache has to what was loaded, of which nothing is an Entry.
+    """Applies, in order, the changes from the cache's state to the loaded one, whose values must not be entries.
 
-    All at once: until the revision is reached nobody may see any of it. Raises Rewound, with nothing changed, where
-    what was loaded is not what the cache had seen by then.
+    It does not await: nobody may see a part of the changes before the revision is reached. Raises Rewound, with nothing
+    changed, if a loaded value is not newer than the cache and differs from it.
     """
     changed = _changed(cache, loaded.values)
     for key, (value, mod) in loaded.values.items():
@@ -106,6 +106,6 @@ def _changed(cache: WatchCache, values: Values) -> list[tuple[int, bytes, Resour
 
 
 def newest(values: Values) -> Event | None:
-    """The last of the writes that led to these values, of which nothing is an Entry."""
+    """The put with the highest mod revision among these values, which must not be entries; None if there are none."""
     key = max(values, key=lambda key: values[key][1], default=None)
     return None if key is None else Event(PUT, KeyValue(key, raw_of(values[key][0]), values[key][1], 0, 0), None)

@@ -1,4 +1,4 @@
-"""What is counted of etcd and of the watch cache, under kube-apiserver's names."""
+"""The metrics of etcd calls and of the watch cache, under kube-apiserver's names."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def listed(group_resource: tuple[str, str], index: str, fetched: int, returned: 
 
 
 def listed_by_etcd(group_resource: tuple[str, str], fetched: int, returned: int) -> None:
-    """Counts a list that etcd was asked for."""
+    """Counts a list from etcd."""
     STORAGE_LISTS.labels(*group_resource).value += 1
     STORAGE_FETCHED.labels(*group_resource).value += fetched
     STORAGE_EVALUATED.labels(*group_resource).value += fetched
@@ -119,9 +119,9 @@ _SPANS = {
 
 
 async def measured(operation: str, group_resource: tuple[str, str], call: Awaitable[R]) -> R:
-    """What a call of etcd returns; it is counted under its operation and the resource that it is about.
+    """The result of a call of etcd; the call is counted by its operation and resource.
 
-    The request that waits for it is told of the time.
+    The time is also added to the `Times` of the request that waits for it.
     """
     times, began = current.get(), monotonic()
     try:

@@ -1,7 +1,7 @@
-"""Remembers what is costly to make of an object version: its converted, encoded and parsed forms.
+"""Remembers costly results for an object version: its converted, encoded and parsed forms.
 
-They are kept on the entry and go with it. All of them together are bounded by bytes: the one that was not used for the
-longest time goes first, and is made again when it is needed.
+They are kept on the entry and are freed with it. A limit in bytes bounds all of them together: the least recently used
+memo is emptied first, and its values are computed again when they are needed.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any, TypeVar
 from weakref import ref
 
 LIMIT = 64 << 20  # bytes, in a process
-OVERHEAD = 200  # bytes that remembering one thing takes
+OVERHEAD = 200  # bytes per remembered value, besides its own size
 
 T = TypeVar("T")
 
 
 class Memo:
-    """What is remembered of one object version."""
+    """The remembered values of one object version, by key."""
 
     __slots__ = ("__weakref__", "making", "size", "use", "values")
 
@@ -27,25 +27,25 @@ class Memo:
         self.values: dict[object, object] = {}
         self.making: dict[object, asyncio.Future[Any]] = {}
         self.size = 0
-        self.use: ref[Memo] | None = None  # where the bounds know it, once something is remembered
+        self.use: ref[Memo] | None = None  # its key in `Memos`, once a value is remembered
 
 
 class Memos:
-    """Bounds what all memos hold together."""
+    """Bounds the total size of all memos."""
 
     def __init__(self, limit: int = LIMIT) -> None:
         self.limit, self.size = limit, 0
         self._by_use: OrderedDict[ref[Memo], int] = OrderedDict()  # bytes
 
     def find(self, memo: Memo, key: object) -> object | None:
-        """What is remembered under a key, None if nothing is."""
+        """The value that is remembered under a key, None if there is none."""
         found = memo.values.get(key)
         if found is not None and memo.use is not None:
             self._by_use.move_to_end(memo.use)
         return found
 
     def keep(self, memo: Memo, key: object, value: object, size: int) -> None:
-        """Remembers a value of about `size` bytes, but for one that took more than a tenth of the room there is."""
+        """Remembers a value of about `size` bytes, unless that is more than a tenth of the limit."""
         size += OVERHEAD
         if size * 10 > self.limit or key in memo.values:
             return
@@ -64,14 +64,14 @@ class Memos:
                 dropped.size = 0
 
     def _gone(self, use: ref[Memo]) -> None:
-        """With its object version a memo has gone."""
+        """Called when a memo was freed with its object version."""
         self.size -= self._by_use.pop(use, 0)
 
 
 async def made_once(memo: Memo, key: object, make: Callable[[], Awaitable[T]]) -> T:
-    """What `make` gives; those who ask while it is being made wait for the same. Raises what it raises, to all of them.
+    """The result of `make`. Concurrent callers with the same key share one call, and get the error if `make` raises.
 
-    Whoever is cancelled meanwhile leaves the others waiting for it.
+    A caller that is cancelled does not cancel the call for the others.
     """
     making = memo.making.get(key)
     if making is None:

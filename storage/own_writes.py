@@ -1,7 +1,7 @@
-"""This process's own writes, from etcd's acknowledgement until they are applied.
+"""The writes of this process, from etcd's acknowledgement until the cache has applied them.
 
-etcd's revisions count its writes, so the revision after the last one applied is the next change. An acknowledged write
-can therefore be applied without waiting for the watch, once no change before it is missing.
+etcd's revisions have no gaps: the next change has the revision after the last applied one. So the cache can apply an
+acknowledged write without waiting for the watch, once it has applied all earlier revisions.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 from storage.etcd import Event
 
-MAX_WAITING = 4096  # writes; of more than these the watch tells
+MAX_WAITING = 4096  # writes; beyond that the watch brings them
 
 
 class OwnWrites:
-    """Acknowledged writes by revision; each of them is all that its revision changed."""
+    """Acknowledged writes by revision; each holds all events of its revision."""
 
     def __init__(self) -> None:
         self._waiting: dict[int, Sequence[Event]] = {}
@@ -23,12 +23,12 @@ class OwnWrites:
         return len(self._waiting)
 
     def add(self, events: Sequence[Event]) -> None:
-        """Takes what one revision changed, in the order in which it did."""
+        """Adds all events of one revision, in their order."""
         if len(self._waiting) < MAX_WAITING:
             self._waiting[events[-1].kv.mod_revision] = events
 
     def following(self, reached: int) -> list[Event]:
-        """Takes out the writes that come next after a revision, in order and without a gap."""
+        """Removes and returns the events of the revisions that follow `reached` without a gap, in order."""
         found: list[Event] = []
         while (events := self._waiting.pop(reached + 1, None)) is not None:
             found += events
@@ -36,7 +36,7 @@ class OwnWrites:
         return found
 
     def told(self, revision: int) -> None:
-        """The watch has told of a revision."""
+        """Drops the write of a revision, because the watch has brought it."""
         self._waiting.pop(revision, None)
 
     def clear(self) -> None:

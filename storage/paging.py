@@ -1,9 +1,9 @@
-"""All objects under a prefix as of one revision, in pages, the next of which is asked for while one is worked on.
+"""Reads all objects under a prefix as of one revision, in pages; it requests the next page while one is processed.
 
-What the first page leaves comes as one stream where etcd has RangeStream (3.7), else in more pages. For each page etcd
-counts all keys of the range that it is asked for: a million in pages of 500 would take it minutes. So pages are large
-where objects are small, and the range of a page ends where two pages are expected to end, by how far apart the keys of
-the last page were.
+After the first page the rest comes as one stream if etcd has RangeStream (3.7), else in more pages. For each page etcd
+counts all keys of the requested range: for a million keys in pages of 500 this would take minutes. So pages of small
+objects have more keys. And the requested range is about two pages wide, estimated from the distance of the keys in the
+last page.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from storage.keys import prefix_end
 log = logging.getLogger(__name__)
 
 LEAST, MOST = 500, 10_000  # keys of a page
-BYTES = 4 << 20  # of a page, about, where it has more keys than the least
-WIDER = 256, 256  # times as wide as before are the next ranges after one that had too little; then they end nowhere
-_SIZE = 256  # bytes of a key that are looked at as a number
+BYTES = 4 << 20  # of a page, about, if it has more than the least number of keys
+WIDER = 256, 256  # after a range with too few keys the next ones are so many times wider; the third has no end
+_SIZE = 256  # bytes of a key that `_number` uses
 
 
 async def pages(client: EtcdClient, prefix: bytes, revision: int = 0) -> AsyncGenerator[tuple[int, Sequence[KeyValue]]]:
-    """The objects in pages, each with the revision as of which all are: this one, or etcd's own at the first page.
+    """Yields pages of objects, each with the revision of all pages: `revision`, or for 0 etcd's at the first page.
 
     Raises StorageError.
     """
@@ -44,7 +44,7 @@ async def pages(client: EtcdClient, prefix: bytes, revision: int = 0) -> AsyncGe
                 window.go_on(kvs[-1].key)
                 yield revision, kvs
         return
-    except StorageError as error:  # the rest comes in pages; what is wrong is raised there, if it still is
+    except StorageError as error:  # the rest comes in pages, which raise the error if it persists
         log.debug("what is left of %r is read in pages: %s", prefix, error)
     async with aclosing(_rest(client, window, revision)) as parts:
         async for found in parts:
@@ -61,7 +61,7 @@ async def _rest(client: EtcdClient, window: _Window, revision: int) -> AsyncGene
             if goes_on:
                 asked = client.range(window.start, window.end, limit=window.limit, revision=revision)
                 coming = asyncio.create_task(asked)
-                coming.add_done_callback(_seen)  # its failure is nobody's where the pages before it are given up
+                coming.add_done_callback(_seen)  # its error may never be read, if the caller stops
             if answer.kvs:
                 yield answer.kvs
             if not goes_on:
@@ -72,7 +72,7 @@ async def _rest(client: EtcdClient, window: _Window, revision: int) -> AsyncGene
 
 @dataclass(slots=True)
 class _Window:
-    """The range that is asked for next, of all up to `stop`."""
+    """The next range to request; the whole range ends at `stop`."""
 
     start: bytes
     stop: bytes
@@ -85,7 +85,7 @@ class _Window:
         self.end, self.limit = self.stop, LEAST
 
     def advance(self, found: Sequence[KeyValue], more: bool) -> bool:
-        """Goes on after what was found, of which there is `more` in the range; whether anything is left to ask for."""
+        """Moves on after a page; `more` says that its range has more keys. Returns whether there is another page."""
         if more:
             last = found[-1].key
             self.limit = _fitting(found)
@@ -100,7 +100,7 @@ class _Window:
         return True
 
     def go_on(self, last: bytes) -> None:
-        """Goes on after a key; what was found is not looked at."""
+        """Moves on after a key, without a new estimate of the width."""
         self.start = last + b"\0"
         self.end = self._end()
 
@@ -110,12 +110,12 @@ class _Window:
 
 
 def _number(key: bytes) -> int:
-    """A number that is in the order of keys."""
+    """A number for a key, in the same order as keys."""
     return int.from_bytes(key[:_SIZE].ljust(_SIZE, b"\0"), "big")
 
 
 def _fitting(found: Sequence[KeyValue]) -> int:
-    """How many objects as large as these make a page."""
+    """How many objects of this average size make a page."""
     size = sum(len(each.key) + len(each.value) for each in found) // len(found)
     return min(max(BYTES // max(size, 1), LEAST), MOST)
 

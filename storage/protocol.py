@@ -1,4 +1,4 @@
-"""The interface of a store of objects, `Store`: all code that writes objects uses this and nothing else."""
+"""`Store`, the interface of a store of objects: all code that writes objects uses only this."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from storage.errors import StoredObject
 
 
 class Swap(NamedTuple):
-    """Another object that is written with one, in the same transaction: `expected` is its present revision.
+    """A second object that the transaction of a write puts too. `expected` is its present mod revision.
 
-    If it is to stay the `same`, its value has to be this one at whatever revision; it only gets that of the write.
+    With `same`, the transaction compares its present value with `value` instead of the mod revision: the value stays,
+    and only its mod revision changes.
     """
 
     key: bytes
@@ -24,65 +25,65 @@ class Swap(NamedTuple):
 class Store(Protocol):
     """Objects by key. Keys are whole etcd keys; values are canonical JSON without a resourceVersion.
 
-    A revision is that of the whole store: every write gives it a greater one, and it becomes the object's
-    resourceVersion. What is written is seen by every read that starts after the write has returned, but for `cached`.
-    A value that can't be read is handed out as a `StoredObject` that is `corrupt`: its `value` raises CorruptObject,
-    its revision is good for a comparison.
+    A revision counts the writes of the whole store: each write gets a greater one, and it becomes the object's
+    resourceVersion. A read that starts after a write has returned sees that write; the `cached` methods may not.
+    A value that can't be read is returned as a `corrupt` `StoredObject`: its `value` raises CorruptObject, but its
+    revision can be compared.
 
-    Everything that waits may raise Unavailable: a read has not been answered then, a write was not made. Of a write
-    that raised Unanswered, which is one, nobody knows whether it was made. After one of REFUSALS it was certainly not.
+    All async methods may raise Unavailable: the read was not answered, or the write was not made. The exception is its
+    subclass Unanswered: the write may or may not have been made. After an error of REFUSALS it was certainly not made.
     """
 
     def cached(self, key: bytes) -> StoredObject | None:
-        """A version that was the most recent one some time ago, at once. None tells nothing at all.
+        """The version in the cache, without waiting: it may be stale. None does not prove that there is no object.
 
-        Raises NotLoaded at a start, before the objects of the resource are there; so do those below.
+        All `cached` methods raise NotLoaded after a start, until the cache has the objects of the resource.
         """
         ...
 
     def cached_entry(self, key: bytes) -> Entry | None:
-        """As `cached`, with what is remembered of this version: for those who read an object often."""
+        """As `cached`, but the cache's entry, with the memo of this version: for code that reads an object often."""
         ...
 
     def cached_entries(self, prefix: bytes) -> list[Entry]:
-        """All objects under a prefix that ends in "/" as `cached` has them, at once, in key order."""
+        """The cache's entries of all objects under a prefix that ends in "/", in key order, without waiting."""
         ...
 
     async def get(self, key: bytes) -> StoredObject | None:
-        """The most recent version, asked of where it is kept; None if there is none."""
+        """The most recent version, read from etcd; None if there is none."""
         ...
 
     async def latest(self, key: bytes) -> StoredObject | None:
-        """As `get`, out of the cache where that can be known to be up to date: cheaper among many."""
+        """As `get`, but from the cache once that is known to be up to date: cheaper with many concurrent callers."""
         ...
 
     async def list(self, prefix: bytes) -> list[StoredObject]:
-        """All objects under a prefix that ends in "/", most recent, in key order."""
+        """The most recent versions of all objects under a prefix that ends in "/", in key order."""
         ...
 
     async def create(self, key: bytes, value: bytes, lease: int = 0, beside: Sequence[Swap] = ()) -> int:
-        """Puts a key that is not there; its revision.
+        """Puts a key that does not exist. Returns the revision of the write.
 
-        The object lives as long as the lease, if one is given. What is `beside` it is written with it or nothing is.
-        Raises KeyExists with what is there, BesideChanged, TooLarge, NoSpace.
+        With a lease (not 0), etcd deletes the object when the lease ends. The same transaction writes the objects
+        `beside`. Raises KeyExists with the present version, BesideChanged, TooLarge, NoSpace.
         """
         ...
 
     async def update(self, key: bytes, value: bytes, expected: int, lease: int = 0, beside: Sequence[Swap] = ()) -> int:
-        """Replaces the version of the revision `expected`, under the lease or (0) none; the new revision.
+        """Replaces the version whose mod revision is `expected`. Lease 0 is none. Returns the new revision.
 
-        What is `beside` it is written with it or nothing is. Raises Conflict with what is there instead, BesideChanged,
+        The same transaction writes the objects `beside`. Raises Conflict with the present version, BesideChanged,
         TooLarge, NoSpace.
         """
         ...
 
     async def is_stale(self, key: bytes) -> bool:
-        """Whether the present value is kept otherwise than it would be written now: it is to be written anew."""
+        """Whether etcd has the value in an outdated form, such as under an old encryption key, and needs a rewrite."""
         ...
 
     async def delete(self, key: bytes, expected: int) -> int:
-        """Deletes the version of the revision `expected`; the deletion's revision.
+        """Deletes the version whose mod revision is `expected`. Returns the revision of the deletion.
 
-        Raises Conflict with what is there instead.
+        Raises Conflict with the present version.
         """
         ...

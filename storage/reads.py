@@ -1,7 +1,7 @@
-"""Reading objects and pages of objects: from the cache where it has them, else from etcd.
+"""Reads objects and pages of objects: from the cache where it has them, else from etcd.
 
-"Semantics for get and list" of API Concepts: the verbs decide which of these a request needs; every method says what
-it promises.
+API Concepts, "Semantics for get and list": the verbs decide which method a request needs; each method says how recent
+its answer is.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ Match = Callable[[LabelsAndFields], bool]
 PAGE = 500  # keys asked of etcd at once
 MAX_PAGE = 10_000
 _INDEXES = {By.FIELD: "f", By.LABEL: "l"}
-OWN_WAIT = 5.0  # seconds that a write is not answered while the cache, which does not have it, stands still
-MOST_OWN_WAIT = 30.0  # the same where the cache moves
-MOST_REVISION = (1 << 63) - 1  # that etcd can be asked for
-FUTURE_WAIT = 3.0  # seconds that a read waits for a resourceVersion that is not there yet
+OWN_WAIT = 5.0  # seconds that a write waits for a cache that makes no progress towards it
+MOST_OWN_WAIT = 30.0  # seconds that it waits for a cache that makes progress
+MOST_REVISION = (1 << 63) - 1  # the largest that etcd accepts
+FUTURE_WAIT = 3.0  # seconds that a read waits for a resourceVersion that etcd has not reached
 
 
 class TooLargeRevision(Exception):
-    """A revision was asked for that this server has not reached."""
+    """The requested revision is newer than etcd's."""
 
     def __init__(self, revision: int, current: int) -> None:
         super().__init__(f"Too large resource version: {revision}, current: {current}")
@@ -47,9 +47,9 @@ class Page:
 
     entries: list[Entry]
     revision: int
-    next_key: bytes | None = None  # where to go on; None when this is the end
+    next_key: bytes | None = None  # the start of the next page; None if this page is the last
     remaining: int = 0  # keys after this page, whether they match or not
-    present: bool = False  # whether this was the cache's own state when the page was made
+    present: bool = False  # whether the page shows the present state of the cache
 
 
 class Reads:
@@ -70,14 +70,14 @@ class Reads:
         return await self.get_direct(resource, key)
 
     async def get_direct(self, resource: ResourceCache, key: bytes) -> Entry | None:
-        """The most recent version, asked of etcd itself. Raises Unavailable."""
+        """The most recent version, read from etcd. Raises Unavailable."""
         found = await measured("get", resource.spec.group_resource, self._client.range(key))
         return resource.entry(key, found.kvs[0].value, found.kvs[0].mod_revision) if found.kvs else None
 
     async def not_older_than(self, revision: int) -> bool:
-        """Waits until the cache has reached a revision; False when etcd has it, but the feed can't get there.
+        """Waits until the cache has reached a revision. False if etcd has reached it, but the feed can't.
 
-        Raises TooLargeRevision when etcd does not have it within FUTURE_WAIT seconds, Unavailable.
+        Raises TooLargeRevision if etcd does not reach it within FUTURE_WAIT seconds, Unavailable.
         """
         if self._cache.reached >= revision or await self._consistent.wait_for(revision, EVENTS_WAIT):
             return True
@@ -88,7 +88,10 @@ class Reads:
         raise TooLargeRevision(revision, self._cache.reached)
 
     async def seen(self, revision: int) -> bool:
-        """Whether the cache reaches the revision of an own write, for which it is waited as long as the cache moves."""
+        """Waits for the cache to reach the revision of a write of this process; False if it did not.
+
+        The wait ends when the cache makes no progress for OWN_WAIT seconds, or after about MOST_OWN_WAIT seconds.
+        """
         end = time.monotonic() + MOST_OWN_WAIT
         while (before := self._cache.reached) < revision:
             if await self._consistent.wait_for(revision, OWN_WAIT):
@@ -98,7 +101,7 @@ class Reads:
         return True
 
     async def fresh(self) -> bool:
-        """Makes the cache at least as new as etcd is now; False when only etcd can answer. Raises Unavailable."""
+        """Waits until the cache is as new as etcd is now. False if it can't be: read etcd then. Raises Unavailable."""
         return await self._consistent.fresh()
 
     async def page(
@@ -112,7 +115,7 @@ class Reads:
     ) -> Page:
         """A page of the cache's present state, from the key `start` on; limit 0 means all.
 
-        Nothing matches but what the interest may concern.
+        The interest is a condition that `match` implies: it only lets an index find the candidates.
         """
         low, high = resource.bounds(prefix)
         if start > prefix:
@@ -137,7 +140,7 @@ class Reads:
         return page
 
     def _of_few(self, resource: ResourceCache, few: list[Entry], limit: int, match: Match | None, high: int) -> Page:
-        """A page of the present state of which nothing else can be part; `high` is where the range ends."""
+        """A page of the present state from the candidates `few`; `high` is the index at which the whole range ends."""
         labels_and_fields_of = resource.spec.labels_and_fields_of
         kept = [entry for entry in few if match is None or match(entry.labels_and_fields(labels_and_fields_of))]
         if limit and len(kept) >= limit:
@@ -148,11 +151,11 @@ class Reads:
     async def page_at(
         self, resource: ResourceCache, prefix: bytes, start: bytes, limit: int, match: Match | None, revision: int
     ) -> Page:
-        """A page as the collection was at exactly `revision`.
+        """A page of the collection as it was at exactly `revision`.
 
-        Within the history the changes since then are undone; older ones are asked of etcd, as are those from before a
-        compaction, which the history may still have: continue tokens and exact versions end with it. Raises Compacted,
-        FutureRevision, Unavailable.
+        If the history reaches back to the revision, the changes since then are undone. Else etcd is asked. etcd is also
+        asked for a revision before its last compaction, even if the history has it: continue tokens and exact versions
+        expire with the compaction. Raises Compacted, FutureRevision, Unavailable.
         """
         if revision > MOST_REVISION:
             raise FutureRevision(self._cache.reached)
@@ -173,7 +176,7 @@ class Reads:
     async def page_direct(
         self, resource: ResourceCache, prefix: bytes, start: bytes, limit: int, match: Match | None, revision: int = 0
     ) -> Page:
-        """A page asked of etcd, at a revision or (0) the present one, looking further until it is full."""
+        """A page read from etcd, at a revision or (0) the present one. It reads on until the page is full."""
         found: list[Entry] = []
         key, size, end = max(start, prefix), min(limit or PAGE, MAX_PAGE), prefix_end(prefix)
         while True:
@@ -197,7 +200,7 @@ class Reads:
 
 
 def _index_of(interest: Interest) -> str:
-    """What a list of what an interest concerns is counted by: f:NAME of a field, l:NAME of a label."""
+    """The label `index` of the list metrics, as kube-apiserver's: f:NAME for a field, l:NAME for a label, else ""."""
     kind = _INDEXES.get(interest.by)
     return f"{kind}:{interest.name}" if kind else ""
 
@@ -219,7 +222,7 @@ async def _select(
     resource: ResourceCache,
     present: bool = False,
 ) -> Page:
-    """Cuts what matches to the limit. Others get their turn meanwhile: objects may have to be parsed."""
+    """A page of the matching entries, up to the limit. Works in time slices, because it may have to parse objects."""
     labels_and_fields_of, kept = resource.spec.labels_and_fields_of, list[Entry]()
     piece = TimeSlice()
     for index, entry in enumerate(entries):

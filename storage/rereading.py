@@ -1,7 +1,7 @@
-"""Reading again what could not be read because a service did not answer, such as the one that decrypts.
+"""Reads values again that could not be read because a service, such as a KMS, did not answer.
 
-Versions of objects that can be read by then take the place of those that could not, in the caches, in their histories
-and in what is read of etcd's history. So nothing is loaded anew, no watch ends, and requests that wait go on.
+The versions that are readable now replace the unreadable ones: in the caches, in their histories and in the windows of
+storage/catching_up.py. So nothing is loaded again, no watch ends, and waiting requests go on.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 class Rereading:
-    """What is awaited of one etcd. `passes` counts how often all of it was read again."""
+    """The unreadable values of one etcd. `passes` counts how often all of them were read again."""
 
     def __init__(self, cache: WatchCache, pasts: Pasts, transformer: Transformer) -> None:
         self._cache, self._pasts, self._transformer = cache, pasts, transformer
@@ -31,19 +31,19 @@ class Rereading:
         self._passed = asyncio.Event()
 
     def service_is_back(self) -> None:
-        """The service answers again: reads what is awaited, and has those go on who wait for it."""
+        """Called when the service answers again: reads the unreadable values again and wakes the callers of `after`."""
         self._again = True
         if self._running is None or self._running.done():
             self._running = asyncio.get_running_loop().create_task(self._run(), name="reading again")
 
     def passed(self) -> None:
-        """What was awaited may be readable now: those who wait look again."""
+        """Counts a pass and wakes the callers of `after`: they look at the values again."""
         self.passes += 1
         passed, self._passed = self._passed, asyncio.Event()
         passed.set()
 
     async def after(self, passes: int) -> None:
-        """Waits until all was read again once more than so often."""
+        """Waits until `passes` is greater than the given number."""
         while self.passes <= passes:
             await self._passed.wait()
 
@@ -71,7 +71,7 @@ class Rereading:
             log.info("values that could not be decrypted for the time being can be read", extra={"number": number})
 
     async def _read_again(self, resource: ResourceCache, versions: Iterable[Entry]) -> dict[Entry, Entry]:
-        """Those of some versions that can be read by now, or never, by what they were."""
+        """The new entries, by the old ones, of the versions that are no longer awaited: readable now, or corrupt."""
         read: dict[Entry, Entry] = {}
         piece = TimeSlice()
         for version in sorted(versions, key=lambda each: each.revision):

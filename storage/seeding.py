@@ -1,6 +1,6 @@
-"""The history that a cache starts with: what etcd still has of the last minutes before the load.
+"""Fills the histories of the caches at a start, with the changes of the last minutes that etcd still has.
 
-So the watches of a server that was restarted continue where they were, without a stream of etcd's history for each.
+So clients of a restarted server continue their watches from the cache, without reads of etcd's history.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from storage.time_slice import TimeSlice
 from storage.watch_cache import WatchCache
 
 REVISIONS = 10_000
-BYTES = 64 << 20  # of the events that are kept until they are made into changes
-WAIT = 2.0  # seconds that etcd may take to tell
-ASK_AGAIN = 0.02  # seconds
-WORK = 1.0  # seconds that making changes may take
+BYTES = 64 << 20  # of the values of all events that are kept
+WAIT = 2.0  # seconds for etcd to send the events
+ASK_AGAIN = 0.02  # seconds between progress requests
+WORK = 1.0  # seconds in which the events are made into changes; the rest is left out
 
 EntryOf = Callable[[KeyValue], Entry]
 
 
 def change_of(event: Event, entry_of: EntryOf) -> Change:
-    """The change that an event with its previous value tells of.
+    """The change of an event that has its previous value (prev_kv).
 
-    Raises Compacted when that value is gone, without which nobody can tell what has changed.
+    Raises Compacted if etcd no longer has the previous value.
     """
     kv, before = event.kv, event.prev_kv
     if event.type != DELETE and kv.version == 1:
@@ -49,7 +49,7 @@ def change_of(event: Event, entry_of: EntryOf) -> Change:
 
 
 async def seed(client: EtcdClient, cache: WatchCache, revision: int) -> None:
-    """Fills the empty histories of caches that were loaded at a revision. What etcd does not tell is left out."""
+    """Fills the empty histories of caches that were loaded at a revision. If etcd fails they stay empty."""
     if revision <= 1:  # a new etcd: nothing has happened yet
         return
     try:
@@ -63,7 +63,7 @@ async def seed(client: EtcdClient, cache: WatchCache, revision: int) -> None:
 
 
 async def _events(client: EtcdClient, root: bytes, revision: int) -> tuple[int, deque[Event]]:
-    """The events up to a revision, and that after which these are all. Raises StorageError."""
+    """The events up to `revision`, and the revision after which they are complete. Raises StorageError."""
     start = max(0, revision - REVISIONS)
     try:
         return await _told(client, root, start, revision)
@@ -99,7 +99,7 @@ async def _told(client: EtcdClient, root: bytes, start: int, revision: int) -> t
 
 
 async def _ask_for_progress(watch: Watch) -> None:
-    """etcd passes over the question while a watch is not in step yet, which a new one never is at once."""
+    """Requests progress again and again: etcd ignores a request while a new watch has not caught up yet."""
     while True:
         await watch.request_progress()
         await asyncio.sleep(ASK_AGAIN)
@@ -112,7 +112,7 @@ def _size(event: Event) -> int:
 async def _changes(
     cache: WatchCache, start: int, events: deque[Event]
 ) -> tuple[int, dict[ResourceCache, list[Change]]]:
-    """Changes by resource, newest first, and the revision after which these are all: time is bounded."""
+    """Changes by resource, newest first, and the revision after which they are complete. It stops after `WORK` s."""
     found: dict[ResourceCache, list[Change]] = {}
     made: dict[tuple[bytes, int], Entry] = {}
     piece, deadline = TimeSlice(), time.monotonic() + WORK
@@ -133,7 +133,7 @@ async def _changes(
 
 
 def _remembering(resource: ResourceCache, made: dict[tuple[bytes, int], Entry]) -> EntryOf:
-    """Makes each version once: it is what a change leads to, and what the next one comes from."""
+    """Makes the entry of each version once: a version is the new one of a change, and the previous one of the next."""
 
     def entry_of(kv: KeyValue) -> Entry:
         at = kv.key, kv.mod_revision

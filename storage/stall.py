@@ -1,8 +1,8 @@
-"""Detects a watch stream that brings nothing though etcd has changed, and starts it anew at another member.
+"""Detects a watch that brings nothing though etcd has changed, so that it starts again at another member.
 
-A member that is stopped, cut off or defragmenting leaves its connections open, and the stream only stays quiet. So the
-member is asked for its status while the stream is quiet. If it does not answer in time, or answers and does not bring
-what etcd has, the stream starts anew at the next member.
+If a member is stopped, cut off or defragmenting, its connections stay open, and the watch is only quiet. So while the
+watch is quiet, the feed probes etcd's revision. If etcd has changes that the watch does not bring in time, the watch
+fails, and starts again at the next member.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Protocol
 from storage.errors import StorageError, Unavailable
 from storage.watch_cache import WatchCache
 
-LOOK = 1.0  # seconds between looks where there are several members
-LOOK_ALONE = 3.0
+LOOK = 1.0  # seconds between checks if etcd has several members
+LOOK_ALONE = 3.0  # seconds between checks if it has one
 PROBE = 2.0  # seconds; half of it for the first member that is asked
-PATIENCE = 2.0  # seconds that a stream may be behind; twice as long after each one that brought nothing
+PATIENCE = 2.0  # seconds that a watch may be behind; doubled after each watch that brought nothing
 MAX_PATIENCE = 60.0
 
 
 class Watched(Protocol):
-    """A watch that may have to start anew."""
+    """A watch that can be ended with an error, so that it starts again."""
 
     @property
     def is_elsewhere(self) -> bool: ...
@@ -31,7 +31,7 @@ class Watched(Protocol):
 
 
 class Stall:
-    """Watches over the streams of one feed, one after the other."""
+    """Supervises the watches of one feed, one after the other."""
 
     def __init__(
         self,
@@ -44,11 +44,11 @@ class Stall:
         self._cache, self._probe, self._request_progress, self._known = cache, probe, request_progress, known
         self._look = LOOK if members > 1 else LOOK_ALONE
         self._patience = PATIENCE
-        self._seen = -1  # what was reached at the last look
+        self._seen = -1  # the revision reached at the last check
         self._behind_since: float | None = None
 
     async def guard(self, watch: Watched) -> None:
-        """Fails the watch when it is to start anew. Runs until then, or until it is cancelled."""
+        """Ends the watch with Unavailable when it stalls. Runs until then, or until it is cancelled."""
         self._behind_since = None
         while True:
             await asyncio.sleep(self._look)
@@ -58,7 +58,7 @@ class Stall:
                 return
 
     async def _moves(self) -> bool:
-        """Whether the stream brings what there is, as far as can be told."""
+        """Whether the watch brings etcd's changes, or is not behind for too long yet. True if etcd does not answer."""
         reached = self._cache.reached
         if reached != self._seen:
             self._seen, self._behind_since, self._patience = reached, None, PATIENCE
@@ -67,7 +67,7 @@ class Stall:
         try:
             await self._probe(PROBE)
         except StorageError:
-            return True  # it is not known that it does not
+            return True  # nothing proves that the watch stalls
         if self._known() <= self._cache.reached or self._cache.reached != reached:
             self._behind_since = None
             return True

@@ -1,9 +1,9 @@
 """Writing objects: every write is one etcd transaction that compares the mod revision.
 
 A write returns only after etcd has committed it. When the outcome is unknown it raises Unanswered. It waits for etcd's
-answer as long as kube-apiserver does: giving up earlier would leave more outcomes unknown, and no other request waits
-for it. storage/protocol.py is its interface. A process that has several etcds, each of which keeps other resources, has
-a store of each (`Stores`).
+answer as long as kube-apiserver does: a shorter wait would leave more outcomes unknown, and no other request waits for
+it. The interface is in storage/protocol.py. A process that stores some resources in other etcds has one store per etcd
+(`Stores`).
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ class EtcdStore:
         fence: Fence | None = None,
         outpost: Outpost | None = None,
     ) -> None:
-        """`acknowledged` is told the events of every write that etcd has acknowledged, before its writer is.
+        """`acknowledged` is called with the events of each write that etcd has acknowledged, before the write returns.
 
-        With a `fence` writes are made only while that is held, and raise Fenced afterwards. Where its key is in another
-        etcd, an `outpost` stands for it.
+        With a `fence` the store writes only while the fence is held; later writes raise Fenced. If the fence's key is
+        in another etcd, `outpost` is a key in this etcd that takes its place in transactions.
         """
         self.client, self.cache, self.reads = client, cache, reads
         self._acknowledged, self._fence, self._outpost = acknowledged, fence, outpost
 
     def fenced(self, fence: Fence, holder: EtcdClient | None = None) -> EtcdStore:
-        """A store that writes only while a fence is held, whose key is in the etcd of `holder` (or in this one)."""
+        """A store that writes only while `fence` is held, whose key is in the etcd of `holder` (None: in this one)."""
         outpost = None if holder is None else Outpost(self.cache.root + OUTPOST, self.client, fence, holder)
         return EtcdStore(self.client, self.cache, self.reads, self._acknowledged, fence, outpost)
 
     async def occupy(self) -> None:
-        """Has nobody write here any more who held the fence before. Raises Fenced, Unavailable."""
+        """Ends the writes of earlier holders of the fence in this etcd. Raises Fenced, Unavailable."""
         if self._outpost is not None:
             await self._outpost.guard()
 
     def reading(self, reads: Reads) -> EtcdStore:
-        """The same store, whose requests read in another way."""
+        """The same store, with other `Reads`."""
         return EtcdStore(self.client, self.cache, reads, self._acknowledged, self._fence, self._outpost)
 
     def cached(self, key: bytes) -> StoredObject | None:
@@ -74,13 +74,13 @@ class EtcdStore:
 
     def cached_entries(self, prefix: bytes) -> list[Entry]:
         resource = self.cache.of_key(prefix + b"x")
-        if not resource:  # of many there are none at all
+        if not resource:  # no cache, or an empty one, which is common
             self._require_loaded(prefix)
             return []
         return resource.slice(*resource.bounds(prefix))
 
     def _require_loaded(self, key: bytes) -> None:
-        """Raises NotLoaded for a key of a resource whose objects are yet to be loaded."""
+        """Raises NotLoaded for a key of a resource whose objects are not loaded yet."""
         if self.cache.unfilled_of(key) is not None:
             raise NotLoaded("the objects are yet to be loaded")
 
@@ -142,9 +142,9 @@ class EtcdStore:
         raise Conflict(answer.current and self._readable(answer.current))
 
     async def write(self, puts: Sequence[tuple[bytes, bytes]], deletes: Sequence[bytes]) -> int:
-        """Puts and deletes keys, no key twice, whatever they were: all in one revision.
+        """Puts and deletes keys without a comparison, in one transaction. No key may be given twice.
 
-        That comes out, 0 if there was nothing to be done. Raises TooLarge, NoSpace.
+        Returns the revision, 0 if there was nothing to do. Raises TooLarge, NoSpace.
         """
         revision = await self.client.write(puts, deletes, timeout=ANSWER)
         if not revision:
@@ -157,7 +157,7 @@ class EtcdStore:
     def _swap(
         self, operation: str, key: bytes, attempt: Callable[[Guard | None], Awaitable[SwapResult]]
     ) -> Awaitable[SwapResult]:
-        """Makes a write, behind the fence where there is one. Raises Fenced."""
+        """Makes a write; with a fence, only while the fence is held. Raises Fenced."""
         named = self._named(key)
         if self._fence is None:
             return measured(operation, named, attempt(None))
@@ -189,7 +189,7 @@ class EtcdStore:
         return [self._readable(kv) for kv in found.kvs]
 
     def _named(self, key: bytes) -> tuple[str, str]:
-        """The group and the resource that a key is of."""
+        """The API group and the resource of a key; empty strings for a key of no resource."""
         resource = self.cache.of_key(key)
         return ("", "") if resource is None else resource.spec.group_resource
 
@@ -202,7 +202,10 @@ class EtcdStore:
             self._acknowledged(event)
 
     async def _seen(self, key: bytes, revision: int) -> int:
-        """A write's revision, once the cache has it where that matters: a write of somebody else may come before it."""
+        """Returns the revision of a write. For `awaited` resources it first waits until the cache has the write.
+
+        The cache may lack an earlier write of another process, and cannot apply this one before.
+        """
         resource = self.cache.of_key(key)
         if resource is not None and resource.spec.awaited:
             await self.reads.seen(revision)
@@ -212,7 +215,7 @@ class EtcdStore:
         return BesideChanged([kv and self._readable(kv) for kv in answer.beside])
 
     def _readable(self, kv: KeyValue) -> StoredObject:
-        """What etcd holds as it can be worked with: canonical, or known to be corrupt."""
+        """The object of an etcd value: canonical, or marked as corrupt. A key of no resource keeps its raw value."""
         resource = self.cache.of_key(kv.key)
         if resource is None:
             resource = self.cache.unfilled_of(kv.key)
@@ -222,37 +225,37 @@ class EtcdStore:
 
 
 class Stores:
-    """Finds the store of a key: that whose cache has the key's resource, `main` for keys of no resource."""
+    """Finds the store of a key: the one whose cache has the key's resource, `main` for keys of no resource."""
 
     __slots__ = ("_others", "main")
 
     def __init__(self, main: EtcdStore, others: Iterable[EtcdStore] = ()) -> None:
-        """To be asked once all resources are registered in the caches."""
+        """Look-ups are right only after all resources are registered in the caches."""
         self.main = main
         self._others = tuple(dict.fromkeys(others))
 
     @property
     def all(self) -> tuple[EtcdStore, ...]:
-        """Each once, that of most resources first."""
+        """All stores, each once, the main one first."""
         return (self.main, *self._others)
 
     def of(self, key: bytes) -> EtcdStore:
-        """Where an object is, or would be."""
+        """The store for the object of a key, whether or not the object exists."""
         for store in self._others:
             if store.cache.of_key(key) is not None:
                 return store
         return self.main
 
     def of_collection(self, prefix: bytes) -> EtcdStore:
-        """Where the objects are whose keys start with a prefix that ends in "/"."""
+        """The store of the objects under a prefix that ends in "/"."""
         return self.of(prefix + b"x") if self._others else self.main
 
     def cached_entry(self, key: bytes) -> Entry | None:
-        """As the store's own."""
+        """As `Store.cached_entry`, of the right store."""
         return self.of(key).cached_entry(key)
 
     def cached_entries(self, prefix: bytes) -> list[Entry]:
-        """As the store's own."""
+        """As `Store.cached_entries`, of the right store."""
         return self.of_collection(prefix).cached_entries(prefix)
 
 

@@ -1,9 +1,8 @@
 """One ordered stream of the changes of some resources, for code that keeps a view of them up to date.
 
-It starts with a state (all objects), followed by every change of these resources in the order of revisions. A consumer
-is only a position in each history, so that a slow one does not delay others. When it has fallen behind what the
-histories keep, or the cache was loaded anew, it gets a state again. A version that can't be read is left out: the last
-readable one stays.
+It starts with a state (all objects). Every change of these resources follows, in the order of revisions. A consumer has
+only a position in each history, so a slow one does not delay others. When the histories no longer have its position, or
+the cache was loaded anew, it gets a new state. A version that can't be read is left out: the last readable one stays.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from storage.entry import Change, Entry
 from storage.history import Overrun
 from storage.watch_cache import WatchCache
 
-PART = 512  # changes of one resource that are told at once
+PART = 512  # changes of one resource in a batch
 
 _revision_of = attrgetter("change.revision")
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """All objects of each resource, in key order, at a revision. It replaces everything that was told before."""
+    """All objects of each resource, in key order, at a revision. It replaces all earlier batches."""
 
     revision: int
     entries: dict[ResourceCache, list[Entry]]
@@ -41,7 +40,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Changes in order, at least one. Everything up to a revision has been told with them."""
+    """At least one change, in order. With them the consumer has all changes up to `revision`."""
 
     revision: int
     told: list[Told]
@@ -49,11 +48,14 @@ class Changes:
 
 Batch = State | Changes
 Place = tuple[WatchCache, ResourceCache]
-"""A resource and the cache of the etcd that it is in."""
+"""A resource, and the watch cache that it belongs to (one per etcd)."""
 
 
 async def tap(cache: WatchCache, resources: Sequence[ResourceCache]) -> AsyncIterator[Batch]:
-    """The state of some resources, once the cache has one, and what changes. Ends when one of them is unregistered."""
+    """Yields the state of some resources, once the cache is loaded, then their changes.
+
+    Ends when one of the resources is unregistered.
+    """
     await cache.reach(1)
     positions: list[int] | None = None
     read: list[int] = []
@@ -76,18 +78,18 @@ async def tap(cache: WatchCache, resources: Sequence[ResourceCache]) -> AsyncIte
 
 
 def listen(places: Sequence[Place], tell: Callable[[Batch], None]) -> Callable[[], None]:
-    """Calls `tell` with the state, then with each change in the turn of the loop in which it is applied.
+    """Calls `tell` with the state, then with each change at the moment when the cache applies it.
 
-    So what this process writes is told before its writer goes on. The state is empty before the first load. `tell`
-    must be quick, and must go by what it is told: the caches may be in the middle of a change. The resources may be of
-    several etcds: each change has a revision of its own, and a state the lowest. The function that comes back ends it.
+    So `tell` gets a write of this process before the write returns to its caller. The state is empty before the first
+    load. `tell` must be quick, and must not read the caches: they may be in the middle of a change. The resources may
+    be in several etcds: a change has the revision of its etcd, a state the lowest of all. Returns a function to end it.
     """
     known: list[int] = []
     caches, resources = dict.fromkeys(cache for cache, _ in places), [resource for _, resource in places]
 
     def tell_state() -> None:
         reached = [cache.reached for cache in caches]
-        loaded = [*reached, *_states(resources)]  # the first load is of no new generation
+        loaded = [*reached, *_states(resources)]  # the first load does not change the generation
         if loaded != known:
             known[:] = loaded
             tell(_state(min(reached), resources))
@@ -114,7 +116,7 @@ def listen(places: Sequence[Place], tell: Callable[[Batch], None]) -> Callable[[
 
 
 def _states(resources: Sequence[ResourceCache]) -> list[int]:
-    """What is another one where resources have a state that was told by no change."""
+    """Numbers that change when a resource gets a new state without changes: after a reload or a rereading."""
     return [state for resource in resources for state in (resource.generation, resource.readings)]
 
 
@@ -128,7 +130,7 @@ def _readable(resource: ResourceCache) -> list[Entry]:
 
 
 def _next(cache: WatchCache, resources: Sequence[ResourceCache], positions: list[int]) -> tuple[int, list[Told]]:
-    """The next changes of all resources up to one revision, and that; moves the positions. Raises Overrun."""
+    """The next changes of all resources, and the revision up to which they go. Moves the positions. Raises Overrun."""
     bound, found = cache.reached, []
     for resource, position in zip(resources, positions, strict=True):
         end = resource.history.end

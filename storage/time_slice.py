@@ -1,15 +1,15 @@
-"""Long work on the event loop, in pieces between which others get their turn."""
+"""Splits long work on the event loop into slices, so that other tasks run in between."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 
-SECONDS = 0.005  # that work may hold the loop by default
+SECONDS = 0.005  # how long work holds the loop by default
 
 
 class TimeSlice:
-    """A piece of work: `over` says that it has taken its time, and `next` begins another after everybody's turn."""
+    """One slice of work. When `over` is true, the work awaits `next`, which lets other tasks run."""
 
     __slots__ = ("_seconds", "_until")
 
@@ -17,10 +17,10 @@ class TimeSlice:
         self._seconds, self._until = seconds, time.monotonic() + seconds
 
     def over(self) -> bool:
-        """Whether others are to have their turn."""
+        """Whether the slice has used its time."""
         return time.monotonic() > self._until
 
     async def next(self) -> None:
-        """Lets all others have a turn."""
+        """Lets the other tasks run once, then begins a new slice."""
         await asyncio.sleep(0)
         self._until = time.monotonic() + self._seconds

@@ -1,7 +1,7 @@
 """A resource as it was at an older revision that its history still has, in ranges of keys: for lists in chunks.
 
-The entries that later changes have replaced are found once for a revision and kept for the following pages, so that the
-cost of a page depends on its length only.
+The entries that later changes have replaced are computed once per revision and kept for the following pages. So the
+cost of a page depends only on its length.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from storage.history import History, Overrun
 from storage.keys import prefix_end
 
 KEPT = 30.0  # seconds
-MOST = 4  # revisions of a resource
-FEW = 64  # keys that are put in their places one by one
+MOST = 4  # revisions that are kept per resource
+FEW = 64  # changed keys up to which each is inserted alone; for more, the lists are rebuilt
 
 
 class Present(Protocol):
@@ -45,18 +45,18 @@ class Present(Protocol):
 
 
 class Undone:
-    """What the keys that have changed since a revision had then; None for those that were not there."""
+    """For each key that has changed since a revision: its entry at that revision, None if it did not exist."""
 
     def __init__(self, resource: Present, revision: int) -> None:
         """Raises Overrun if the history begins later."""
         self.resource = resource
         self.before: dict[bytes, Entry | None] = {}
         self.keys: list[bytes] = []  # of these, in order
-        self.more: list[int] = []  # for each of them: how many more entries there were than there are now
+        self.more: list[int] = []  # per key: 1 if only the old state has it, -1 if only the present state, else 0
         self._position = resource.history.position_after(revision)
 
     def extend(self) -> None:
-        """Takes in what has changed since it was asked for last. Raises Overrun."""
+        """Adds the changes since the last call. Raises Overrun."""
         history, before = self.resource.history, self.before
         new: list[bytes] = []
         touched: set[bytes] = set()
@@ -82,7 +82,7 @@ class Undone:
         return (self.before[key] is not None) - (self.resource.get(key) is not None)
 
     def range(self, prefix: bytes, start: bytes) -> Range | None:
-        """The entries under a prefix from a key on as they were; None when nothing has changed there since."""
+        """The old entries under a prefix, from the key `start` on; None if nothing has changed there since."""
         end = prefix_end(prefix)
         first, last = bisect_left(self.keys, max(prefix, start)), bisect_left(self.keys, end)
         if first == last:
@@ -94,14 +94,14 @@ class Undone:
 
 
 class Range:
-    """Entries of a range as they were; nothing of it is made before it is asked for, in the same turn of the loop."""
+    """The old entries of a range of keys. Use it in the same turn of the event loop: it reads the present state too."""
 
     def __init__(self, undone: Undone, low: int, high: int, first: int, last: int) -> None:
         self._undone, self._low, self._high, self._first, self._last = undone, low, high, first, last
         self.total = high - low + sum(undone.more[first:last])
 
     def first(self, limit: int) -> list[Entry]:
-        """The first ones."""
+        """The first `limit` entries, in key order."""
         undone, resource = self._undone, self._undone.resource
         present = (
             entry
@@ -112,7 +112,7 @@ class Range:
         return list(islice(_merged(present, old, undone.before), limit))
 
     def entries(self) -> Iterator[Entry]:
-        """All of them, in key order; whatever changes while they are gone through."""
+        """All entries, in key order. Changes during the iteration have no effect on it."""
         undone = self._undone
         before = {key: undone.before[key] for key in undone.keys[self._first : self._last]}
         return _merged(undone.resource.slice(self._low, self._high), before.values(), before)
@@ -129,7 +129,7 @@ _key_of = attrgetter("key")
 
 
 class Undoings:
-    """What is undone of one resource, for the revisions that are asked for now."""
+    """The `Undone`s of one resource, for the revisions of the last requests."""
 
     def __init__(self) -> None:
         self._found: OrderedDict[int, Undone] = OrderedDict()

@@ -1,7 +1,7 @@
-"""Objects under the root that belong to no registered resource yet, kept for the resource that will be registered.
+"""Objects under the root that belong to no registered resource, kept for a resource that may be registered later.
 
-So a CustomResourceDefinition finds its objects at once when it is served, and leaves them here when it is not. Their
-bytes are bounded: above the limit the largest part is dropped, and a resource registered there is loaded from etcd.
+So a CustomResourceDefinition has its objects at once when it is served, and leaves them here when it no longer is.
+Their bytes are bounded: above the limit the largest segment is dropped, and a resource registered there reads etcd.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ log = logging.getLogger(__name__)
 
 LIMIT = 64 << 20  # bytes, in a process
 
-Value = bytes | Entry  # as etcd has it, or as the resource had it that it belonged to
+Value = bytes | Entry  # the bytes of etcd, or the entry of the resource that it belonged to
 Values = dict[bytes, tuple[Value, int]]  # key -> value, mod revision
 
 
 def raw_of(value: Value) -> bytes:
-    """A value as etcd has it, or would if this server had written it."""
+    """The bytes of a value, as etcd has them, or as this server would write them."""
     return value.stored().raw if isinstance(value, Entry) else value
 
 
 @dataclass(slots=True)
 class Taking:
-    """What is taken from under a prefix: how it was, and what has changed there since.
+    """The values taken from under a prefix, and the changes there since; None stands for a deletion.
 
-    `values` are None where they were dropped; `void` tells that nothing is to be given back: everything was loaded anew
-    meanwhile, or it has found its owner.
+    `values` is None if they were dropped. `void` says that nothing is to be given back: everything was loaded anew
+    meanwhile, or a resource has the values now.
     """
 
     prefix: bytes
@@ -45,14 +45,14 @@ class Unowned:
     def __init__(self, root: bytes, limit: int = LIMIT) -> None:
         self._root, self._limit = root, limit
         self.size = 0  # bytes
-        self.dropped: set[bytes] = set()  # segments whose values were too much
-        self.unread = False  # whether nothing is kept: there is so much that it is read when it finds an owner
+        self.dropped: set[bytes] = set()  # segments whose values exceeded the limit
+        self.unread = False  # whether nothing is kept: after a start in parts, resources read their objects from etcd
         self._segments: dict[bytes, Values] = {}
         self._sizes: dict[bytes, int] = {}
         self._takings: list[Taking] = []
 
     def put(self, key: bytes, value: Value, revision: int) -> None:
-        """A key was written."""
+        """Notes a write of a key."""
         if isinstance(value, Located):
             value = value.raw()
         taking = self._taking(key)
@@ -70,7 +70,7 @@ class Unowned:
             self._drop(max(self._sizes, key=lambda each: self._sizes[each]))
 
     def remove(self, key: bytes) -> None:
-        """A key was deleted."""
+        """Notes a deletion of a key."""
         taking = self._taking(key)
         if taking is not None:
             taking.changes[key] = None
@@ -81,13 +81,13 @@ class Unowned:
             self._count(segment, -_size(key, before[0]))
 
     def values(self) -> Values | None:
-        """All that is kept, by key; None when that is not all there is."""
+        """All kept values, by key; None if some are missing here."""
         if self.unread or self.dropped or self._takings:
             return None
         return {key: each for values in self._segments.values() for key, each in values.items()}
 
     def start_over(self) -> None:
-        """Forgets everything, as everything is about to be loaded anew."""
+        """Forgets everything, because everything will be loaded anew."""
         self._segments.clear()
         self._sizes.clear()
         self.dropped.clear()
@@ -97,7 +97,7 @@ class Unowned:
         self._takings.clear()
 
     def take(self, prefix: bytes) -> Taking:
-        """Takes what lies under a prefix; changes there go to the `Taking` from now on, until it is `finish`ed."""
+        """Takes the values under a prefix. Later changes there go to the `Taking`, until `finish` or `give_back`."""
         segment = self._segment(prefix)
         taking = Taking(prefix, None if self.unread or segment in self.dropped else {})
         if taking.values is not None:
@@ -108,12 +108,12 @@ class Unowned:
         return taking
 
     def finish(self, taking: Taking) -> None:
-        """What was taken has found its owner."""
+        """Ends a taking whose values a resource has now."""
         taking.void = True
         self._takings.remove(taking)
 
     def give_back(self, taking: Taking) -> None:
-        """Keeps what was taken and has found no owner."""
+        """Ends a taking and keeps its values again; does nothing if it is void."""
         if taking.void:
             return
         self.finish(taking)

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import re
 
-OLDEST = (3, 4, 0)  # that has what is asked of it
+OLDEST = (3, 4, 0)  # the first version with all that this server uses
 _VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(-)?")
 
 
 def parse_version(version: str) -> tuple[int, int, int]:
-    """(major, minor, patch) of "3.5.13" or "3.6.0-rc.1"; (0, 0, 0) when it is no version."""
+    """(major, minor, patch) of "3.5.13" or "3.6.0-rc.1"; (0, 0, 0) for a text that is not a version."""
     match = _VERSION.match(version)
     return (int(match[1]), int(match[2]), int(match[3])) if match else (0, 0, 0)
 
 
 def survives_kill(version: str) -> bool:
-    """Whether a cluster of one member still has everything it acknowledged after it was killed.
+    """Whether a cluster of one member still has all acknowledged writes after its process was killed.
 
-    Earlier ones could answer before the write was in their log (etcd issue 14370); mended in 3.4.21 and 3.5.5.
+    Earlier versions could answer before the write was in their log (etcd issue 14370, fixed in 3.4.21 and 3.5.5).
     """
     parsed = parse_version(version)
     return parsed >= (3, 5, 5) or (3, 4, 21) <= parsed < (3, 5, 0)
 
 
 def progress_notifications_correct(version: str) -> bool:
-    """Whether a requested progress notification never overtakes the events that it vouches for.
+    """Whether a requested progress notification of etcd always comes after all events up to its revision.
 
-    Earlier ones could (etcd issue 15220), which was mended in 3.4.31, in 3.5.13 and for 3.6.0. A pre-release of the
-    first mended patch counts as not mended, unlike one of 3.6.0 and later.
+    In earlier versions it could overtake them (etcd issue 15220, fixed in 3.4.31, 3.5.13 and 3.6.0). A pre-release of
+    3.4.31 or 3.5.13 counts as not fixed; a pre-release of 3.6.0 counts as fixed.
     """
     parsed = parse_version(version)
     if parsed >= (3, 6, 0):

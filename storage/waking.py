@@ -1,8 +1,8 @@
-"""Wakes those watchers of a resource whom a change may concern, and no others.
+"""Wakes only those watchers of a resource that a change may concern.
 
-A watcher is found by one exact value of its selection: the object's key, a field, a label or the namespace. Watchers
-that select by no exact value are woken by each change. Many watchers that wait for the same value (a crowd) are woken
-at intervals that grow with their number, so that each of them handles several changes at once.
+A watcher is found by one exact value of its selection, its interest: the object's key, a field, a label or the
+namespace. Watchers without an interest are woken by each change. Many watchers of the same value (a crowd) are woken at
+intervals that grow with their number, so that each of them handles several changes at once.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from typing import NamedTuple
 
 from storage.entry import Change, ChangeType, LabelsAndFieldsOf
 
-CROWD = 50  # watchers that wait for the same
-PAUSE_EACH = 200e-6  # seconds between wake-ups for each of them: some times what it costs to serve one
+CROWD = 50  # watchers of the same value
+PAUSE_EACH = 200e-6  # seconds between wake-ups per watcher: some times the CPU time that serving one takes
 MAX_PAUSE = 0.05
 AT_ONCE = 64  # followers told in one turn of the loop
-SLICE = 0.005  # seconds of a turn in which followers are told: a large event is encrypted for each of them
+SLICE = 0.005  # seconds of a turn in which followers are told: TLS encrypts a large event for each of them
 
 
 class By(Enum):
-    """What an interest is told apart by."""
+    """The kind of value that an interest names."""
 
     KEY = "key"
     PREFIX = "prefix"  # the key up to and with its last slash
@@ -34,10 +34,10 @@ class By(Enum):
 
 
 class Interest(NamedTuple):
-    """A value that an object has before or after each change that concerns a watcher."""
+    """One exact value: a change concerns the watcher only if the object has the value before or after it."""
 
     by: By
-    name: str  # of the field or label
+    name: str  # of the field or label; unused for other kinds
     value: bytes | str
 
 
@@ -47,7 +47,7 @@ Aspect = tuple[By, str]
 
 
 def values_of(aspect: Aspect, change: Change, labels_and_fields_of: LabelsAndFieldsOf) -> Iterator[bytes | str]:
-    """The values of an aspect that a change is of: before it, and after it."""
+    """The values that the changed object has for an aspect, before and after the change."""
     by, name = aspect
     if by is By.KEY:
         yield change.key
@@ -62,24 +62,27 @@ def values_of(aspect: Aspect, change: Change, labels_and_fields_of: LabelsAndFie
 
 
 class _Crowd:
-    """Watchers that wait for the same value."""
+    """The watchers of one value: waiters (futures) and followers (callbacks)."""
 
     __slots__ = ("_alarm", "_due", "_late", "_since", "_woken", "followers", "members", "position", "waiters")
 
     def __init__(self, late: set[_Crowd]) -> None:
-        """`late` gets it while it is yet to be woken."""
-        self.waiters: set[Waiter] | None = None  # a crowd of one watch has none, and there are ten thousand of those
+        """The crowd adds itself to the set `late` while a delayed wake-up is due."""
+        self.waiters: set[Waiter] | None = None  # None saves memory: there are ten thousands of crowds without waiters
         self.followers: dict[Told, None] = {}
-        self.members = 0  # waiters, also those woken that have not left yet, and followers
-        self.position = -1  # from which watchers look that are yet to be woken
+        self.members = 0  # followers, and waiters including woken ones that have not left yet
+        self.position = -1  # from which the watchers look at the next wake-up
         self._late = late
-        self._woken = -math.inf  # by the loop's clock, which begins with the machine
+        self._woken = -math.inf  # by the loop's clock, which may start near 0
         self._alarm: asyncio.TimerHandle | None = None
-        self._due: dict[Told, None] = {}  # followers that are to be told in the next turns
-        self._since = -1  # from where those are to look
+        self._due: dict[Told, None] = {}  # followers to call in the next turns
+        self._since = -1  # the position that those are called with
 
     def tell(self, position: int) -> None:
-        """Wakes them, at once or in a moment; they look from a position on, or from where they were told before."""
+        """Wakes the watchers, at once or, for a crowd, with a delay. They look from `position` on.
+
+        If a delayed wake-up is due already, its earlier position stays.
+        """
         if self._alarm is not None:
             return
         self.position = position
@@ -100,11 +103,11 @@ class _Crowd:
 
     @property
     def late(self) -> bool:
-        """Whether they are yet to be woken."""
+        """Whether a delayed wake-up is due."""
         return self._alarm is not None
 
     def wake(self) -> None:
-        """Wakes them."""
+        """Wakes the watchers now."""
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
@@ -119,7 +122,7 @@ class _Crowd:
             self._tell_followers()
 
     def _tell_followers(self) -> None:
-        """Has them told in the next turn; those who are still to be told of what was before come first."""
+        """Schedules calls of the followers for the next turns; followers that are still due come first."""
         if self._due:
             self._since = min(self._since, self.position)
         else:
@@ -139,16 +142,16 @@ class _Crowd:
             asyncio.get_running_loop().call_soon(self._serve)
 
     def unserved(self, told: Told, position: int) -> int:
-        """From where a follower has to look that was told nothing yet of what comes after: at a position at most."""
+        """The position from which a follower has to look, given the changes it was not told of; at most `position`."""
         if self._due and told in self._due:
             position = min(position, self._since)
         return min(position, self.position) if self.late else position
 
 
 class Waiters:
-    """Futures of those who wait. Their result is the position in the history from which on to look.
+    """The waiters and followers of one resource. A waiter is a future; a follower is a callback.
 
-    It is -1 for those without an interest: from where they were.
+    Both get the position in the history from which to look; -1, without an interest, means their own position.
     """
 
     def __init__(self, labels_and_fields_of: LabelsAndFieldsOf) -> None:
@@ -167,7 +170,7 @@ class Waiters:
         return waiter
 
     def follow(self, told: Told, interest: Interest | None) -> None:
-        """Adds a follower: `told` is called for each change, in the turn of the loop after it, until `unfollow`."""
+        """Adds a follower: `told` is called after each change, in a later turn of the event loop, until `unfollow`."""
         self._join(interest).followers[told] = None
 
     def _join(self, interest: Interest | None) -> _Crowd:
@@ -201,9 +204,9 @@ class Waiters:
                 del self._found[interest[:2]]
 
     def unserved(self, told: Told, interest: Interest | None, position: int) -> int:
-        """The position from which a follower has to look for changes: earlier ones were told or do not concern it.
+        """The position from which a follower has to look: it was told of earlier changes, or they don't concern it.
 
-        `position` is the end of the history, which is the answer where nothing is left to look at.
+        `position` is the end of the history; it is the answer if no change is left. -1 without an interest.
         """
         return -1 if interest is None else self._crowd(interest).unserved(told, position)
 
@@ -212,13 +215,13 @@ class Waiters:
 
     @property
     def selective(self) -> bool:
-        """Whether anybody waits with an interest."""
+        """Whether there are watchers with an interest."""
         return bool(self._found)
 
     def tell(self, changes: Iterable[Change], position: int) -> None:
-        """Wakes those whom some changes concern; the first of these has a position.
+        """Wakes the watchers with an interest that some changes concern. `position` is that of the first change.
 
-        What can't be read at present may concern everybody.
+        A change that can't be read at present may concern all watchers.
         """
         for change in changes:
             if change.awaited:
@@ -232,18 +235,18 @@ class Waiters:
             position += 1
 
     def wake(self) -> None:
-        """Wakes those without an interest, at once or, a crowd of them, in a moment."""
+        """Wakes the watchers without an interest, at once or, if they are a crowd, with a delay."""
         self._any.tell(-1)
 
     def wake_now(self) -> None:
-        """Wakes at once those without an interest, and those who were to be woken in a moment."""
+        """Wakes the watchers without an interest, and all whose delayed wake-up is due, at once."""
         self._any.position = -1
         self._any.wake()
         for crowd in tuple(self._late):
             crowd.wake()
 
     def wake_all(self, position: int = -1) -> None:
-        """Wakes everybody, whatever they wait for; those with an interest to look from a position on."""
+        """Wakes all watchers; those with an interest look from `position` on."""
         self.wake_now()
         for values in self._found.values():
             for crowd in values.values():

@@ -1,7 +1,7 @@
-"""The watch cache: all resources' caches, and the one revision that they have reached together.
+"""The watch cache: the caches of all resources, and the one revision that they have reached together.
 
-One `ResourceCache` a storage prefix. All of them move together: `WatchCache.reached` is the one revision up to which
-this process has seen everything, whatever the resource.
+Each storage prefix has a `ResourceCache`. All of them move together: `WatchCache.reached` is the revision up to which
+this process has applied all changes of all resources.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ class WatchCache:
         self.root = root  # "/registry/"
         self._start = len(root)
         self.reached = 0
-        self.compacted = 0  # the revision that etcd is known to be compacted to: no list is of an older one
-        self.starts = 0  # how often everything was forgotten
+        self.compacted = 0  # the compact revision of etcd, as far as known: no list is answered at an older one
+        self.starts = 0  # how often the whole cache was emptied
         self._by_segment: dict[bytes, ResourceCache] = {}
         self.unfilled: dict[bytes, ResourceCache] = {}  # set aside until their objects are loaded (storage/filling.py)
         self.unowned = Unowned(root)
-        self._loading: frozenset[ResourceCache] = frozenset()  # those that make entries of what is being loaded
+        self._loading: frozenset[ResourceCache] = frozenset()  # caches whose entries a load makes at once
         self.adopting = asyncio.Lock()  # one resource at a time
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
         self._sequence = 0
-        self._crowd = 256  # how many may wait before it is looked whether they still do
+        self._crowd = 256  # waiters from which on cancelled ones are removed
 
     def register(self, spec: ResourceSpec) -> ResourceCache:
-        """Adds a resource before the feed starts (later: storage/adoption.py); the same prefix gives the same cache."""
+        """Adds a resource before the feed starts, or returns the cache of that prefix. Later: storage/adoption.py."""
         segment = self._segment(spec.prefix)
         found = self._by_segment.get(segment, self.unfilled.get(segment))
         return self.add(ResourceCache(spec)) if found is None else found
 
     def add(self, resource: ResourceCache) -> ResourceCache:
-        """Adds a cache that has all objects of its resource as of the revision that is reached."""
+        """Adds a cache that has all objects of its resource as of the revision `reached`."""
         resource.history.start = self.reached
         segment = self._segment(resource.spec.prefix)
         self.unfilled.pop(segment, None)
@@ -48,19 +48,19 @@ class WatchCache:
         return resource
 
     def set_aside(self, kept: Iterable[bytes]) -> None:
-        """Has no objects for the time being but those under the prefixes `kept`: the others' caches are unfilled."""
+        """Marks all caches as unfilled except those of the prefixes `kept`."""
         wanted = {self._segment(prefix) for prefix in kept}
         for segment in self._by_segment.keys() - wanted:
             self.unfilled[segment] = self._by_segment.pop(segment)
 
     def unfilled_of(self, key: bytes) -> ResourceCache | None:
-        """The cache that a key belongs to, where that is unfilled."""
+        """The unfilled cache that a key belongs to; None if there is none."""
         if not self.unfilled:
             return None
         return next((each for each in self.unfilled.values() if key.startswith(each.spec.prefix)), None)
 
     def remove(self, resource: ResourceCache) -> None:
-        """Ends a cache; who follows it is overrun."""
+        """Removes a cache; the positions of its watches are overrun."""
         del self._by_segment[self._segment(resource.spec.prefix)]
         resource.closed = True
         resource.start_over()
@@ -90,31 +90,31 @@ class WatchCache:
         return None if end < 0 else known.get(key[start:end])
 
     def begin_load(self, anew: bool) -> None:
-        """Everything is about to be loaded, perhaps not for the first time: an attempt before may have failed.
+        """Called before everything is loaded, also after a failed attempt.
 
-        `anew` says that the caches are to have what is loaded instead of what they have.
+        `anew` says that the loaded objects will replace the content of the caches.
         """
         self._loading = frozenset(self) if anew else frozenset()
 
     def end_load(self) -> None:
-        """All has been loaded, or that has failed: caches that go are not to stay for it."""
+        """Called after a load, also a failed one: frees the references to the caches."""
         self._loading = frozenset()
 
     def kept(self, key: bytes, value: bytes, revision: int) -> bytes | Entry:
-        """What is kept of a value while all are being loaded: where they are loaded anew, the entry that it gives.
+        """The form in which a load keeps a value: its entry if the caches are loaded anew, else the value itself.
 
-        So the bytes are not there twice, and no load makes all entries in one turn of the loop.
+        So memory does not hold the bytes twice, and no load makes all entries in one turn of the event loop.
         """
         resource = self.of_key(key)
         return resource.entry(key, value, revision) if resource in self._loading else value
 
     @property
     def load_fits(self) -> bool:
-        """Whether what was kept may be taken: each cache that has read a part of it is still there."""
+        """Whether the loaded entries may be used: all caches that made entries for it are still registered."""
         return self._loading.issubset(self)
 
     def start_over(self) -> None:
-        """Forgets everything, as when etcd's past turns out not to be what was seen."""
+        """Empties all caches, such as when etcd has another history than the cache saw."""
         if self.reached:
             self.reached = self.compacted = 0
             self.starts += 1
@@ -122,12 +122,14 @@ class WatchCache:
                 resource.start_over()
 
     def forget(self, revision: int) -> None:
-        """etcd was compacted to a revision. Watches go on from what the histories have, as with kube-apiserver."""
+        """Notes that etcd was compacted to a revision. Watches still use older changes of the histories, as in
+        kube-apiserver.
+        """
         if self.compacted < revision <= self.reached:
             self.compacted = revision
 
     def advance(self, revision: int) -> None:
-        """Everything up to a revision has been applied: lets those go on who wait for it."""
+        """Notes that all changes up to a revision are applied, and wakes the waiters for it."""
         if revision <= self.reached:
             return
         self.reached = revision
@@ -138,7 +140,7 @@ class WatchCache:
                 future.set_result(None)
 
     def reach(self, revision: int) -> asyncio.Future[None]:
-        """A future that is done once `revision` is reached. Cancel it when it is no longer waited for."""
+        """A future that is done once `revision` is reached. A caller that stops waiting has to cancel it."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if self.reached >= revision:
             future.set_result(None)
@@ -150,7 +152,7 @@ class WatchCache:
         return future
 
     def _forget_cancelled(self) -> None:
-        """Drops those who gave up, which else stayed until their revision comes."""
+        """Drops cancelled waiters, which would stay until their revision is reached."""
         self._waiting = [each for each in self._waiting if not each[2].done()]
         heapify(self._waiting)
         self._crowd = max(256, 2 * len(self._waiting))

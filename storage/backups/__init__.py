@@ -1,1 +1,1 @@
-"""Backups of all keys under a prefix: a file of one revision (file), made (taking) and put back (restoring)."""
+"""Backups of all keys under a prefix at one revision: the file format (file), how to make (taking) and restore one."""

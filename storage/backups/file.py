@@ -1,13 +1,13 @@
-"""The file of a backup.
+"""The format of a backup file.
 
     line      "apiserver-gateway backup 1\\n"
-    frames    as one gzip stream; each is a letter, the length of what follows (4 bytes, big-endian), and that:
-              H  the header, a JSON object, first: prefix, revision, cluster, etcd, made
+    frames    as one gzip stream; each is a letter, the length of the content (4 bytes, big-endian), the content:
+              H  the header, always first; a JSON object: prefix, revision, cluster, etcd, made
               L  a lease: its number in the file (4 bytes), and the seconds it had left (8 bytes)
               K  a key: its lease's number or 0 (4 bytes), the key's length (4 bytes), the key without the prefix, the
-                 value; keys ascend, and a lease stands before its first key
-              E  the end, last: how many keys there are (8 bytes)
-    digest    SHA-256 of all that is before it (32 bytes)
+                 value; keys ascend, and a lease comes before its first key
+              E  the end, always last: the number of keys (8 bytes)
+    digest    SHA-256 of all bytes before it (32 bytes)
 
 A reader checks the whole file before it uses any of it.
 """
@@ -33,16 +33,16 @@ _KEY: Final = struct.Struct(">II")
 _COUNT: Final = struct.Struct(">Q")
 _GZIP: Final = 31  # zlib's number for its format
 
-Told = Callable[[int, int], None]  # how much is done, of how much
+Told = Callable[[int, int], None]  # bytes or keys done, and their total
 
 
 class InvalidBackup(Exception):
-    """The file is no backup, or not a whole one; the message says what is wrong."""
+    """The file is no backup, or an incomplete or damaged one; the message says what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Of what a backup was made: the prefix without the slash at its end, etcd's revision, cluster id and version."""
+    """The origin of a backup: prefix without the slash at its end, and etcd's revision, cluster ID (hex), version."""
 
     prefix: str
     revision: int
@@ -52,7 +52,7 @@ class Header:
 
 
 class Lease(NamedTuple):
-    """A lease that keys of the file have, by its number there, and the seconds that it had left."""
+    """A lease of keys in the file: its number in the file, and the seconds that it had left."""
 
     number: int
     ttl: int
@@ -68,16 +68,16 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BackupInfo:
-    """What a whole file has in it."""
+    """The content of a verified file."""
 
     header: Header
     keys: int
-    leased: int  # of them, those that go by themselves
-    bytes: int  # of keys and values
+    leased: int  # keys among them that have a lease
+    bytes: int  # total size of keys and values
 
 
 class Writer:
-    """Writes a backup to a file that is open. Nothing is whole before `end`."""
+    """Writes a backup to an open file. The backup is complete only after `end`."""
 
     def __init__(self, file: BinaryIO, header: Header) -> None:
         self._file, self._digest, self._keys = file, hashlib.sha256(), 0
@@ -106,7 +106,7 @@ class Writer:
 
 
 def verify(path: Path, told: Told = lambda done, of: None) -> BackupInfo:
-    """Reads all of a file. Raises InvalidBackup, and OSError."""
+    """Reads and checks a whole file. Raises InvalidBackup, OSError."""
     keys = leased = size = 0
     with path.open("rb") as file:
         length = _checked_length(file)
@@ -131,7 +131,7 @@ def verify(path: Path, told: Told = lambda done, of: None) -> BackupInfo:
 
 
 def read(path: Path) -> Iterator[Lease | Key]:
-    """What a verified file has in it. Raises InvalidBackup, and OSError."""
+    """Yields the leases and keys of a verified file, in order. Raises InvalidBackup, OSError."""
     with path.open("rb") as file:
         frames = _frames(file, _checked_length(file), lambda done: None)
         _header(next(frames, None))
@@ -139,7 +139,7 @@ def read(path: Path) -> Iterator[Lease | Key]:
 
 
 def _checked_length(file: BinaryIO) -> int:
-    """How many bytes lie between the first line and the digest; the file is then behind that line."""
+    """The number of bytes between the first line and the digest. The file position is then after that line."""
     if file.read(len(MAGIC)) != MAGIC:
         file.seek(0)
         kind = "a backup of another version" if file.read(24) == MAGIC[:24] else "no backup"

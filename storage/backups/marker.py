@@ -1,6 +1,6 @@
-"""The key that says that a restore is under way: it is put before the first key and removed after the last.
+"""The key that marks a running restore: it is put before the first key and removed after the last.
 
-While it is there, only a part of the backup is under the prefix, so no server may serve it.
+While it exists, the prefix may have only a part of the backup, so no server may serve it.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from storage.etcd import EtcdClient
 
 
 class RestoreUnfinished(StorageError):
-    """There is half of a backup under the prefix; the message says what to do."""
+    """The prefix has only a part of a backup; the message says what to do."""
 
 
 def marker_key(prefix: str) -> bytes:
-    """The marker's key; of a segment that no resource has."""
+    """The marker's key; its segment below the prefix belongs to no resource."""
     return f"{prefix}/apiserver-gateway/restoring".encode()
 
 
 def marker(file: str, revision: int, began: str) -> bytes:
-    """What the key holds, for whoever finds it."""
+    """The marker's value: JSON with the file's name, its revision, and when the restore began."""
     return json.dumps({"file": file, "revision": revision, "began": began}).encode()
 
 
@@ -35,7 +35,7 @@ def described(value: bytes) -> str:
 
 
 async def check_restored(client: EtcdClient, prefix: str) -> None:
-    """Raises RestoreUnfinished while the marker is there; StorageError."""
+    """Raises RestoreUnfinished while the marker exists, StorageError."""
     if (found := await client.get(marker_key(prefix))) is not None:
         raise RestoreUnfinished(
             f"what is under {prefix} is half of a backup: a restore {described(found.value)}, is under way or was "

@@ -1,8 +1,8 @@
-"""Restoring a backup: into an empty prefix, or replacing what is there.
+"""Restores a backup: into an empty prefix, or in place of its present keys.
 
-A marker key says that a restore is under way. Each transaction compares it, so that of two restores one fails. An
-interrupted restore is begun again. At the end etcd's history is compacted: a client that comes back with an older
-resourceVersion would otherwise miss what has changed; now it is told to list again.
+A marker key says that a restore is running. Each transaction compares it, so that one of two concurrent restores fails.
+A restore after an interrupted one starts from the beginning. At the end etcd's history is compacted. So a client with
+an older resourceVersion gets 410 (Gone) and lists again; else it would miss changes.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from storage.etcd import EtcdClient, TxnResult, operations, prefix_end
 from storage.etcd.generated import rpc_pb2
 
 OPERATIONS: Final = 120  # of a transaction; etcd's default limit is 128
-BYTES: Final = 1_000_000  # etcd takes 1.5 MiB
+BYTES: Final = 1_000_000  # of a transaction; etcd's default limit is 1.5 MiB
 AT_ONCE: Final = 8
 ATTEMPTS, PAUSE = 10, 0.5
 TIMEOUT: Final = 30.0
 DELETED_AT_ONCE: Final = 1000
-MOST_ADVANCED: Final = 200_000  # revisions; each is a write
+MOST_ADVANCED: Final = 200_000  # revisions; each takes one write
 
-Told = Callable[[str, int, int], None]  # what is being done, how much of it, of how much
+Told = Callable[[str, int, int], None]  # the step, how much of it is done, and the total
 
 
 class Refused(Exception):
-    """The restore was not begun, and nothing was written; the message says why."""
+    """The restore did not begin, and wrote nothing; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """How many keys there are now, etcd's revision, and by how much that is lower than the backup's."""
+    """The number of restored keys, etcd's revision, and by how much that is below the backup's revision."""
 
     keys: int
     revision: int
@@ -51,7 +51,7 @@ class Restored:
 async def restore(
     client: EtcdClient, prefix: str, path: Path, info: BackupInfo, *, replace: bool = False, told: Told
 ) -> Restored:
-    """Restores a file that was verified. Raises Refused, StorageError, InvalidBackup, OSError."""
+    """Restores a verified file (`info` comes from `verify`). Raises Refused, StorageError, InvalidBackup, OSError."""
     restoring = _Restoring(client, prefix, info, told)
     await restoring.begin(path.name, replace)
     await restoring.clear()
@@ -67,7 +67,7 @@ class _Restoring:
         self._value = b""
 
     async def begin(self, name: str, replace: bool) -> None:
-        """Puts the marker. Raises Refused where servers are at work or something is there that is to stay."""
+        """Puts the marker. Raises Refused if servers run on the prefix, or if it has keys and `replace` is false."""
         client = self._client
         serving = await client.prefix(self._root + OWN_LIFE, keys_only=True)
         if serving.kvs:
@@ -90,7 +90,7 @@ class _Restoring:
         self._created = put.revision
 
     async def clear(self) -> None:
-        """Removes all that is under the prefix but the marker."""
+        """Deletes all keys under the prefix except the marker."""
         total = (await self._client.prefix(self._root, count_only=True)).count - 1
         done = 0
         for start, end in ((self._root, self._marker), (self._marker + b"\0", prefix_end(self._root))):
@@ -104,7 +104,7 @@ class _Restoring:
                 self._told("deleting", done, total)
 
     async def write(self, path: Path) -> None:
-        """Puts the keys of the file, some transactions at once."""
+        """Puts the keys of the file, with some concurrent transactions."""
         done = 0
 
         async def parts() -> AsyncIterator[Callable[[], Awaitable[int]]]:
@@ -156,7 +156,7 @@ class _Restoring:
         return len(puts)
 
     async def _commit(self, parts: list[rpc_pb2.RequestOp]) -> TxnResult:
-        """One transaction, which may be made twice; fails when another restore has taken over."""
+        """Makes one transaction; a retry may make it twice. Raises StorageError if another restore took over."""
         marker_goes = parts[0].request_delete_range.key == self._marker
         compare = [operations.create_revision_is(self._marker, self._created)]
         for left in reversed(range(ATTEMPTS)):
@@ -177,7 +177,7 @@ class _Restoring:
 
 
 async def _parts(path: Path) -> AsyncIterator[tuple[list[Lease], list[Key]]]:
-    """The entries of each transaction, with the leases that begin there."""
+    """Yields the keys of each transaction, with the leases that occur there first."""
     leases: list[Lease] = []
     keys: list[Key] = []
     size = 0
@@ -196,7 +196,7 @@ async def _parts(path: Path) -> AsyncIterator[tuple[list[Lease], list[Key]]]:
 
 
 async def _side_by_side(makers: AsyncIterator[Callable[[], Awaitable[int]]], at_once: int) -> AsyncIterator[int]:
-    """The results as they come; a failure ends the others."""
+    """Runs at most `at_once` calls at the same time and yields their results as they end. An error cancels the rest."""
     running: set[asyncio.Future[int]] = set()
     try:
         async for make in makers:

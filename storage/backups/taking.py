@@ -1,4 +1,4 @@
-"""Making a backup: all keys under a prefix as of one revision, page by page."""
+"""Makes a backup: all keys under a prefix as of one revision, page by page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from storage.backups.marker import check_restored
 from storage.errors import Compacted, LeaseNotFound, StorageError
 from storage.etcd import EtcdClient, KeyValue, prefix_end
 
-PAGE_BYTES: Final = 8 << 20  # that a page is to have about
+PAGE_BYTES: Final = 8 << 20  # of a page, about
 FIRST_PAGE, LARGEST_PAGE = 100, 2000  # keys
 TIMEOUT: Final = 60.0  # seconds for a page
 OWN_LIFE: Final = b"masterleases/"  # keys of running servers: they are not restored
@@ -24,7 +24,7 @@ OWN_LIFE: Final = b"masterleases/"  # keys of running servers: they are not rest
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A backup that was made: as of which revision, and how much."""
+    """The revision and size of a backup that was made."""
 
     revision: int
     keys: int
@@ -32,13 +32,14 @@ class Taken:
 
 
 class NothingThere(Exception):
-    """There are no keys; the message says where none are."""
+    """There are no keys under the prefix, which the message names."""
 
 
 async def take(client: EtcdClient, prefix: str, path: Path, told: Told = lambda done, of: None) -> Taken:
-    """Writes the backup to a file that appears when it is whole, for its owner only.
+    """Writes a backup to `path`. The file appears when it is complete, and only its owner may read it.
 
-    `prefix` has no slash at its end. Raises StorageError, RestoreUnfinished too, NothingThere, and OSError.
+    `prefix` has no slash at its end. Raises StorageError (RestoreUnfinished after an interrupted restore),
+    NothingThere, OSError.
     """
     root = f"{prefix}/".encode()
     await check_restored(client, prefix)
@@ -62,7 +63,7 @@ async def take(client: EtcdClient, prefix: str, path: Path, told: Told = lambda 
 
 @contextmanager
 def _appearing(path: Path) -> Iterator[BinaryIO]:
-    """A file that has the name, and is on disk, once the block has ended well; only its owner may read it."""
+    """A temporary file. If the block ends without an error, it is synced to disk and renamed to `path`."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     temporary = Path(name)
     try:
@@ -114,7 +115,7 @@ async def _all(client: EtcdClient, root: bytes, revision: int) -> AsyncIterator[
 
 
 async def _left(client: EtcdClient, lease: int) -> int:
-    """The seconds that a lease has left, at least one: its keys were there at the revision."""
+    """The seconds that a lease has left; 1 if it has ended since, because its keys existed at the revision."""
     try:
         return max(1, await client.leases.time_to_live(lease))
     except LeaseNotFound:

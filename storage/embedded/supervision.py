@@ -1,4 +1,4 @@
-"""An embedded etcd that is started again when it ends by itself."""
+"""Restarts an embedded etcd when it ends by itself."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from storage.embedded.member import EmbeddedEtcd
 
 logger = logging.getLogger(__name__)
 
-PAUSES: Final = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0)  # seconds before each attempt; after the last one it is given up
+PAUSES: Final = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0)  # seconds before each attempt; after the last one no more are made
 SETTLED: Final = 60.0  # seconds after which an etcd counts as running well
 
 
 class Supervised:
-    """Watches over a running etcd from a thread of its own, and starts it again when it ends, on the same address.
+    """Watches a running etcd from a thread of its own, and restarts it on the same address when it ends.
 
-    When that can't be done, or it keeps ending, `lost` is called (in that thread) with the reason, once.
+    If the restart fails, or etcd keeps ending, it calls `lost` once, in that thread, with the reason.
     """
 
     def __init__(self, etcd: EmbeddedEtcd, lost: Callable[[str], None], pauses: Sequence[float] = PAUSES) -> None:
@@ -38,14 +38,14 @@ class Supervised:
         self._closing.set()
         if not self._starting.acquire(blocking=False):
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self._etcd.pid, signal.SIGKILL)  # what is just starting has nothing to lose
+                os.kill(self._etcd.pid, signal.SIGKILL)  # an etcd that is just starting has no data to lose
             self._starting.acquire()
         self._etcd.close()
 
     def _watch(self) -> None:
         try:
             self._keep_up()
-        except Exception as error:  # or etcd would stay away, and nobody knew why
+        except Exception as error:  # else the thread would end silently, and etcd would not be restarted
             logger.exception("the embedded etcd cannot be watched over")
             self._lost(f"it cannot be watched over: {error}")
 
@@ -71,7 +71,7 @@ class Supervised:
             attempts += 1
 
     def _started(self, attempt: int) -> bool:
-        """Whether it runs again, after the pause of this attempt."""
+        """Waits for the pause of this attempt and starts etcd; whether that succeeded."""
         self._failure = ""
         if attempt >= len(self._pauses) or self._closing.wait(self._pauses[attempt]):
             return False

@@ -9,7 +9,9 @@ _GRAVE = ("fatal", "panic", "error")
 
 
 def last_words(log: str) -> str:
-    """Why etcd ended: its last grave record, else the first line that is none of its records, else its last one."""
+    """Why etcd ended, in one line: its last JSON record of level error or worse; else the first line that is no JSON
+    record; else the last record.
+    """
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     records = [_record(line) for line in lines]
     grave = [record for record in records if record.get("level") in _GRAVE]

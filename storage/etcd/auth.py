@@ -1,4 +1,4 @@
-"""The metadata that etcd wants on each call, with the token of a user where there is one."""
+"""The metadata of each call to etcd: the demand for a leader, and the token of the user, if one is configured."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _AUTH_DISABLED = "etcdserver: authentication is not enabled"
 
 
 class Login:
-    """One user's session. Without a user name nothing is ever asked of etcd.
+    """One user's session. Without a user name it never sends a request.
 
-    `metadata` goes with each call; it is None until the user has logged in. It asks a member that has lost its leader
-    to refuse rather than to wait, so that another endpoint is tried.
+    `metadata` goes with each call; it is None until the user has logged in. It makes a member that has lost its leader
+    refuse the call instead of waiting, so that another endpoint is tried.
     """
 
     def __init__(self, username: str, password: str) -> None:
@@ -29,9 +29,9 @@ class Login:
         self._renewal: asyncio.Task[None] | None = None
 
     async def renew(self, stub: AuthStub, stale: Metadata | None, timeout: float) -> None:
-        """Replace the metadata unless it is no longer `stale`; callers at the same time share one request.
+        """Logs in and replaces the metadata, if that is still the `stale` one. Concurrent callers share one request.
 
-        Raises AioRpcError when etcd can't be asked or refuses the password.
+        Raises AioRpcError if etcd does not answer or refuses the password.
         """
         if self.metadata is not stale:
             return

@@ -1,11 +1,11 @@
-"""Whether all endpoints are of one etcd cluster.
+"""Checks that all endpoints belong to one etcd cluster.
 
-Members that were started apart form clusters of their own. A client that goes from one endpoint to the next would then
-serve the one and the other. So an endpoint among several is asked for its cluster ID before it is used, and again
-after it has failed; and each answer has to bear the ID of the cluster that is served.
+Members that were started without each other form clusters of their own. A client that changes endpoints would then mix
+their data. So with several endpoints, the client asks each for its cluster ID before the first use, and again after
+each failure. Each answer must have the ID of the cluster that is served.
 
-A backup that was restored makes another cluster of the same endpoints. That one is taken as soon as all endpoints are
-of it, and the feed loads anew (storage/lineage.py).
+A restored backup makes a new cluster with the same endpoints. The client accepts it as soon as all endpoints belong to
+it, and the feed loads everything anew (storage/lineage.py).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from storage.etcd.auth import Login
 from storage.etcd.errors import is_token_stale
 from storage.etcd.generated import rpc_pb2, stubs
 
-COMPARE = 1.5  # seconds in which an endpoint that works says what its cluster is
+COMPARE = 1.5  # seconds in which a working endpoint tells its cluster ID
 
 
 class Member(Protocol):
-    """An endpoint, as far as it can be asked which cluster it is of."""
+    """An endpoint that can be asked for its cluster ID."""
 
     @property
     def address(self) -> str: ...
@@ -39,26 +39,26 @@ class Member(Protocol):
 
 
 class Belonging:
-    """The cluster that the endpoints of a client are of. A single endpoint is never doubted."""
+    """The cluster that the endpoints of a client belong to. A single endpoint is never checked."""
 
     def __init__(self, endpoints: Sequence[Member], login: Login) -> None:
         self._all, self._login = endpoints, login
         self.several = len(endpoints) > 1
-        self.cluster = 0  # the ID, once an endpoint has told it
-        self.refusal = ""  # why endpoints are not used, while none is known that may be
+        self.cluster = 0  # the cluster ID, once an endpoint has told it
+        self.refusal = ""  # why endpoints were refused; empty again after an endpoint was accepted
         self._doubted = set(endpoints) if self.several else set()
         self._asking: dict[Member, asyncio.Task[None]] = {}
 
     def doubt(self, endpoint: Member) -> None:
-        """Notes that the endpoint failed: something else may answer there from now on."""
+        """Notes that the endpoint failed: its cluster ID has to be checked again."""
         if self.several:
             self._doubted.add(endpoint)
 
     async def vouch(self, endpoint: Member, timeout: float) -> None:
-        """Comes back when the endpoint may be used. Callers at the same time share one question.
+        """Returns if the endpoint may be used. Concurrent callers share one request.
 
-        Raises AioRpcError when it does not answer in time, or is of another cluster: the latter as an error that
-        errors.translate makes OtherCluster.
+        Raises AioRpcError if the endpoint does not answer in time, or belongs to another cluster. errors.translate
+        makes OtherCluster of the latter.
         """
         if endpoint not in self._doubted:
             return
@@ -68,14 +68,14 @@ class Belonging:
         await asyncio.shield(asking)
 
     def check(self, endpoint: Member, answer: Any) -> None:
-        """Raises AioRpcError, as vouch does, where the answer is of another cluster than the one that is served."""
+        """Raises AioRpcError, as `vouch`, if the answer comes from another cluster than the one that is served."""
         found = answer.header.cluster_id
         if found != self.cluster and found:
             self._doubted.add(endpoint)
             raise _refused(self._words({endpoint.address: found}))
 
     async def compare(self) -> None:
-        """Asks all endpoints. Raises OtherCluster when two that answer are of different clusters."""
+        """Asks all endpoints. Raises OtherCluster if two answers name different clusters."""
         if not self.several:
             return
         found = await self._found(COMPARE)
@@ -83,7 +83,7 @@ class Belonging:
             raise OtherCluster(self._words(found))
 
     async def close(self) -> None:
-        """Breaks off the questions; their callers are cancelled."""
+        """Cancels the requests and their callers."""
         asking = [task for task in self._asking.values() if not task.done()]
         for task in asking:
             task.cancel()
@@ -104,7 +104,7 @@ class Belonging:
         self._doubted.discard(endpoint)
 
     async def _found(self, timeout: float) -> dict[str, int]:
-        """The cluster of each endpoint that tells it in time, by its address."""
+        """The cluster IDs of the endpoints that answer in time, by address."""
         found = await asyncio.gather(*(self._cluster_of(each, timeout) for each in self._all), return_exceptions=True)
         return {
             endpoint.address: cluster
@@ -113,7 +113,7 @@ class Belonging:
         }
 
     async def _cluster_of(self, endpoint: Member, timeout: float) -> int:
-        """What the endpoint says itself; a user logs in for that. Raises AioRpcError."""
+        """The cluster ID that the endpoint reports; logs in if needed. Raises AioRpcError."""
         login, status, question = self._login, endpoint.maintenance.Status, rpc_pb2.StatusRequest()
         metadata = login.metadata
         if metadata is not None:

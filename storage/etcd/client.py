@@ -1,4 +1,4 @@
-"""The client: all services over one set of endpoints."""
+"""The client: all etcd services over one set of endpoints."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from storage.etcd.watch import Watches
 
 
 class EtcdClient:
-    """To be made and used on one event loop; connects when first used. What its parts can do is documented there."""
+    """Make and use it on one event loop; it connects when first used. Its methods are documented on KV and Watches."""
 
     def __init__(self, settings: EtcdSettings, transformer: Transformer | None = None) -> None:
-        """With a `transformer` values are written and read by it."""
+        """A `transformer` transforms values when they are written and read, such as for encryption."""
         self.transformer = transformer
         self._endpoints = Endpoints(settings)
         if transformer is None:
@@ -42,7 +42,7 @@ class EtcdClient:
         return self._endpoints.count
 
     async def close(self) -> None:
-        """End watches and calls, with Unavailable for whoever waits for them, and disconnect."""
+        """Ends watches and calls, which raise Unavailable, and disconnects."""
         self._watches.close()
         await self._endpoints.close()
 

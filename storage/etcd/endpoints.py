@@ -1,4 +1,4 @@
-"""Calls over several endpoints: one channel each, one of them in use, the next one taken when it fails."""
+"""Calls over several endpoints. Each has a channel; one endpoint is in use, and when it fails the next one is used."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _OPTIONS: list[tuple[str, Any]] = [
     ("grpc.service_config_disable_resolution", 1),
 ]
 
-# Until a connection is given up whose other end says nothing (milliseconds between pings, for the answer to one): what
-# is under way on it is lost then. As long as kube-apiserver's, or shorter where another member may be well.
-# The answer to a ping is waited for that long even under load, when gRPC pings to measure the connection.
+# Milliseconds between two pings on a connection, and for the answer to one. Without an answer gRPC closes the
+# connection, and the calls on it fail. The times are kube-apiserver's; the answer's is shorter if there are several
+# members. It also applies to the pings by which gRPC measures a connection under load.
 _ALONE, _AMONG_OTHERS = (10_000, 30_000), (10_000, 5_000)
 
 _PAUSE = 0.1
@@ -45,14 +45,14 @@ _RENEWALS = 2
 
 
 class EtcdEndpoint:
-    """One etcd member's address, its channel and the methods on it, made once."""
+    """One etcd member's address, its channel and the gRPC methods on it, which are made once."""
 
     __slots__ = ("address", "auth", "channel", "kv", "lease", "maintenance", "watch")
 
     def __init__(self, address: str, channel: grpc.aio.Channel) -> None:
         self.address, self.channel = address, channel
         self.kv = stubs.KVStub(channel)
-        # What requests wait for. Writes come many at a time; reads of versions, which are shared, are not to wait.
+        # The calls that requests wait for. Only writes are gathered: reads are mostly shared probes and go out at once.
         self.kv.Range, self.kv.Txn = unary(self.kv.Range), unary(self.kv.Txn, gather=True)
         self.watch = stubs.WatchStub(channel)
         self.lease = stubs.LeaseStub(channel)
@@ -60,7 +60,7 @@ class EtcdEndpoint:
         self.auth = stubs.AuthStub(channel)
 
     async def close(self) -> None:
-        """Breaks off all calls, whose waiters are cancelled, and disconnects."""
+        """Cancels all calls and their callers, and disconnects."""
         for each in (self.kv.Range, self.kv.Txn):
             if isinstance(each, UnaryCalls):
                 each.cancel()
@@ -71,7 +71,7 @@ Method = Callable[[EtcdEndpoint], UnaryUnaryMultiCallable[Request, Response]]
 
 
 class Endpoints:
-    """The endpoints of one cluster. To be made and used on one event loop."""
+    """The endpoints of one cluster. Make and use it on one event loop."""
 
     def __init__(self, settings: EtcdSettings) -> None:
         self.timeout = settings.timeout
@@ -94,14 +94,14 @@ class Endpoints:
         repeatable: bool = False,
         revision: int = 0,
     ) -> Response:
-        """etcd's answer within `timeout` seconds.
+        """Makes a call and returns etcd's answer, within `timeout` seconds.
 
-        A call that failed is tried again, on the next endpoint where there is one, until the deadline: if it is
-        `repeatable` (a read) after any transient error, otherwise only when it was certainly not executed, and no
-        longer than the timeout of the settings.
+        A failed call is tried again, on the next endpoint if there is one. A `repeatable` call (a read) is tried again
+        after each transient error, until the deadline. Another call is tried again only if it was certainly not
+        executed, and only within the timeout of the settings.
 
-        Raises Unanswered for what is not repeatable and may have been executed, else StorageError as errors.translate
-        has it; `revision` is what Compacted names as the one asked for.
+        Raises Unanswered for a call that is not repeatable and may have been executed, else the StorageError of
+        errors.translate. `revision` is the requested revision, for Compacted.
         """
         seconds = self.timeout if timeout is None else timeout
         begun = asyncio.get_running_loop().time()
@@ -109,7 +109,7 @@ class Endpoints:
         end = begun + seconds
         belonging = self._belonging
         if belonging.several:
-            seconds /= 2  # the rest is for another member, or for the answer that this one does not give
+            seconds /= 2  # the other half is for another member
         try:
             if belonging.several:
                 await belonging.vouch(endpoint, seconds)
@@ -138,7 +138,7 @@ class Endpoints:
     async def call_at(
         self, endpoint: EtcdEndpoint, method: Method[Request, Response], request: Request, timeout: float
     ) -> Response:
-        """The answer of one endpoint, asked once. Raises StorageError."""
+        """Makes a call to one endpoint, without retries. Raises StorageError."""
         try:
             metadata = self.login.metadata or await self.logged_in(endpoint, timeout)
             return await method(endpoint)(request, timeout=timeout, metadata=metadata)
@@ -149,7 +149,7 @@ class Endpoints:
             raise
 
     async def connected(self, timeout: float) -> EtcdEndpoint:
-        """The endpoint in use, or the first that connects when that one is not connected. Raises Unavailable."""
+        """The endpoint in use; if it is not connected, the first that connects. Raises StorageError."""
         if self.current.channel.get_state() is not ChannelConnectivity.READY and not await self._reconnected(timeout):
             raise Unavailable("no etcd endpoint could be reached in time")
         endpoint = self.current
@@ -161,7 +161,7 @@ class Endpoints:
         return endpoint
 
     async def vouch(self, endpoint: EtcdEndpoint, timeout: float) -> None:
-        """Comes back when the endpoint is known to be of the cluster that is served. Raises AioRpcError."""
+        """Returns if the endpoint belongs to the cluster that is served. Raises AioRpcError."""
         try:
             await self._belonging.vouch(endpoint, timeout)
         except asyncio.CancelledError:
@@ -169,7 +169,7 @@ class Endpoints:
             raise
 
     async def compare(self) -> None:
-        """Asks all endpoints what their cluster is. Raises OtherCluster when two that answer are of different ones."""
+        """Asks all endpoints for their cluster ID. Raises OtherCluster if two answers differ."""
         await self._belonging.compare()
 
     async def logged_in(self, endpoint: EtcdEndpoint, timeout: float, stale: Metadata | None = None) -> Metadata:
@@ -179,13 +179,13 @@ class Endpoints:
         return self.login.metadata
 
     def leave(self, endpoint: EtcdEndpoint) -> None:
-        """Use the next endpoint from now on, if `endpoint` is the one in use."""
+        """Switches to the next endpoint, if `endpoint` is the one in use."""
         self._belonging.doubt(endpoint)
         if self.current is endpoint:
             self.current = self._all[(self._all.index(endpoint) + 1) % len(self._all)]
 
     async def close(self) -> None:
-        """Break off all calls and close the connections. Calls under way raise Unavailable."""
+        """Ends all calls, which raise Unavailable, and closes the connections."""
         self._closed = True
         if self._ready is not None:
             self._ready.cancel()
@@ -231,14 +231,14 @@ class Endpoints:
                 raise
 
     def _failure(self, call: _Call[Request, Response], error: AioRpcError) -> StorageError:
-        """What a call failed with at last; where endpoints of another cluster were left out, that is the reason."""
+        """The error to raise for a failed call: OtherCluster if endpoints of another cluster were refused."""
         failed = call.failure(error)
         if self._belonging.refusal and isinstance(failed, Unavailable) and not isinstance(failed, Unanswered):
             return OtherCluster(self._belonging.refusal)
         return failed
 
     async def _next_chance(self, deadline: float, attempts: int) -> bool:
-        """Wait until another attempt makes sense; False if there is none before the deadline."""
+        """Waits until another attempt makes sense; False if the deadline comes first."""
         remaining = deadline - asyncio.get_running_loop().time()
         if remaining <= 0:
             return False
@@ -249,7 +249,7 @@ class Endpoints:
         return await self._reconnected(remaining)
 
     async def _reconnected(self, timeout: float) -> bool:
-        """Whether within that time any endpoint gets connected; it is then the one in use."""
+        """Waits until an endpoint is connected, which is then the one in use; False after `timeout` seconds."""
         self._raise_if_closed()
         if self._ready is None or self._ready.done():
             self._ready = asyncio.create_task(self._wait_for_connection())
@@ -258,7 +258,7 @@ class Endpoints:
         return bool(done)
 
     async def _wait_for_connection(self) -> None:
-        """Wait until any endpoint is connected, and use that one. Shared by all calls that wait for it."""
+        """Waits until an endpoint is connected, and uses it. All waiting calls share this task."""
         waits = {asyncio.create_task(endpoint.channel.channel_ready()): endpoint for endpoint in self._all}
         try:
             done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -277,8 +277,8 @@ class Endpoints:
 class _Call(Generic[Request, Response]):
     method: Method[Request, Response]
     request: Request
-    deadline: float  # of the loop's clock: later it is not tried again
-    end: float  # by which it has to be answered
+    deadline: float  # by the loop's clock; later the call is not tried again
+    end: float  # by the loop's clock; the answer has to come before
     repeatable: bool
     revision: int
 
@@ -286,7 +286,7 @@ class _Call(Generic[Request, Response]):
         return is_certainly_not_executed(error) or (self.repeatable and is_transient(error))
 
     def failure(self, error: AioRpcError) -> StorageError:
-        """What is raised when it is not tried again."""
+        """The error to raise if the call is not tried again."""
         failed = translate(error, self.revision)
         if self.repeatable or not isinstance(failed, Unavailable) or is_certainly_not_executed(error):
             return failed
@@ -296,14 +296,14 @@ class _Call(Generic[Request, Response]):
 def open_channel(address: str, settings: EtcdSettings, pings: tuple[int, int] = _AMONG_OTHERS) -> grpc.aio.Channel:
     """A channel to HOST:PORT, http://HOST:PORT, https://HOST:PORT or unix:///PATH. Connects when first used.
 
-    `pings`: milliseconds between two of them, and for the answer to one.
+    `pings`: milliseconds between two pings, and for the answer to one.
     """
     every, answered = pings
     options = [
         *_OPTIONS,
         ("grpc.keepalive_time_ms", every),
         ("grpc.keepalive_timeout_ms", answered),
-        ("grpc.http2.ping_timeout_ms", answered),  # the same; without it a minute is waited for the answer to a ping
+        ("grpc.http2.ping_timeout_ms", answered),  # for gRPC's other pings, whose default is one minute
     ]
     scheme, separator, target = address.rpartition("://")
     if scheme == "unix" or address.startswith("unix:"):

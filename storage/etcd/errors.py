@@ -1,6 +1,6 @@
 """Turns gRPC's errors into those of storage/errors.py, and says which calls may be repeated.
 
-etcd tells its errors apart by the text of the status; the texts are those of its rpctypes package.
+Only the text of the gRPC status tells etcd's errors apart; the texts are those of its rpctypes package.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from storage.errors import (
     Unavailable,
 )
 
-# raft's own, of code Unknown: there is no leader, or it is handing over, so that nothing was proposed
+# an error of raft, with the code Unknown: there is no leader, or it hands over; nothing was proposed
 _DROPPED = "raft proposal dropped"
 
 _BY_DETAILS: dict[str, type[StorageError]] = {
@@ -35,7 +35,7 @@ _BY_DETAILS: dict[str, type[StorageError]] = {
     "etcdserver: too many requests": Unavailable,
     "etcdserver: not leader": Unavailable,
     _DROPPED: Unavailable,
-    "raft: stopped": Unavailable,  # of a member that goes, of code Unknown too: it may have been proposed
+    "raft: stopped": Unavailable,  # a member stops; its code is Unknown too. The write may have been proposed
     "etcdserver: rpc not supported for learner": Unavailable,
     "etcdserver: authentication failed, invalid user ID or password": Unauthenticated,
     "etcdserver: user name is empty": Unauthenticated,
@@ -45,7 +45,7 @@ _BY_DETAILS: dict[str, type[StorageError]] = {
 _BY_CODE: dict[grpc.StatusCode, type[StorageError]] = {
     grpc.StatusCode.UNAVAILABLE: Unavailable,
     grpc.StatusCode.CANCELLED: Unavailable,
-    grpc.StatusCode.INTERNAL: Unavailable,  # gRPC's own, when a connection ends within a call; as clientv3 reads it
+    grpc.StatusCode.INTERNAL: Unavailable,  # from gRPC, when a connection ends during a call; clientv3 retries it too
     grpc.StatusCode.DEADLINE_EXCEEDED: DeadlineExceeded,
     grpc.StatusCode.RESOURCE_EXHAUSTED: TooLarge,
     grpc.StatusCode.PERMISSION_DENIED: PermissionDenied,
@@ -54,7 +54,7 @@ _BY_CODE: dict[grpc.StatusCode, type[StorageError]] = {
 
 _TRANSIENT = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.INTERNAL)
 
-# of a call whose connection was lost or whose time was over; some releases of gRPC give it the code Unknown
+# the text for a call whose connection or deadline ended; some releases of gRPC give it the code Unknown
 _STREAM_REMOVED = "Stream removed"
 _LATE = "Deadline Exceeded"
 
@@ -67,7 +67,7 @@ _REFUSED = (
     _DROPPED,
 )
 
-# The last is of calls that another cluster was asked, by mistake: this one does not know of them.
+# The last one is for calls that went to another cluster: the served cluster has not seen them.
 _NOT_SENT = (
     "failed to connect to all addresses",
     "DNS resolution failed",
@@ -77,7 +77,7 @@ _NOT_SENT = (
 
 
 def translate(error: AioRpcError, revision: int = 0) -> StorageError:
-    """The typed error of a failed call that asked for `revision`."""
+    """The StorageError of a failed call; `revision` is the requested one, for Compacted."""
     details = error.details() or ""
     if details.startswith(OtherCluster.BEGINNING):
         return OtherCluster(details)
@@ -90,12 +90,12 @@ def translate(error: AioRpcError, revision: int = 0) -> StorageError:
 
 
 def is_token_stale(error: AioRpcError) -> bool:
-    """Whether etcd turned the call down, unexecuted, because the token has expired or the users have changed."""
+    """Whether etcd refused the call, without executing it, because the token expired or the users changed."""
     return error.details() in _STALE_TOKEN
 
 
 def is_certainly_not_executed(error: AioRpcError) -> bool:
-    """Whether even a write may be sent again: the call never left, or etcd refused it before proposing it."""
+    """Whether even a write may be sent again: the call was never sent, or etcd refused it before proposing it."""
     details = error.details() or ""
     return details in _REFUSED or (error.code() is grpc.StatusCode.UNAVAILABLE and details.startswith(_NOT_SENT))
 
@@ -108,7 +108,7 @@ def is_transient(error: AioRpcError) -> bool:
 
 
 def _by_removal(details: str) -> type[StorageError] | None:
-    """The failure that gRPC tells by what ended the stream, such as "Stream removed (Socket closed)"; else None."""
+    """The error type for a text such as "Stream removed (Socket closed)"; None for other texts."""
     if not details.startswith(_STREAM_REMOVED):
         return None
     return DeadlineExceeded if _LATE in details else Unavailable

@@ -23,7 +23,7 @@ _COMPACT: Method[rpc_pb2.CompactionRequest, rpc_pb2.CompactionResponse] = attrge
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A key that has to be at a revision for a write to be made."""
+    """A condition of a write: the key must have this mod revision."""
 
     key: bytes
     revision: int
@@ -31,7 +31,10 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Another key that is set with one, if it is at a revision; for None, if it has this value already."""
+    """A second key that the transaction of a write sets too.
+
+    The transaction requires its mod revision to be `revision`; for None, its present value to be `value`.
+    """
 
     key: bytes
     value: bytes
@@ -100,11 +103,11 @@ class KV:
         )
 
     async def stream(self, key: bytes, range_end: bytes, *, revision: int) -> AsyncGenerator[list[KeyValue]]:
-        """As range, in parts that come one after the other. It takes an etcd of 3.7, and is asked for once.
+        """As `range`, but the answer comes in parts. It needs etcd 3.7 and is not tried again.
 
-        Raises StorageError where that etcd is older, and between any two parts.
+        Raises StorageError if etcd is older, or in place of any part.
         """
-        from storage.etcd.range_stream import range_stream  # what has few objects is read without it
+        from storage.etcd.range_stream import range_stream  # here: most reads do not need it
 
         request = rpc_pb2.RangeRequest(key=key, range_end=range_end, revision=revision)
         async with aclosing(range_stream(self._endpoints, request)) as parts:
@@ -114,7 +117,7 @@ class KV:
     async def leased(
         self, key: bytes, range_end: bytes, *, revision: int = 0, limit: int = 0, timeout: float | None = None
     ) -> tuple[RangeResult, list[int]]:
-        """As range, with the lease of each key, 0 for none."""
+        """As `range`, with the lease ID of each key, 0 for none."""
         request = rpc_pb2.RangeRequest(key=key, range_end=range_end, revision=revision, limit=limit)
         answer = await self._call(_RANGE, request, timeout=timeout, repeatable=True, revision=revision)
         return range_result(answer, answer.header.revision), [kv.lease for kv in answer.kvs]
@@ -125,15 +128,15 @@ class KV:
         return key_value(answer.kvs[0]) if answer.kvs else None
 
     async def revision(self, key: bytes = b"\0", *, timeout: float | None = None) -> int:
-        """The store's revision, at least that of every write answered before this call.
+        """The store's revision, at least that of each write that was answered before this call.
 
-        `key` only has to be one that the user may read: nothing but its presence is looked up.
+        `key` is only any key that the etcd user may read; its value is not read.
         """
         answer = await self._call(_RANGE, self._probe(key), timeout=timeout, repeatable=True)
         return answer.header.revision
 
     async def head(self, key: bytes = b"\0", range_end: bytes = b"", *, timeout: float | None = None) -> Head:
-        """As `revision`, with the cluster whose it is, and how many keys there are from `key` to `range_end`."""
+        """As `revision`, with the cluster ID, the raft term, and the number of keys in [key, range_end)."""
         probe = rpc_pb2.RangeRequest(key=key, range_end=range_end, count_only=True) if range_end else self._probe(key)
         answer = await self._call(_RANGE, probe, timeout=timeout, repeatable=True)
         return Head(answer.header.cluster_id, answer.header.raft_term, answer.header.revision, answer.count)
@@ -147,7 +150,7 @@ class KV:
     async def put(
         self, key: bytes, value: bytes, *, lease: int = 0, prev_kv: bool = False, timeout: float | None = None
     ) -> PutResult:
-        """Set `key`, whatever it was."""
+        """Sets `key`, without a comparison."""
         request = rpc_pb2.PutRequest(key=key, value=value, lease=lease, prev_kv=prev_kv)
         answer = await self._call(_PUT, request, timeout=timeout)
         return put_result(answer, answer.header.revision)
@@ -168,9 +171,9 @@ class KV:
         *,
         timeout: float | None = None,
     ) -> TxnResult:
-        """Run `success` if every comparison holds, else `failure`, in one revision. operations.py makes the parts.
+        """Runs `success` if all comparisons hold, else `failure`, in one revision. operations.py makes the parts.
 
-        Raises TooLarge when there are more operations than etcd takes.
+        Raises TooLarge for more operations than etcd accepts.
         """
         request = rpc_pb2.TxnRequest(compare=compare, success=success, failure=failure)
         answer = await self._call(_TXN, request, timeout=timeout)
@@ -180,10 +183,9 @@ class KV:
     async def write(
         self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes], *, timeout: float | None = None
     ) -> int:
-        """Set keys to their values and remove others, whatever they were, in one revision.
+        """Sets keys and removes others, without a comparison, in one revision. No key may be given twice.
 
-        That comes out, 0 if there was nothing to remove and nothing to set. No key may be there twice. Raises TooLarge
-        when there are more than etcd takes.
+        Returns the revision, 0 if nothing was set or removed. Raises TooLarge for more keys than etcd accepts.
         """
         request = rpc_pb2.TxnRequest()
         add = request.success.add
@@ -207,7 +209,7 @@ class KV:
         beside: Sequence[Beside] = (),
         timeout: float | None = None,
     ) -> Awaitable[SwapResult]:
-        """Set `key` if it is absent, and others `beside` it, if these and the `guard` are as they have to be."""
+        """Sets `key` and the keys `beside` it, if `key` is absent and the conditions of `guard` and `beside` hold."""
         request = _swap(key, 0, guard)
         _put_value(request, key, value, lease)
         return self._swapped(request, timeout, guard, beside)
@@ -223,7 +225,7 @@ class KV:
         beside: Sequence[Beside] = (),
         timeout: float | None = None,
     ) -> Awaitable[SwapResult]:
-        """Set `key` if its mod revision is this one, and others `beside` it, if these and the `guard` are as well."""
+        """Sets `key` and the keys `beside` it, if `key` has this mod revision and the other conditions hold."""
         request = _swap(key, mod_revision, guard)
         _put_value(request, key, value, lease)
         return self._swapped(request, timeout, guard, beside)
@@ -231,15 +233,15 @@ class KV:
     def delete_if(
         self, key: bytes, mod_revision: int, *, guard: Guard | None = None, timeout: float | None = None
     ) -> Awaitable[SwapResult]:
-        """Remove `key` if its mod revision is this one, and if the `guard` still stands."""
+        """Removes `key`, if it has this mod revision and the condition of `guard` holds."""
         request = _swap(key, mod_revision, guard)
         request.success.add().request_delete_range.key = key
         return self._swapped(request, timeout, guard)
 
     async def compact(self, revision: int, *, physical: bool = False, timeout: float | None = None) -> None:
-        """Forget what is older than `revision`; `physical` waits until that is done on disk.
+        """Compacts the revisions before `revision`; `physical` waits until that is done on disk.
 
-        Raises Compacted if that has happened already, FutureRevision.
+        Raises Compacted if etcd was already compacted to this revision, FutureRevision.
         """
         request = rpc_pb2.CompactionRequest(revision=revision, physical=physical)
         await self._call(_COMPACT, request, timeout=timeout, revision=revision)
@@ -266,7 +268,7 @@ class KV:
 
 
 def _swap(key: bytes, mod_revision: int, guard: Guard | None) -> rpc_pb2.TxnRequest:
-    """A transaction that has no operation yet; its parts are made where they belong, which spares copying them."""
+    """A transaction without an operation yet. Its parts are added in place: protobuf would copy finished ones."""
     request = rpc_pb2.TxnRequest()
     request.compare.add(result=_EQUAL, target=_MOD, key=key, mod_revision=mod_revision)
     request.failure.add().request_range.key = key

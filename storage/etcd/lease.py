@@ -1,4 +1,4 @@
-"""etcd's Lease service: keys that vanish when their owner stops renewing."""
+"""etcd's Lease service: etcd deletes the keys of a lease that is no longer renewed."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _TIME_TO_LIVE: Method[rpc_pb2.LeaseTimeToLiveRequest, rpc_pb2.LeaseTimeToLiveRes
 
 
 class Leases:
-    """Every method may raise what Endpoints.call raises."""
+    """The Lease service. Each method may raise what Endpoints.call raises."""
 
     def __init__(self, endpoints: Endpoints) -> None:
         self._endpoints = endpoints
 
     async def grant(self, ttl: int, *, id: int = 0, timeout: float | None = None) -> LeaseGrant:
-        """A new lease of at least `ttl` seconds; etcd picks the id when it is 0, and may lengthen the time."""
+        """Grants a lease of `ttl` seconds; etcd may choose a longer time. For `id` 0, etcd chooses the ID."""
         answer = await self._endpoints.call(_GRANT, rpc_pb2.LeaseGrantRequest(TTL=ttl, ID=id), timeout=timeout)
         return LeaseGrant(answer.ID, answer.TTL)
 
     async def keep_alive(self, id: int, *, timeout: float | None = None) -> int:
-        """Renew the lease once; the seconds it has from now on. Raises LeaseNotFound."""
+        """Renews the lease once. Returns its new time to live in seconds. Raises LeaseNotFound."""
         endpoints = self._endpoints
         seconds = endpoints.timeout if timeout is None else timeout
         endpoint = endpoints.current
@@ -55,7 +55,7 @@ class Leases:
         return answer.TTL
 
     async def time_to_live(self, id: int, *, timeout: float | None = None) -> int:
-        """The seconds that the lease has left. Raises LeaseNotFound."""
+        """The remaining seconds of the lease. Raises LeaseNotFound."""
         request = rpc_pb2.LeaseTimeToLiveRequest(ID=id)
         answer = await self._endpoints.call(_TIME_TO_LIVE, request, timeout=timeout, repeatable=True)
         if answer.TTL < 0:
@@ -63,5 +63,5 @@ class Leases:
         return answer.TTL
 
     async def revoke(self, id: int, *, timeout: float | None = None) -> None:
-        """End the lease and remove its keys. Raises LeaseNotFound."""
+        """Ends the lease, which removes its keys. Raises LeaseNotFound."""
         await self._endpoints.call(_REVOKE, rpc_pb2.LeaseRevokeRequest(ID=id), timeout=timeout)

@@ -17,10 +17,10 @@ from storage.etcd.generated import kv_pb2, rpc_pb2
 async def range_stream(
     endpoints: Endpoints, request: rpc_pb2.RangeRequest
 ) -> AsyncGenerator[Sequence[kv_pb2.KeyValue]]:
-    """The parts of an answer, in the order of keys; each is there within the timeout of the settings.
+    """Yields the parts of an answer, in key order. Each part has to come within the timeout of the settings.
 
-    It is not tried again: what has come is right, and the caller can ask for the rest. Raises StorageError, as for an
-    etcd that does not know RangeStream.
+    The call is not tried again: the parts so far are valid, and the caller can request the rest. Raises StorageError,
+    also if etcd does not have RangeStream.
     """
     endpoint = await endpoints.connected(endpoints.timeout)
     try:

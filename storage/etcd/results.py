@@ -1,4 +1,4 @@
-"""The types of etcd's answers. Every answer has etcd's revision at the time of the answer."""
+"""The types of etcd's answers. Each answer has etcd's revision at the time of the answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DELETE: Final = 1
 
 
 class KeyValue(NamedTuple):
-    """A key's value and history. A named tuple, because a list makes thousands of them."""
+    """A key, its value, revisions and version. It is a named tuple, because a list makes thousands of them."""
 
     key: bytes
     value: bytes
@@ -21,9 +21,9 @@ class KeyValue(NamedTuple):
 
 
 class Event(NamedTuple):
-    """A change: `type` is PUT or DELETE. Of a deletion, `kv` has only key and mod_revision.
+    """A change: `type` is PUT or DELETE. For a deletion, `kv` has only key and mod_revision.
 
-    `prev_kv` is what the key held before, if the watch asks for it and it was present and is not compacted.
+    `prev_kv` is the key's version before, if the watch requested it, the key existed, and etcd has not compacted it.
     """
 
     type: int
@@ -32,10 +32,10 @@ class Event(NamedTuple):
 
 
 class WatchBatch(NamedTuple):
-    """The changes of one or more whole revisions, in order; or none, when etcd tells how far the watch has come.
+    """All changes of one or more revisions, in order; or none, for a progress notification.
 
-    `revision` is the one up to which, included, the watch has now seen everything. A batch of changes says so of the
-    last one's revision.
+    The watch has now brought all changes up to and including `revision`. In a batch of changes that is the revision of
+    the last one.
     """
 
     revision: int
@@ -45,7 +45,7 @@ class WatchBatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RangeResult:
-    """`count` is the number of keys in the whole range, `more` whether the limit cut some off."""
+    """`count` is the number of keys in the whole range; `more` says whether the limit left some out."""
 
     kvs: list[KeyValue]
     revision: int
@@ -76,21 +76,21 @@ class TxnResult:
 
 
 class SwapResult(NamedTuple):
-    """A compare-and-swap's outcome. When it lost, `current` is what is there, None if the key is absent.
+    """The outcome of a compare-and-swap. If it failed, `current` is the present version; None if the key is absent.
 
-    `revision` is that of the write when it succeeded, else the store's. `guard` is then the key that guards it, if any.
+    `revision` is that of the write; after a failure that of the store, and `guard` is the present version of the guard.
     """
 
     succeeded: bool
     revision: int
     current: KeyValue | None
     guard: KeyValue | None = None
-    beside: Sequence[KeyValue | None] = ()  # what was to be written with it, as it is
+    beside: Sequence[KeyValue | None] = ()  # after a failure, the present versions of the keys beside it
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Where a cluster is: its id, its raft term, the revision of its store; how many of some keys there are."""
+    """The state of a cluster: its ID, its raft term, its revision, and the number of keys in the requested range."""
 
     cluster: int
     term: int
@@ -106,7 +106,7 @@ class LeaseGrant:
 
 @dataclass(frozen=True, slots=True)
 class MemberStatus:
-    """What one etcd member says of itself; `leader` is 0 while there is none."""
+    """The status of one etcd member; `leader` is 0 while there is none."""
 
     version: str
     revision: int
@@ -118,4 +118,4 @@ class MemberStatus:
     raft_index: int
     is_learner: bool
     errors: tuple[str, ...]
-    db_quota: int = 0  # bytes that the database may have; 0 from members that do not tell
+    db_quota: int = 0  # the maximal size of the database in bytes; 0 from versions that do not report it

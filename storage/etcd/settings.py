@@ -8,9 +8,9 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class EtcdSettings:
-    """Endpoints are URLs (http or https) or HOST:PORT, which is https if any TLS file is given.
+    """Endpoints are URLs (http, https or unix) or HOST:PORT, which is https if any TLS file is given.
 
-    `timeout` is the deadline, in seconds, of a call that names none. The files are PEM.
+    `timeout` is the default deadline of a call, in seconds. The files are PEM.
     """
 
     endpoints: tuple[str, ...]

@@ -1,7 +1,7 @@
-"""Transformation of values on the way to etcd and back, as for encryption.
+"""Transforms values on the way to etcd and back, such as for encryption.
 
-All reads, writes and watches of objects go through here. A backup and a diagnosis do not: they see what etcd holds. A
-client without a transformer does nothing here. Keys of the server itself, set by `put` and `txn`, are not transformed.
+All reads, writes and watches of objects go through here. Backups and diagnoses use a client without a transformer: they
+see the stored bytes. Keys of the server itself, set by `put` and `txn`, are not transformed.
 """
 
 from __future__ import annotations
@@ -20,34 +20,35 @@ log = logging.getLogger(__name__)
 
 
 class StaleValue(bytes):
-    """A value that etcd holds otherwise than it would be written now: it is to be written anew with the next write."""
+    """A value whose stored form is outdated, such as under an old key: the next write stores it even if it is equal."""
 
 
 class UnreadableValue(bytes):
-    """What etcd holds, where that can't be read; `reason` says why."""
+    """The stored bytes of a value that can't be read; `reason` says why."""
 
     reason: str = ""
 
 
 class AwaitedValue(UnreadableValue):
-    """What etcd holds, where that can't be read at present: the service that it takes does not answer."""
+    """The stored bytes of a value that can't be read at present: a service that it needs, such as a KMS, is down."""
 
 
 class Transformer(Protocol):
-    """Turns values into what etcd is to hold, and back. A key is whole; it is authenticated along with its value."""
+    """Transforms values to their stored form and back. It gets the whole etcd key, to authenticate it too."""
 
     def concerns(self, key: bytes) -> bool:
-        """Whether the value of a key is written otherwise than it is."""
+        """Whether the value of a key is transformed when it is written."""
         ...
 
     async def out(self, key: bytes, value: bytes) -> bytes:
-        """What etcd is to hold. Raises Untransformed."""
+        """The stored form of a value. Raises Untransformed."""
         ...
 
     async def into(self, key: bytes, value: bytes) -> bytes:
-        """The value, as a StaleValue or an UnreadableValue where it is one: an AwaitedValue where asking again helps.
+        """The value of a stored form: a StaleValue if the form is outdated, an UnreadableValue if it can't be read.
 
-        It does not wait for long, since all changes of the registry come one after the other.
+        It is an AwaitedValue if a later attempt may succeed. The call must not wait for long: it holds up all changes
+        of the registry.
         """
         ...
 
@@ -141,7 +142,7 @@ class TransformingKV(KV):
         return await self._swap_into(await super().delete_if(key, mod_revision, guard=guard, timeout=timeout))
 
     async def events(self, events: list[Event]) -> list[Event]:
-        """What a watch tells, transformed."""
+        """The events of a watch, with transformed values."""
         return [
             Event(
                 event.type,
@@ -169,7 +170,7 @@ class TransformingKV(KV):
         return [await self._into(kv) for kv in kvs]
 
     async def _into(self, kv: KeyValue) -> KeyValue:
-        """One value that fails is unreadable, and does not keep others from being read."""
+        """Transforms one value. A value that fails becomes an UnreadableValue, so that the others are still read."""
         try:
             value = await self._transformer.into(kv.key, kv.value)
         except Exception as error:

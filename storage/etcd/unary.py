@@ -1,8 +1,8 @@
-"""Calls of one request and one answer, without what grpc.aio makes for each: an object, a task, a place among the
-channel's calls. That is a fifth of what a call costs this process.
+"""Unary gRPC calls without the overhead of grpc.aio: a call object, a task and an entry in the channel for each call.
+That overhead is a fifth of the cost of a call in this process.
 
-The call below is not a public part of grpcio, and other releases may have it otherwise (1.66 does not end it in the
-same way). So it is used with those that it was tried with; with others calls go the usual way.
+The code uses a part of grpcio that is not public, and that other releases may change (1.66 ends a call in another way).
+So it is used only with the releases in `TRIED`; with others grpc.aio makes the calls.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _CODES = {code.value[0]: code for code in grpc.StatusCode}
 class UnaryCalls(Generic[Request, Response]):
     """Calls of one method on one channel.
 
-    With `gather` those that are made in one iteration of the loop, while others are under way, are sent one right after
-    another, in the next iteration, and not each when its caller has come so far. So etcd gets and answers many at a
-    time; grpcio takes twice the time to read answers that come one by one.
+    With `gather`, and while other calls are running, a call is sent in the next iteration of the event loop, right
+    after the others of its iteration. So etcd gets and answers many calls at a time; grpcio takes twice the time to
+    read answers that come one by one.
     """
 
     __slots__ = (
@@ -37,7 +37,7 @@ class UnaryCalls(Generic[Request, Response]):
     )  # fmt: skip
 
     def __init__(self, method: UnaryUnaryMultiCallable[Request, Response], gather: bool) -> None:
-        """Raises AttributeError where grpcio is another one."""
+        """Raises AttributeError if this grpcio has not the parts that are needed."""
         self._gather, self._closed = gather, False
         self._channel, self._name, self._encode, self._decode, self._handle = (
             getattr(method, name) for name in _NEEDED
@@ -45,10 +45,10 @@ class UnaryCalls(Generic[Request, Response]):
         self._context = cygrpc.build_census_context()
         self._running: set[Any] = set()
         self._metadata: Metadata | None = None
-        self._sent: tuple[Any, ...] = ()  # the same, as it is sent: that of a login serves many calls
+        self._sent: tuple[Any, ...] = ()  # the same as a tuple; calls share it until the next login
 
     async def __call__(self, request: Request, *, timeout: float, metadata: Metadata | None = None) -> Response:
-        """The answer. Raises AioRpcError, also when the time is over; CancelledError when the channel is closed."""
+        """Makes a call. Raises AioRpcError, also at the deadline; CancelledError when the channel is closed."""
         if self._gather and self._running:
             await asyncio.sleep(0)
             if self._closed:
@@ -71,7 +71,7 @@ class UnaryCalls(Generic[Request, Response]):
         raise _error(await call.status())
 
     def cancel(self) -> None:
-        """Breaks off all calls under way, as the channel is closed; those who wait for them are cancelled."""
+        """Cancels all running calls and their callers, before the channel is closed."""
         self._closed = True
         for call in tuple(self._running):
             call.cancel("the channel is closed")
@@ -90,9 +90,9 @@ def _error(status: Any) -> AioRpcError:
 def unary(
     method: UnaryUnaryMultiCallable[Request, Response], *, gather: bool = False
 ) -> UnaryUnaryMultiCallable[Request, Response]:
-    """A method to be called as before, but for less; itself where this grpcio is not known to have what that takes.
+    """A cheaper method with the same interface; `method` itself if this grpcio release was not tried.
 
-    The usual calls are gathered in any case: each has a task, which begins in the next iteration.
+    The calls of grpc.aio are always gathered: each has a task, which begins in the next iteration.
     """
     if not grpc.__version__.startswith(TRIED):
         return method

@@ -1,4 +1,4 @@
-"""Errors while a start waits for etcd that will not end by themselves: the start fails with them at once."""
+"""Finds permanent errors while a start waits for etcd, such as a wrong password: the start then fails at once."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from storage.errors import OtherCluster, PermissionDenied, StorageError, Unauthe
 if TYPE_CHECKING:
     from storage.etcd import EtcdSettings
 
-TIMEOUT = 2.0  # seconds for a connection that shows what is wrong
-ALERT = 0.3  # seconds in which etcd turns down a client without certificate, once the handshake is done
-ONCE = 3.0  # the same, for who asks once: etcd may be busy
+TIMEOUT = 2.0  # seconds for a test connection
+ALERT = 0.3  # seconds after the handshake in which etcd refuses a client without a certificate
+ONCE = 3.0  # the same, for a caller that tries only once: etcd may be busy
 
 
 def hopeless(error: StorageError | None) -> str:
-    """What is wrong with the settings, in a line, where etcd's answer leaves no other reading; else empty."""
+    """What is wrong with the settings, in one line, if the error proves it; else ""."""
     match error:
         case Unauthenticated():
             return f"etcd refuses the user: {error}; see --etcd-username and --etcd-password"
@@ -32,9 +32,10 @@ def hopeless(error: StorageError | None) -> str:
 
 
 async def tls_trouble(settings: EtcdSettings, alert: float = ALERT) -> str:
-    """Why no endpoint can be talked to, if that is for TLS at each of them; else empty.
+    """Why the first endpoint can't be used, if TLS is the cause at all endpoints; else "".
 
-    gRPC says only that it is not connected. So this shakes hands itself; it may be turned down `alert` seconds later.
+    gRPC reports only that it is not connected. So this makes a TLS handshake itself. After it, it waits `alert` seconds
+    for a refusal.
     """
     found = await asyncio.gather(*(_trouble(endpoint, settings, alert) for endpoint in settings.endpoints))
     return found[0] if all(found) else ""
@@ -54,7 +55,7 @@ async def _trouble(endpoint: str, settings: EtcdSettings, alert: float) -> str:
 
 async def _secure_trouble(host: str, port: int, settings: EtcdSettings, alert: float) -> str:
     context = ssl.create_default_context(cafile=settings.ca_file)
-    judge_as_go(context)  # as gRPC does, which makes the connection that counts
+    judge_as_go(context)  # as gRPC does, which makes the real connections
     if settings.cert_file and settings.key_file:
         context.load_cert_chain(settings.cert_file, settings.key_file)
     where = f"etcd at {host}:{port}"
@@ -89,7 +90,7 @@ async def _plain_trouble(host: str, port: int) -> str:
 
 
 async def _speaks_plainly(host: str, port: int) -> bool:
-    """Whether HTTP without TLS is answered, by somebody who does not want TLS."""
+    """Whether the server answers HTTP without TLS, with more than a demand for HTTPS."""
     try:
         async with asyncio.timeout(TIMEOUT):
             reader, writer = await asyncio.open_connection(host, port)
@@ -104,7 +105,7 @@ async def _speaks_plainly(host: str, port: int) -> bool:
 
 
 async def _shake_hands(host: str, port: int, context: ssl.SSLContext, alert: float = ALERT) -> None:
-    """A handshake, and the moment after it. Raises SSLError, or another OSError when there is no connection at all."""
+    """Makes a TLS handshake and waits `alert` seconds. Raises SSLError, or another OSError without a connection."""
     async with asyncio.timeout(TIMEOUT):
         reader, writer = await asyncio.open_connection(host, port, ssl=context)
     try:
@@ -116,7 +117,7 @@ async def _shake_hands(host: str, port: int, context: ssl.SSLContext, alert: flo
 
 
 async def _end(writer: asyncio.StreamWriter) -> None:
-    """Ends a connection; asyncio would print a failure that nobody has asked for."""
+    """Ends a connection and ignores its errors, which asyncio would print."""
     writer.transport.abort()
     with suppress(OSError):
         await writer.wait_closed()

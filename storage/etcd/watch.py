@@ -27,13 +27,13 @@ from storage.versions import progress_notifications_correct
 
 BUFFERED_EVENTS: Final = 4096
 HELD_BATCHES: Final = 16
-ANSWER: Final = 1.5  # seconds in which a member that works answers
+ANSWER: Final = 1.5  # seconds in which a working member answers
 
 _STATUS: Method[rpc_pb2.StatusRequest, rpc_pb2.StatusResponse] = attrgetter("maintenance.Status")
 
 
 class Watches:
-    """Opens watches: on one shared stream, or each on its own."""
+    """Opens watches: on one shared gRPC stream, or each on a stream of its own."""
 
     def __init__(self, endpoints: Endpoints, transform: Transform | None = None) -> None:
         self.endpoints, self._transform = endpoints, transform
@@ -52,8 +52,8 @@ class Watches:
     ) -> Watch:
         """A watch on `key` or on [key, range_end), from `start_revision` (included) or, when it is 0, from now.
 
-        Nothing is sent before it is started, entered or iterated. With a stream of its own it is not held back by
-        other watches that catch up with history, neither its events nor the progress that it asks for.
+        It sends nothing before it is started, entered or iterated. On a stream of its own, other watches that catch up
+        with history delay neither its events nor its progress notifications.
         """
         request = rpc_pb2.WatchCreateRequest(
             key=key,
@@ -66,7 +66,7 @@ class Watches:
         return Watch(self, request, own_stream)
 
     async def stream(self, own: bool, timeout: float) -> EtcdWatchStream:
-        """A stream over a connection. Raises StorageError when there is none in time or the user can't log in."""
+        """A stream on a connected endpoint. Raises StorageError if none connects in time or the login fails."""
         shared, login = self._shared, self.endpoints.login
         if not own and shared is not None and not shared.broken and shared.metadata is login.metadata:
             return shared
@@ -88,20 +88,21 @@ class Watches:
         return stream
 
     def close(self) -> None:
-        """End all streams; their watches fail with Unavailable."""
+        """Ends all streams; their watches raise Unavailable."""
         for stream in self._streams:
             stream.close(Unavailable("the etcd client is closed"))
 
 
 class Watch:
-    """Iterate it for WatchBatch. The iteration ends only after `cancel`; else it raises
+    """Iterate it for WatchBatch. The iteration ends only after `cancel`; else it raises one of
 
-    Compacted: etcd no longer has the changes from the start revision on; PermissionDenied, Unauthenticated;
-    Unavailable: the stream broke. All changes up to the last batch were delivered; another watch may go on after it.
+    - Compacted: etcd no longer has the changes from the start revision on,
+    - PermissionDenied, Unauthenticated,
+    - Unavailable: the stream broke. All changes up to the last batch were delivered; a new watch may continue there.
 
-    A consumer that falls far behind costs nobody else anything: its watch is taken off the stream and put on again,
-    at the revision where it was interrupted, when the consumer has emptied the buffer. A stream of its own is not
-    read on while some batches wait: etcd keeps the rest.
+    A consumer that falls far behind does not delay others: its watch is removed from the shared stream. When the
+    consumer has emptied the buffer, the watch is added again, at the revision where it was interrupted. A stream of its
+    own is not read while many batches wait: etcd keeps the rest.
     """
 
     def __init__(self, watches: Watches, request: rpc_pb2.WatchCreateRequest, own_stream: bool) -> None:
@@ -116,12 +117,12 @@ class Watch:
         self._cancelled = False
 
     async def start(self) -> int:
-        """Wait until etcd has set up the watch; etcd's revision at that time comes out. Raises as the iteration."""
+        """Waits until etcd has created the watch. Returns etcd's revision at that time. Raises as the iteration."""
         endpoints = self._watches.endpoints
         try:
             return await self._add_to_stream()
         except (PermissionDenied, Unauthenticated):
-            # Some versions call an expired token "permission denied".
+            # Some versions report an expired token as "permission denied".
             stream = self._stream
             if stream is None or not endpoints.login.has_user:
                 raise
@@ -157,9 +158,9 @@ class Watch:
             self._created = None
 
     async def progress_correct(self) -> bool:
-        """Whether the member that the watch is of tells no progress before the changes that it vouches for.
+        """Whether progress notifications of the watch's member never overtake events: depends on its version.
 
-        False too when the member does not say what version it is.
+        False if the member does not answer.
         """
         stream, endpoints = self._stream, self._watches.endpoints
         if stream is None:
@@ -172,23 +173,23 @@ class Watch:
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether the member that the watch is of is no longer the one in use."""
+        """Whether the client now uses another member than the watch."""
         return self._stream is not None and self._stream.endpoint is not self._watches.endpoints.current
 
     def fail(self, error: Unavailable) -> None:
-        """End the iteration with an error, and leave the member. The watch is still to be cancelled."""
+        """Ends the iteration with an error, and leaves the member. The caller still has to cancel the watch."""
         self.failed(error)
 
     async def request_progress(self) -> None:
-        """Have etcd say how far this watch has come; a batch of progress follows once all of it has been delivered.
+        """Requests a progress notification: an empty batch with the revision up to which all changes were delivered.
 
-        See storage.versions.progress_notifications_correct. Does nothing while the watch is not set up.
+        See storage.versions.progress_notifications_correct. Does nothing while the watch is not created.
         """
         if self._stream is not None and not self._stream.broken:
             self._stream.request_progress()
 
     async def cancel(self) -> None:
-        """End the watch and its iteration."""
+        """Ends the watch and its iteration."""
         self._cancelled = True
         self._batches.clear()
         self._leave_stream()

@@ -24,7 +24,7 @@ Transform = Callable[[list[Event]], Awaitable[list[Event]]]
 
 
 class Receiver(Protocol):
-    """What the stream tells a watch. Nothing comes after `failed`."""
+    """The callbacks of a watch. None is called after `failed`."""
 
     def created(self, revision: int) -> None: ...
     def received(self, batch: WatchBatch) -> None: ...
@@ -53,7 +53,7 @@ class EtcdWatchStream:
         )
 
     def add(self, receiver: Receiver, request: rpc_pb2.WatchCreateRequest) -> int:
-        """Ask for a watch; its id is set in the request and comes back."""
+        """Sends a request for a watch. Returns the watch's ID, which it also sets in the request."""
         self._last_id += 1
         request.watch_id = self._last_id
         self._receivers[self._last_id] = receiver
@@ -62,14 +62,14 @@ class EtcdWatchStream:
         return self._last_id
 
     def remove(self, watch_id: int) -> None:
-        """Stop telling the watch anything, and have etcd cancel it."""
+        """Removes a watch from the stream and cancels it at etcd."""
         if self._receivers.pop(watch_id, None) is not None:
             self._fragments.pop(watch_id, None)
             self._send(rpc_pb2.WatchRequest(cancel_request=rpc_pb2.WatchCancelRequest(watch_id=watch_id)))
             self._close_if_unused()
 
     def retire(self) -> None:
-        """Close the stream when the last watch has left it: its user's token is no longer taken for new ones."""
+        """Closes the stream once its last watch has left: etcd no longer accepts its token for new watches."""
         self._retired = True
         self._close_if_unused()
 
@@ -78,23 +78,23 @@ class EtcdWatchStream:
             self.close(Unavailable("the token of the watch stream is stale"))
 
     def request_progress(self) -> None:
-        """Ask how far the watches have come. etcd answers when all watches of this stream have caught up."""
+        """Sends a progress request. etcd answers it only when all watches of this stream have caught up."""
         self._send(rpc_pb2.WatchRequest(progress_request=rpc_pb2.WatchProgressRequest()))
 
     def hold(self, held: bool) -> None:
-        """Stop reading, or go on: etcd keeps what is not read, and later sends many changes in a message."""
+        """Pauses reading, or resumes it: etcd keeps the unread changes, and later sends many of them in one message."""
         if held:
             self._may_read.clear()
         else:
             self._may_read.set()
 
     def close(self, error: StorageError) -> None:
-        """End the stream; watches still on it fail with `error`."""
+        """Ends the stream; its watches fail with `error`."""
         if self.broken:
             return
         self.broken = True
         self._call.cancel()
-        tasks, self._tasks = self._tasks, ()  # they lead back here, and a circle may stay (gateway/memory.py)
+        tasks, self._tasks = self._tasks, ()  # breaks a reference cycle (gateway/memory.py)
         for task in tasks:
             if task is not asyncio.current_task():
                 task.cancel()
@@ -107,7 +107,7 @@ class EtcdWatchStream:
         self._has_outgoing.set()
 
     async def _write(self) -> None:
-        # A write that is cancelled takes the whole stream with it, so only this task ever writes.
+        # A cancelled write would cancel the whole stream, so only this task writes.
         try:
             while True:
                 await self._has_outgoing.wait()
@@ -115,7 +115,7 @@ class EtcdWatchStream:
                     await self._call.write(self._outgoing.popleft())
                 self._has_outgoing.clear()
         except (AioRpcError, asyncio.InvalidStateError):
-            return  # the reader learns why
+            return  # `_read` gets the reason
         except Exception as error:
             self._failed("written", error)
 
@@ -143,14 +143,14 @@ class EtcdWatchStream:
             self._failed("read", error)
 
     def _failed(self, how: str, error: Exception) -> None:
-        """Ends the stream for what was not foreseen: its watches begin anew, and none waits for ever."""
+        """Ends the stream after an unexpected error: its watches fail, so that none waits for ever."""
         log.error("a message of a watch on etcd could not be %s", how, exc_info=error)
         self.close(Unavailable(f"a message of the watch could not be {how}: {error}"))
 
     def _dispatch(self, response: rpc_pb2.WatchResponse, events: list[Event]) -> None:
         watch_id = response.watch_id
         if response.created:
-            # Creations are answered in their order, and newer etcds name no watch when they refuse one.
+            # etcd answers creations in order; newer versions do not name the watch when they refuse one.
             watch_id = self._asked.popleft()
         receiver = self._receivers.get(watch_id)
         if events:
@@ -166,7 +166,7 @@ class EtcdWatchStream:
             if receiver is not None:
                 receiver.created(response.header.revision)
         else:
-            # What was asked for is told to all watches at once, what etcd tells by itself to one.
+            # The answer to a progress request is for all watches; a notification that etcd sends by itself is for one.
             progress = WatchBatch(response.header.revision, [], True)
             for each in list(self._receivers.values()) if watch_id == _NO_WATCH else (receiver,):
                 if each is not None:

@@ -1,4 +1,4 @@
-"""What is measured: families of counters, gauges and histograms, declared beside what they measure.
+"""Metrics: families of counters, gauges and histograms, declared beside the code that they measure.
 
     from storage.instruments import counter
 
@@ -6,12 +6,13 @@
     child = REQUESTS.labels("GET", "200")  # once: where a route, an endpoint or a plug-in is made
     child.inc()                            # each time
 
-What can go, such as a custom kind, owns children: `owners` drops them with it.
+A child is one family member with fixed label values. Things that can be deleted, such as a custom kind, own children:
+`owners` drops the children with the owner.
 
-A family belongs to the process, as process_cpu_seconds_total does: nothing is decided by what it holds. `reads` gives
-a family a function that tells its values when somebody asks. Names, labels and buckets are kube-apiserver's wherever it
+Families are global to the process, as process_cpu_seconds_total is; no decision depends on their values. `reads` gives
+a family a function that returns its values at each scrape. Names, labels and buckets are kube-apiserver's wherever it
 has them. `exposition` writes all families as text, `snapshot` adds up those of several processes, and hack/metrics.py
-makes docs/metrics.md of what is declared.
+makes docs/metrics.md from the declarations.
 """
 
 from storage.instruments.families import (

@@ -1,7 +1,7 @@
 """Families as text: Prometheus' format 0.0.4, and OpenMetrics 1.0, which has exemplars too.
 
-Labels stand in the order of their names, and children in the order of their labels' values, as Prometheus' Go client
-writes them: who compares texts of a kube-apiserver by line does so with ours too.
+Labels are sorted by name, and children by their labels' values, as in Prometheus' Go client: so a comparison with
+kube-apiserver's text by lines works.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ TEXT = b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 OPEN_METRICS = b"application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores"
 
 _ESCAPED = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
-_EXACT = 1 << 53  # above it, not each whole number is a float
+_EXACT = 1 << 53  # above it, a float can't hold every integer
 _HELP_ESCAPED = str.maketrans({"\\": "\\\\", "\n": "\\n"})
 
 
 def exposition(snapshots: Sequence[Snapshot], open_metrics: bool = False) -> bytes:
-    """All families that have children, in one format or the other."""
+    """All families that have children, in UTF-8: in Prometheus' format, or with `open_metrics` in OpenMetrics."""
     lines: list[str] = []
     for each in snapshots:
         if each.samples:
@@ -33,7 +33,7 @@ def exposition(snapshots: Sequence[Snapshot], open_metrics: bool = False) -> byt
 def _family(family: Snapshot, open_metrics: bool) -> Iterator[str]:
     name, kind = family.name, family.kind
     if open_metrics and kind == "counter":
-        if name.endswith("_total"):  # which is the sample's name there, and not the family's
+        if name.endswith("_total"):  # in OpenMetrics the suffix is only in the sample's name
             name = name.removesuffix("_total")
         else:
             kind = "unknown"
@@ -65,7 +65,7 @@ def _histogram(family: Snapshot, sample: Sample, labels: str, open_metrics: bool
 
 
 def _number(value: float) -> str:
-    """A number: a whole one without a point, and what is none as Go writes it."""
+    """A number as text: an integer without a point; infinities and NaN as Go writes them."""
     if not isfinite(value):
         return "NaN" if value != value else "+Inf" if value > 0 else "-Inf"
     return str(int(value)) if value == int(value) and abs(value) < _EXACT else repr(float(value))

@@ -1,8 +1,8 @@
 """Families of metrics and their children, which hold the numbers.
 
-prometheus_client's children take a lock and walk through their buckets. A server that answers a GET in some tens of
-microseconds, all of it on one thread, needs neither: these children take a quarter of the time. Counts by other threads
-are not lost either: CPython switches threads where a function begins or a loop repeats, and not in between.
+prometheus_client's children take a lock and scan their buckets. This server answers a GET in some tens of microseconds,
+all on one thread, and needs neither: these children take a quarter of the time. Counts by other threads are not lost
+either: CPython switches threads only where a function begins or a loop repeats.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Generic, Literal, TypeVar
 from storage.instruments.owners import By, Key, owners
 
 ALPHA, BETA, STABLE = "ALPHA", "BETA", "STABLE"
-"""How much others may rely on a family (KEP-1209, "Metrics stability framework")."""
+"""The stability level of a family (KEP-1209, "Metrics stability framework")."""
 
 DEFAULT_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds; Go's client has them
 MOST_CHILDREN = 10_000
-"""Of one family: who makes names up makes no more. Whatever comes then is counted as `OVERFLOW`."""
+"""Of one family: a bound for clients that invent names. Values of further children are counted as `OVERFLOW`."""
 OVERFLOW = "overflow"
 
 Labels = tuple[str, ...]
 Across = Literal["sum", "max"]
-"""What the gauges of several processes of one server are together."""
+"""How the gauges of several processes of one server are combined."""
 
 
 class Counter:
@@ -39,7 +39,7 @@ class Counter:
 
 
 class Gauge:
-    """A number that comes and goes."""
+    """A number that may grow and fall."""
 
     __slots__ = ("value",)
 
@@ -57,12 +57,12 @@ class Gauge:
 
 
 class Histogram:
-    """How many values there were up to each bound: `counts` has one more than there are bounds, not added up yet."""
+    """Counts values by bucket: `counts` has one number per bound and one for greater values; it is not cumulative."""
 
     __slots__ = ("_first", "bounds", "counts", "exemplars", "total")
 
     def __init__(self, bounds: tuple[float, ...]) -> None:
-        self.bounds, self._first = bounds, bounds[0]  # where most values are, and which need not be looked for
+        self.bounds, self._first = bounds, bounds[0]  # most values are in the first bucket: it needs no search
         self.counts = [0] * (len(bounds) + 1)
         self.total = 0.0
         self.exemplars: dict[int, tuple[str, float]] | None = None  # bucket -> trace id and value
@@ -72,7 +72,7 @@ class Histogram:
         self.total += value
 
     def exemplify(self, value: float, trace_id: str) -> None:
-        """Remembers the trace of a value, which has been observed, as the example of its bucket."""
+        """Keeps the trace ID of an observed value as the exemplar of its bucket."""
         if self.exemplars is None:
             self.exemplars = {}
         self.exemplars[bisect_left(self.bounds, value)] = (trace_id, value)
@@ -94,7 +94,7 @@ class Family(Generic[Child]):
         self._of: list[tuple[str, list[int]]] = []
 
     def belongs(self, of: Sequence[By]) -> None:
-        """Says by which labels its children have owners, with which they go. Raises ValueError for no label of it."""
+        """Declares which labels name the owners of its children. Raises ValueError for an unknown label."""
         self._of = [(each.what, [self.label_names.index(name) for name in each.names]) for each in of]
 
     @property
@@ -103,9 +103,9 @@ class Family(Generic[Child]):
         return {self.label_names[place] for _, places in self._of for place in places}
 
     def labels(self, *values: str) -> Child:
-        """The child of these values, one for each label in the family's order. Raises ValueError for too many or few.
+        """The child of these label values, in the order of the family's labels. Raises ValueError for a wrong number.
 
-        To be resolved once where it is wanted often. One whose owner has gone counts for nobody.
+        Hot code looks its child up once. For an owner that has gone, it returns a child that is not exposed.
         """
         found = self._children.get(values)
         if found is not None:
@@ -128,21 +128,21 @@ class Family(Generic[Child]):
         return found
 
     def forget(self, *values: str) -> None:
-        """Drops a child: what it counted is gone for good."""
+        """Drops a child with its numbers."""
         self.drop(values)
 
     def drop(self, labels: Labels) -> None:
-        """The same, by the labels' values."""
+        """As `forget`, with the label values as a tuple."""
         if self._children.pop(labels, None) is not None:
             owners.disown(self._owners_of(labels), self, labels)
 
     def children(self) -> list[tuple[Labels, Child]]:
-        """All of them, with their labels' values."""
+        """All children, with their label values."""
         self._refresh()
         return list(self._children.items())
 
     def _refresh(self) -> None:
-        """Looks at what is not counted here."""
+        """Updates children whose values come from a function (`reads`)."""
 
     def _made(self) -> Child:
         raise NotImplementedError
@@ -152,12 +152,12 @@ Number = TypeVar("Number", Counter, Gauge)
 
 
 class _Numbers(Family[Number]):
-    """Families of single numbers, which may be read elsewhere."""
+    """Families of single numbers, which may come from a function."""
 
     _read: Callable[[], Mapping[Labels, float]] | None = None
 
     def reads(self, values: Callable[[], Mapping[Labels, float]]) -> None:
-        """Sets the function that gives the numbers of all children, by their labels' values, at each scrape."""
+        """Sets the function that returns the numbers of all children, by their label values, at each scrape."""
         self._read = values
 
     def _refresh(self) -> None:
@@ -208,9 +208,9 @@ _declared: dict[str, AnyFamily] = {}
 
 
 def counter(name: str, help_: str, *labels: str, level: str = ALPHA, of: Sequence[By] = ()) -> Counters:
-    """Declares a family of counters. Raises ValueError for a name that is taken.
+    """Declares a family of counters. Raises ValueError if the name is already declared.
 
-    `of` says by which labels children have owners, with which they go.
+    `of` says which labels name the owners of its children.
     """
     return _declare(Counters(name, help_, labels, level), of)
 
@@ -218,7 +218,7 @@ def counter(name: str, help_: str, *labels: str, level: str = ALPHA, of: Sequenc
 def gauge(
     name: str, help_: str, *labels: str, level: str = ALPHA, across: Across = "sum", of: Sequence[By] = ()
 ) -> Gauges:
-    """Declares a family of gauges; `across` says what those of --workers processes are together."""
+    """Declares a family of gauges; `across` says how the gauges of --workers processes are combined."""
     return _declare(Gauges(name, help_, labels, level, across), of)
 
 
@@ -230,17 +230,17 @@ def histogram(
     level: str = ALPHA,
     of: Sequence[By] = (),
 ) -> Histograms:
-    """Declares a family of histograms; `buckets` are the upper bounds, but for the last, which is infinite."""
+    """Declares a family of histograms; `buckets` are the upper bounds, without the last one, which is infinite."""
     return _declare(Histograms(name, help_, labels, level, tuple(map(float, buckets))), of)
 
 
 def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
-    """Bounds of which each is `factor` times the one before."""
+    """`count` bounds: `start`, then each `factor` times the one before."""
     return tuple(start * factor**step for step in range(count))
 
 
 def declared() -> Iterator[AnyFamily]:
-    """All families of modules that have been imported, by name."""
+    """All families of the imported modules, sorted by name."""
     for name in sorted(_declared):
         yield _declared[name]
 

@@ -1,9 +1,9 @@
-"""Who owns children of families: what can go (a custom kind, a webhook, a policy) takes its children with it.
+"""Owners of metric children: when an owner (a custom kind, a webhook, a policy) is deleted, its children are dropped.
 
-A family says by `of` which of its labels name an owner: `of=(by("resource", "group", "resource"),)`. Who makes such an
-owner enters its key, ("resource", GROUP, RESOURCE), and leaves it when the owner goes: all children of it are dropped
-then, in all families. What is counted for it later, by a request that ends after it, is kept nowhere.
-An owner that is never entered stays for good, such as a built-in kind.
+A family says by `of` which of its labels name an owner: `of=(by("resource", "group", "resource"),)`. The code that
+makes such an owner calls `enter` with its key, ("resource", GROUP, RESOURCE), and `leave` when the owner is deleted.
+Then all its children are dropped, in all families. Later counts, by requests that end after it, are not kept. An owner
+that was never entered, such as a built-in kind, keeps its children.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Callable, Collection, Hashable
 from typing import NamedTuple, Protocol
 
 Key = tuple[str, ...]
-"""What an owner is, and its name or names."""
+"""The sort of an owner, and its name or names."""
 
 Labels = tuple[str, ...]
 
-_MOST_LEFT = 10_000  # keys of owners that have gone; what is counted for one comes within seconds
+_MOST_LEFT = 10_000  # keys of deleted owners that are remembered; late counts come within seconds
 
 
 class Owned(Protocol):
@@ -28,7 +28,7 @@ class Owned(Protocol):
 
 
 class By(NamedTuple):
-    """The labels by which an owner is found, and what it is; "" where the first of the labels says that."""
+    """The sort of an owner, and the labels that name it. The sort is "" if the first label's value is the sort."""
 
     what: str
     names: tuple[str, ...]
@@ -40,7 +40,7 @@ def by(what: str, *names: str) -> By:
 
 
 class Owners:
-    """The owners that may go, and what belongs to each."""
+    """The entered owners, and the children of each."""
 
     def __init__(self) -> None:
         self._present: dict[Key, int] = {}  # how often each was entered
@@ -50,12 +50,12 @@ class Owners:
         self._listeners: list[Callable[[Key], None]] = []
 
     def enter(self, key: Key) -> None:
-        """An owner is there: for as many times as it was entered it has to leave."""
+        """Adds an owner. An owner that was entered several times has to leave as often."""
         self._present[key] = self._present.get(key, 0) + 1
         self._left.pop(key, None)
 
     def leave(self, key: Key) -> None:
-        """An owner goes, with all that belongs to it. Nothing happens to one that was not entered."""
+        """Removes an owner and drops its children; does nothing for an owner that was not entered."""
         times = self._present.get(key, 0)
         if times > 1:
             self._present[key] = times - 1
@@ -70,7 +70,7 @@ class Owners:
                 listener(key)
 
     def hold(self, holder: Hashable, keys: Collection[Key]) -> None:
-        """Has a holder, such as a configuration, enter these owners, and leave those that it held before."""
+        """Enters these owners for a holder, such as a configuration, and leaves those that it held before."""
         before = self._held.pop(holder, ())
         for key in keys:
             self.enter(key)
@@ -80,21 +80,21 @@ class Owners:
             self._held[holder] = keys
 
     def on_leave(self, listener: Callable[[Key], None]) -> None:
-        """Calls a function with the key of each owner that has gone."""
+        """Calls a function with the key of each owner that is removed."""
         self._listeners.append(listener)
 
     def gone(self, keys: Collection[Key]) -> bool:
-        """Whether one of these owners has gone."""
+        """Whether one of these owners was removed."""
         return any(key in self._left for key in keys)
 
     def own(self, keys: Collection[Key], family: Owned, labels: Labels) -> None:
-        """Gives a child to its owners; to those that may go."""
+        """Notes a child of those of these owners that are entered."""
         for key in keys:
             if key in self._present:
                 self._owned.setdefault(key, {})[family, labels] = None
 
     def disown(self, keys: Collection[Key], family: Owned, labels: Labels) -> None:
-        """A child has been dropped."""
+        """Forgets a dropped child."""
         for key in keys:
             children = self._owned.get(key)
             if children is not None:
@@ -104,4 +104,4 @@ class Owners:
 
 
 owners = Owners()
-"""Those of this process, as families are."""
+"""The owners of this process; families are global too."""

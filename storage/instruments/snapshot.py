@@ -1,4 +1,4 @@
-"""The values of all families at one moment, in a form that can be sent to another process, and sums of these."""
+"""Snapshots: the values of all families at one moment, in a form for other processes, and their sums."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from storage.instruments.families import AnyFamily, Histogram, Labels, declared
 
 @dataclass(slots=True)
 class Sample:
-    """One child: its labels' values and its number; for a histogram the sum, with the count of each bucket."""
+    """One child: its label values and its number; for a histogram the sum, and the count of each bucket."""
 
     labels: Labels
     value: float
@@ -20,7 +20,7 @@ class Sample:
 
 @dataclass(slots=True)
 class Snapshot:
-    """One family: what it was declared as, and its children."""
+    """One family: its declaration, and its children."""
 
     name: str
     kind: str
@@ -33,7 +33,7 @@ class Snapshot:
 
 
 def snapshots() -> list[Snapshot]:
-    """All families, by name. Costs a microsecond a child; the event loop need not wait for it."""
+    """All families, sorted by name. It takes a microsecond per child, and may run in another thread."""
     return [_of(family) for family in declared()]
 
 
@@ -51,7 +51,7 @@ def _sample(labels: Labels, child: object) -> Sample:
 
 
 def together(processes: Iterable[Sequence[Snapshot]]) -> list[Snapshot]:
-    """The families of several processes of one server as if they were one's. What is given first is changed."""
+    """The combined families of several processes of one server, sorted by name. The first process's are changed."""
     found: dict[str, Snapshot] = {}
     for process in processes:
         for family in process:

@@ -1,6 +1,6 @@
 """Values in shared memory, and entries whose bytes are there.
 
-A mapped segment lives as long as something points into it: nobody has to say that a value is no longer used.
+A mapped segment lives as long as an entry points into it, by Python's reference counts: no call frees a value.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from storage.entry import MARK, Entry, spliced_version
 from storage.etcd.transforming import AwaitedValue, UnreadableValue
 from storage.sharing.records import SPLICED, UNREADABLE
 
-_REASON = Struct("<I?")  # before a value that can't be read: the reason's length, and whether it can be later
+_REASON = Struct("<I?")  # before an unreadable value: the reason's length, and whether it may become readable
 
 
 class Located:
-    """A value that the feeder has written: `segment[start:end]`; `spliced` if it has its resourceVersion there.
+    """A value in shared memory: `segment[start:end]`. If `spliced`, its resourceVersion is spliced in.
 
-    It stands where else the bytes stand that etcd has. Those that are not canonical are not spliced.
+    The code passes it in place of the bytes of etcd. Only canonical values are spliced.
     """
 
     __slots__ = ("end", "segment", "spliced", "start")
@@ -27,7 +27,7 @@ class Located:
         self.segment, self.start, self.end, self.spliced = segment, start, end, spliced
 
     def raw(self) -> bytes:
-        """The value as etcd has it."""
+        """The bytes of the value in etcd."""
         text = self.segment[self.start : self.end]
         if not self.spliced:
             return text
@@ -35,7 +35,7 @@ class Located:
         return b"%b%b%b" % (text[:start], text[end:], MARK)
 
     def starts_with(self, head: bytes) -> bool:
-        """Whether the value begins so."""
+        """Whether the value begins with `head`."""
         return self.segment[self.start : self.start + len(head)] == head
 
     def __eq__(self, other: object) -> bool:
@@ -43,11 +43,11 @@ class Located:
             return self.raw() == other.raw()
         return self.raw() == other
 
-    __hash__ = None  # type: ignore[assignment]  # as bytes that are not kept
+    __hash__ = None  # type: ignore[assignment]  # unhashable: it compares equal to bytes, but has not their hash
 
 
 class Unreadable(Located):
-    """A value that the feeder could not decrypt: what etcd holds, after the reason."""
+    """A value that the feeder could not decrypt: shared memory has the reason, then the bytes of etcd."""
 
     __slots__ = ()
 
@@ -61,13 +61,13 @@ class Unreadable(Located):
 
 
 def unreadable(value: UnreadableValue) -> bytes:
-    """What stands in shared memory for a value that can't be read."""
+    """The bytes that shared memory holds for an unreadable value."""
     reason = value.reason.encode()
     return b"%b%b%b" % (_REASON.pack(len(reason), isinstance(value, AwaitedValue)), reason, value)
 
 
 def value_at(segment: mmap, start: int, end: int, flags: int) -> Located:
-    """The value that is somewhere, by the flags of its record."""
+    """The value at a place in a segment; the flags of its record tell its type."""
     kind = Unreadable if flags & UNREADABLE else Located
     return kind(segment, start, end, bool(flags & SPLICED))
 
@@ -77,10 +77,11 @@ _hold = Entry.__dict__["tail"].__set__
 
 
 class SharedEntry(Entry):
-    """An entry whose bytes are in shared memory, each `tail` a copy of them.
+    """An entry whose bytes are in shared memory; each access to `tail` copies them.
 
-    It has the slots of an Entry, so that that can become one while others hold it: when the feeder has written a value
-    that this process has from its own write. It stays one: a thread may be about to read its tail.
+    It has the slots of an Entry, so that `share` can turn an Entry into one while other code refers to it: the feeder
+    has then written a value that this process has from its own write. It never turns back, because a thread may be
+    about to read its tail.
     """
 
     __slots__ = ()
@@ -107,7 +108,7 @@ class SharedEntry(Entry):
 
 
 def share(entry: Entry, located: Located) -> None:
-    """Has an entry of the same value point to shared memory from now on; does nothing where the bytes differ."""
+    """Makes an entry use the same bytes in shared memory; does nothing if the bytes differ."""
     kind = type(entry)
     if not located.spliced or (kind is not Entry and kind is not SharedEntry):
         return
@@ -117,7 +118,7 @@ def share(entry: Entry, located: Located) -> None:
 
 
 def leave(entry: Entry | None, segment: mmap) -> None:
-    """Has an entry keep its bytes itself if they are in a segment."""
+    """Copies an entry's bytes out of `segment`, if they are there."""
     if type(entry) is SharedEntry:
         found: Located = _held(entry)
         if found.segment is segment:

@@ -11,7 +11,7 @@ FOLLOWERS = gauge("apiserver_shared_cache_followers", "Workers that the feeder t
 
 
 def follow(publisher: Publisher) -> None:
-    """Makes the families report what a publisher has."""
+    """Makes the families report the numbers of a publisher."""
     shelf = publisher.cache.shelf
     OBJECTS.reads(lambda: {(): len(shelf)})
     BYTES.reads(lambda: {(): sum(segment.size for segment in shelf.segments)})

@@ -1,4 +1,4 @@
-"""The feeder's side of the sockets: each worker is told what there is, and then every change."""
+"""The feeder's side of the sockets: it sends each worker all values, and then every change."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from storage.sharing.shelf import PublishedCache, located
 
 log = logging.getLogger(__name__)
 
-WORTH = 3000  # objects from which on they are shared
-MAX_PENDING = 64 << 20  # bytes that a worker may leave unread before it has to begin again
-PACKETS = 8  # that are written in a turn of the loop
-PAUSE = 0.005  # seconds between what workers are told of: to be woken costs them more than a change
-ITEMS = 500  # of what there was at the beginning that are told at once
+WORTH = 3000  # number of objects from which on sharing is worth it
+MAX_PENDING = 64 << 20  # unread bytes of a worker after which its connection is closed
+PACKETS = 8  # written in one turn of the event loop
+PAUSE = 0.005  # seconds between messages to workers: a wake-up costs a worker more than a change
+ITEMS = 500  # initial values that are packed at once
 
 Packet = tuple[bytes, Segment | None]
 
 
 class Publisher:
-    """Tells all workers that connect what a feed brings."""
+    """Sends the values and changes of a feed to all workers that connect."""
 
     def __init__(self, listener: socket.socket, cache: PublishedCache, feed: Feed, worth: int = WORTH) -> None:
         self.cache, self.feed, self._listener, self._worth = cache, feed, listener, worth
         self._workers: set[Worker] = set()
-        self._following: set[Worker] = set()  # those that know what there is
+        self._following: set[Worker] = set()  # those that were sent the initial values
         self._tasks: set[asyncio.Task[None]] = set()
-        self._told = 0.0  # when something was told, by the loop's clock
+        self._told = 0.0  # when changes were last sent, by the loop's clock
         self._telling: asyncio.TimerHandle | None = None
         cache.shelf.flush, cache.shelf.drop = self._tell_soon, self._drop
 
     @property
     def followers(self) -> int:
-        """The number of workers that are told of changes."""
+        """The number of workers that get changes."""
         return len(self._following)
 
     async def run(self) -> None:
@@ -59,12 +59,15 @@ class Publisher:
         self._listener.close()
 
     def ended(self, worker: Worker) -> None:
-        """A worker is gone, or will begin again."""
+        """Called when the connection of a worker has ended."""
         self._workers.discard(worker)
         self._following.discard(worker)
 
     def asked(self, revision: int) -> None:
-        """A worker wants to know how far etcd is, which has this revision. What is known already is told at once."""
+        """Handles a progress request of a worker, which knows that etcd has reached `revision`.
+
+        Pending changes are sent at once; etcd is asked for progress.
+        """
         self._tell_followers()
         self.feed.notice(revision)
         task = asyncio.ensure_future(self._progress())
@@ -75,13 +78,13 @@ class Publisher:
         await self.feed.request_progress()
 
     def _admit(self, worker: Worker) -> None:
-        """Tells a worker what there is, if that is enough to be shared; else it waits."""
+        """Starts to send a worker all values. With too few values to share, the worker only gets NOT_YET."""
         if len(self.cache.shelf) < self._worth:
             if not worker.waits:
                 worker.waits = True
                 worker.send([(HEAD.pack(PacketType.NOT_YET, 0), None)])
             return
-        self._tell_followers()  # what this one begins with
+        self._tell_followers()  # the new worker begins with the state after these changes
         self._following.add(worker)
         worker.begin(self._beginning())
 
@@ -103,7 +106,7 @@ class Publisher:
         return each()
 
     def _tell_soon(self) -> None:
-        """Tells what there is now if nothing was told for a while, and else a little later, with what comes by then."""
+        """Sends the pending changes now, or `PAUSE` seconds after the last message, together with later ones."""
         if self._telling is None:
             loop = asyncio.get_running_loop()
             due = self._told + PAUSE
@@ -138,7 +141,7 @@ class Publisher:
 
 
 class Worker:
-    """A worker that is told. What it does not read waits, up to a bound."""
+    """The connection to one worker. Packets that it has not read wait, up to `MAX_PENDING` bytes."""
 
     def __init__(self, connection: socket.socket, publisher: Publisher) -> None:
         self._socket, self._publisher = connection, publisher
@@ -146,19 +149,19 @@ class Worker:
         self._beginning: Iterator[Packet] | None = None
         self._pending: deque[Packet] = deque()
         self._size = 0  # of what is pending, in bytes
-        self._held: Packet | None = None  # which the socket did not take yet
+        self._held: Packet | None = None  # the packet that the socket did not accept yet
         self._writing = False
-        self.waits = False  # whether it was told that there is too little to be shared
+        self.waits = False  # whether it was sent NOT_YET
         connection.setblocking(False)
         self._loop.add_reader(connection, self._read)
 
     def begin(self, beginning: Iterator[Packet]) -> None:
-        """Tells something long, piece by piece, before all that is sent from now on."""
+        """Sends the packets of an iterator, piece by piece, before all later packets."""
         self._beginning = beginning
         self._write()
 
     def send(self, told: list[Packet]) -> None:
-        """Tells something after all that comes before it."""
+        """Sends packets after all earlier ones. Closes the connection if too much is pending."""
         self._pending.extend(told)
         self._size += sum([len(packet) for packet, _ in told])
         if self._size > MAX_PENDING:
@@ -189,7 +192,7 @@ class Worker:
         return found
 
     def _write(self) -> None:
-        """Writes what the socket takes, but not all at once: others wait."""
+        """Writes as much as the socket takes, at most `PACKETS` per turn: other tasks have to run too."""
         try:
             for _ in range(PACKETS):
                 packet = self._held or self._next()

@@ -1,8 +1,8 @@
-"""The shared memory that the feeder writes values into, one after the other.
+"""The segments of shared memory into which the feeder writes values, one after the other.
 
-A segment is never written to again where something is. When too much of all segments is no longer in use, what is in
-use of the emptiest one is written anew elsewhere, and the segment is given up: the kernel frees its memory once no
-process has it mapped any more.
+The feeder never overwrites a byte of a segment. When the unused values take too much memory, it copies the used values
+of the emptiest segment to another one and gives the segment up. The kernel frees the memory once no process has it
+mapped any more.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from collections.abc import Iterable, Iterator
 
 from storage.sharing.located import value_at
 
-SIZE = 8 << 20  # bytes of a segment; a value that is larger has one for itself
-WASTE = 0.25  # of what is in use: how much may be taken up by what is not
+SIZE = 8 << 20  # bytes of a segment; a larger value has a segment of its own
+WASTE = 0.25  # unused bytes that are tolerated, as a share of the used ones
 
 
 class Segment:
-    """Memory of the feeder's that other processes map for reading by its descriptor."""
+    """Memory of the feeder. Other processes get its file descriptor and map it for reading."""
 
     def __init__(self, number: int, size: int) -> None:
         self.number, self.size = number, size
@@ -28,12 +28,12 @@ class Segment:
         os.ftruncate(self.descriptor, size)
         self.map = mmap.mmap(self.descriptor, size)
         self.used = self.live = 0  # bytes
-        self.sealed = False  # whether nothing more is written here
+        self.sealed = False  # whether it is full: no more values are written here
         self.keys: list[bytes] = []  # of the values that were written here
 
 
 class Place:
-    """Where the value of a key is, with the flags of its record; immutable."""
+    """The place of a value, with the flags of its record; immutable."""
 
     __slots__ = ("end", "flags", "revision", "segment", "start")
 
@@ -53,8 +53,8 @@ class Segments:
         self._size, self._last = size, 0
         self._current: Segment | None = None
         self._sealed: dict[int, Segment] = {}
-        self._live = self._waste = 0  # bytes in use in all, and bytes of sealed segments that are not
-        self.made: list[Segment] = []  # since somebody looked last
+        self._live = self._waste = 0  # used bytes of all segments, and unused bytes of sealed ones
+        self.made: list[Segment] = []  # new segments that were not announced to the workers yet
 
     def __iter__(self) -> Iterator[Segment]:
         yield from self._sealed.values()
@@ -62,7 +62,7 @@ class Segments:
             yield self._current
 
     def write(self, key: bytes, text: bytes, flags: int, revision: int) -> Place:
-        """Writes a value. Raises OSError where there is no memory."""
+        """Writes a value. Raises OSError if there is no memory."""
         segment, size = self._current, len(text)
         if segment is None or segment.used + size > segment.size:
             segment = self._another(size)
@@ -75,7 +75,7 @@ class Segments:
         return Place(segment, start, end, flags, revision)
 
     def release(self, place: Place) -> None:
-        """A value is no longer in use."""
+        """Notes that a value is no longer used."""
         size = place.end - place.start
         place.segment.live -= size
         self._live -= size
@@ -83,18 +83,18 @@ class Segments:
             self._waste += size
 
     def emptiest(self) -> Segment | None:
-        """The segment to be given up next, None while not too much is wasted."""
+        """The segment to give up next; None while the unused bytes are within `WASTE`."""
         if self._waste <= WASTE * self._live + self._size or not self._sealed:
             return None
         return min(self._sealed.values(), key=lambda each: each.live / each.size)
 
     def give_up(self, segment: Segment) -> None:
-        """Forgets a segment; whoever has it mapped still has what is there."""
+        """Forgets a segment. Processes that have it mapped can still read it."""
         if self._sealed.pop(segment.number, None) is not None:
             self._waste -= segment.size - segment.live
 
     def recount(self, places: Iterable[Place]) -> None:
-        """These are all values that are in use."""
+        """Counts the used bytes anew; `places` are all values in use."""
         for segment in self:
             segment.live = 0
         self._live = 0

@@ -1,7 +1,7 @@
-"""What the feeder tells a worker, in the form of a watch on etcd: what there is, then batches of changes.
+"""The worker's end of the connection to the feeder, in the form of a watch on etcd: initial values, then changes.
 
-An event's value is a `Located`. What the worker has already by its own write is not told again; its entries then point
-to shared memory.
+The value of an event is a `Located`. Changes that the worker has already, by its own writes, are not passed on; the
+entries of these then point to shared memory.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from storage.sharing.records import DELETED, HEAD, LINEAGE, PACKET, RECORD, SEGM
 from storage.unowned import Values
 from storage.watch_cache import WatchCache
 
-PACKETS = 8  # that are read in a turn of the loop
-ANSWER = 1.0  # seconds in which a feeder that works answers
-BUFFERED = 16_384  # events that may wait before no more is read
-RETIRED = 8  # segments given up that histories may still point to: it is shared, and mostly gone from there soon
+PACKETS = 8  # read in one turn of the event loop
+ANSWER = 1.0  # seconds in which a working feeder answers
+BUFFERED = 16_384  # buffered events after which reading pauses
+RETIRED = 8  # retired segments that histories may still use; for older ones, the history copies its values
 _ROOM = PACKET + 4096
 _ANCILLARY = socket.CMSG_SPACE(4)
 
 
 class FeederLost(Unavailable):
-    """The feeder is gone: the worker goes on by itself."""
+    """The connection to the feeder has ended or can't be used: the worker goes on with its own watch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """As of which revision the beginning is, and of which etcd; whether progress can be asked for."""
+    """The revision of the initial values, etcd's cluster ID and raft term, and whether progress can be requested."""
 
     revision: int
     cluster: int
@@ -49,57 +49,57 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """Values that are elsewhere from now on, or a segment that nothing in use is in any more."""
+    """New places of values, or (`left`) a segment that has no value in use any more."""
 
     events: list[Event]
     left: mmap.mmap | None = None
 
 
 class SharedWatch:
-    """One connection to the feeder. Iterate it for WatchBatch, as a `Watch`; it raises FeederLost when that is gone."""
+    """One connection to the feeder. Iterate it for WatchBatch, as a `Watch`. It raises FeederLost when it ends."""
 
     is_elsewhere = False
 
     def __init__(self, connection: socket.socket, cache: WatchCache, known: Callable[[], int]) -> None:
-        """`known` gives a revision that etcd has."""
+        """`known` returns a revision that etcd is known to have reached."""
         self._socket, self._cache, self._known = connection, cache, known
         self._loop = asyncio.get_running_loop()
-        self.items: Values = {}  # what there is at the beginning, once `origin` is done
+        self.items: Values = {}  # the initial values, complete once `origin` is done
         self.origin: asyncio.Future[Origin] = self._loop.create_future()
-        self.told = asyncio.Event()  # whether anything was told
-        self.waits = False  # whether the last that was told is that there is too little to be shared
+        self.told = asyncio.Event()  # set by the first packet
+        self.waits = False  # whether the last packet was NOT_YET: too few values to share
         self.ended = asyncio.Event()
         self._segments: dict[int, mmap.mmap] = {}
         self._retired: deque[mmap.mmap] = deque()
-        self._more = b""  # of a record whose end is yet to come
+        self._more = b""  # the begin of a record whose end has not come yet
         self._part: list[Event] = []
-        self._given: list[Event] = []  # what was told last
+        self._given: list[Event] = []  # the events of the last batch that was handed out
         self._batches: deque[WatchBatch | Moves] = deque()
         self._buffered = 0
         self._error: BaseException | None = None
         self._waiter: asyncio.Future[None] | None = None
         connection.setblocking(False)
         self._reads = True
-        self._deadline: asyncio.TimerHandle | None = None  # of an answer
-        self._heard = False  # anything, since that was looked at
+        self._deadline: asyncio.TimerHandle | None = None  # by which the feeder has to send a packet
+        self._heard = False  # whether a packet has come since this was last reset
         self._loop.add_reader(connection, self._read)
 
     async def start(self) -> int:
-        """The revision as of which it begins."""
+        """Waits for the initial values; returns their revision."""
         return (await self.origin).revision
 
     async def progress_correct(self) -> bool:
-        """Whether progress can be asked for."""
+        """Whether progress can be requested."""
         return (await self.origin).progress
 
     async def request_progress(self) -> None:
-        """Has the feeder ask etcd how far it is. A feeder that then tells nothing at all for a while is given up."""
+        """Makes the feeder request progress of etcd. If it sends no packet within `ANSWER` seconds, it is given up."""
         if self._socket.fileno() < 0:
             return
         try:
             self._socket.send(HEAD.pack(PacketType.PROGRESS, self._known()))
         except BlockingIOError:
-            pass  # it was asked often enough
+            pass  # earlier requests are still in the socket
         except OSError:
             self._lost()
             return
@@ -148,7 +148,7 @@ class SharedWatch:
                 self._waiter = None
 
     def _settle(self) -> None:
-        """Of what was told last, has entries point to shared memory that are of this process's own writes."""
+        """Makes the entries of this process's own writes in the last batch point to shared memory."""
         given, self._given = self._given, []
         of_key = self._cache.of_key
         for event in given:
@@ -157,7 +157,7 @@ class SharedWatch:
                 self.locate([event])
 
     def locate(self, events: list[Event]) -> None:
-        """Has entries point to shared memory whose values are known."""
+        """Makes entries of the same versions as these events point to shared memory."""
         of_key = self._cache.of_key
         for event in events:
             kv = event.kv
@@ -176,7 +176,7 @@ class SharedWatch:
                 resource.leave(left)
 
     def _read(self) -> None:
-        """Takes what has come."""
+        """Reads the packets that have come."""
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
@@ -188,13 +188,13 @@ class SharedWatch:
                     return
                 self._take(data, ancillary)
                 if len(data) < PACKET // 2:
-                    break  # it is probably all
+                    break  # probably no more packets wait
             if self._buffered > BUFFERED:
                 self._reads = False
                 self._loop.remove_reader(self._socket)
         except BlockingIOError:
             pass
-        except (OSError, LookupError, ValueError, struct.error) as error:  # it makes no sense to go on
+        except (OSError, LookupError, ValueError, struct.error) as error:  # the packet is invalid
             self.failed(FeederLost(f"the feeder is not understood: {error!r}"))
         if self._batches and self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
@@ -242,7 +242,7 @@ class SharedWatch:
                 found.append(Event(DELETE, KeyValue(key, b"", revision, 0, 0), None))
             else:
                 value = value_at(segments[number], start, end, flags)
-                # stands for the bytes wherever they are not looked at
+                # a Located takes the place of the bytes
                 found.append(Event(PUT, KeyValue(key, cast(bytes, value), revision, 0, 0), None))
         return found
 
@@ -257,7 +257,10 @@ class SharedWatch:
                 os.close(descriptor)
 
     def _hangs(self) -> None:
-        """The time for an answer is over. It may be there: a loop that was held sees its timers before its sockets."""
+        """Gives the feeder up when no packet has come in time.
+
+        It reads once more before: after a long turn, the event loop runs its timers before it reads its sockets.
+        """
         self._deadline, self._heard = None, False
         self._read()
         if not self._heard:
@@ -274,7 +277,7 @@ class SharedWatch:
             self._deadline.cancel()
         if not self.origin.done():
             self.origin.set_exception(self._error or FeederLost("closed"))
-            self.origin.exception()  # nobody may have asked
+            self.origin.exception()  # marks it as retrieved: nobody may await it
         self.ended.set()
         self.told.set()
         if self._waiter is not None and not self._waiter.done():

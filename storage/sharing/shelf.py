@@ -1,4 +1,4 @@
-"""What the feeder keeps instead of objects: where the value of each key is, in shared memory."""
+"""The feeder's cache: instead of objects it keeps the place of each key's value in shared memory."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from storage.sharing.segments import Place, Segment, Segments
 from storage.unowned import raw_of
 from storage.watch_cache import WatchCache
 
-_END = b"}" + MARK  # of what can be told from a value with its version: more white space would be lost
+_END = b"}" + MARK  # of values that can be spliced: more white space before MARK would be lost
 
 
 class Shelf(ResourceCache):
-    """Stands for all resources in a feed: where the value of each key is."""
+    """Takes the place of all resource caches in the feeder's feed: it has the place of each key's value."""
 
     def __init__(self, root: bytes) -> None:
         super().__init__(ResourceSpec(root, b"", bytes, _no_labels_and_fields))
         self.places: dict[bytes, Place] = {}
         self.segments = Segments()
-        self.records: list[bytes] = []  # of changes that nobody has been told of yet
+        self.records: list[bytes] = []  # of changes that were not sent to the workers yet
         self.moved: list[bytes] = []
         self.retired: list[int] = []
         self.flush: Callable[[], None] = _nothing
@@ -36,7 +36,10 @@ class Shelf(ResourceCache):
         return self.places.get(key)
 
     def write(self, key: bytes, value: bytes, revision: int) -> Place:
-        """Writes a value to shared memory, unless it is there already: an etcd that was set back has other ones."""
+        """Writes a value to shared memory, unless it is there already.
+
+        It compares values too: a restored etcd may have another value at the same revision.
+        """
         found = self.places.get(key)
         if found is not None and found.revision == revision and found == value:
             return found
@@ -77,7 +80,7 @@ class Shelf(ResourceCache):
         return any(place.flags & UNREADABLE for place in self.places.values())
 
     def forget_unused(self) -> None:
-        """Gives up the segments that nothing in use is in: what a load wrote that was not finished."""
+        """Gives up the segments without a used value: those of a load that failed."""
         self.segments.recount(self.places.values())
         for segment in list(self.segments):
             if segment.sealed and not segment.live:
@@ -92,14 +95,14 @@ class Shelf(ResourceCache):
         self.flush()
 
     def wake_all(self) -> None:
-        """Everything was loaded anew: those who follow have to begin again."""
+        """Drops all connections after everything was loaded anew: the workers have to begin again."""
         self.records.clear()
         self.moved.clear()
         self.retired.clear()
         self.drop()
 
     def _tidy(self) -> None:
-        """Writes anew what is in use of segments that are mostly waste."""
+        """Copies the used values out of segments with too many unused bytes, and gives these up."""
         while (segment := self.segments.emptiest()) is not None:
             self._empty(segment)
 
@@ -119,7 +122,7 @@ class Shelf(ResourceCache):
 
 
 class PublishedCache(WatchCache):
-    """What a feed keeps up to date: a shelf."""
+    """A watch cache whose only resource cache is a shelf, for the feeder's feed."""
 
     def __init__(self, root: bytes) -> None:
         super().__init__(root)
@@ -133,7 +136,7 @@ class PublishedCache(WatchCache):
         self.shelf.forget_unused()
 
     def kept(self, key: bytes, value: bytes, revision: int) -> bytes:
-        return self.shelf.write(key, value, revision)  # type: ignore[return-value]  # what the shelf takes for it
+        return self.shelf.write(key, value, revision)  # type: ignore[return-value]  # `load` accepts a Place
 
     def advance(self, revision: int) -> None:
         super().advance(revision)
@@ -142,14 +145,14 @@ class PublishedCache(WatchCache):
 
 
 def located(key: bytes, place: Place) -> bytes:
-    """The record of where a value is."""
+    """The record of a value's place."""
     return record(key, place.flags, place.segment.number, place.start, place.end, place.revision)
 
 
 def _no_labels_and_fields(_: object) -> LabelsAndFields:
-    """A shelf has no objects: no label or field is known of what is in it."""
+    """No labels and no fields: a shelf has no objects."""
     return LabelsAndFields({}, {})
 
 
 def _nothing() -> None:
-    """Nobody is there."""
+    """Does nothing, until a publisher sets its callbacks."""

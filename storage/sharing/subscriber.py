@@ -1,4 +1,4 @@
-"""A worker's side: connects to the feeder, again and again, and offers its watch to the worker's own feed."""
+"""The worker's side: keeps a connection to the feeder, and offers its watch to the worker's own feed."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from storage.watch_cache import WatchCache
 
 log = logging.getLogger(__name__)
 
-RETRY = 0.5  # seconds between connections, doubled up to
-MAX_RETRY = 60.0  # where the feeder cannot be relied on
-FIRST = 120.0  # seconds that a start waits for the feeder, which loads everything from etcd itself
-AGAIN = 0.25  # seconds between questions how far etcd is
+RETRY = 0.5  # seconds between connections; doubled, up to MAX_RETRY, while the feeder is distrusted
+MAX_RETRY = 60.0
+FIRST = 120.0  # seconds that a start waits for the feeder, which has to load everything from etcd first
+AGAIN = 0.25  # seconds between progress requests
 
 
 class Offered(StorageError):
-    """The watch on etcd is no longer needed: the feeder's goes on from there."""
+    """The watch on etcd is no longer needed: the feeder's watch continues from the revision reached."""
 
 
 class Distrusted(Exception):
-    """What the feeder tells is not what this worker has seen. The message says what."""
+    """The feeder's state differs from what this worker has seen. The message says how."""
 
 
 class Subscriber:
@@ -40,19 +40,19 @@ class Subscriber:
         self._path, self._cache = path, cache
         self._watch: SharedWatch | None = None
         self._offered: SharedWatch | None = None
-        self._loaded: SharedWatch | None = None  # with which the first load was made
-        self._agreed_at = 0  # how often the cache had begun anew when it agreed with what is offered
-        self._reread: tuple[bytes, int] | None = None  # a version that only the feeder could read
+        self._loaded: SharedWatch | None = None  # the watch that gave the first load
+        self._agreed_at = 0  # `WatchCache.starts` when the cache was compared with the offered watch
+        self._reread: tuple[bytes, int] | None = None  # key and revision that only the feeder could decrypt
         self._connected = asyncio.Event()
-        self._begun = asyncio.Event()  # whether the first load was made, which may be what the feeder has
-        self.known: Callable[[], int] = lambda: 0  # a revision that etcd has
-        self.offer: Callable[[], None] = lambda: None  # is called when there is something to `take`
-        self.lineage: Callable[[], tuple[int, int]] = lambda: (0, 0)  # of the etcd that was seen: cluster, term
-        self.load_anew: Callable[[], None] = lambda: None  # everything, from etcd
-        self.read_again: Callable[[], None] = lambda: None  # what a service was away for
+        self._begun = asyncio.Event()  # set when the first load may go on, with the feeder's values or etcd's
+        self.known: Callable[[], int] = lambda: 0  # a revision that etcd is known to have reached
+        self.offer: Callable[[], None] = lambda: None  # called when there is a watch to `take`
+        self.lineage: Callable[[], tuple[int, int]] = lambda: (0, 0)  # cluster ID and raft term that this worker saw
+        self.load_anew: Callable[[], None] = lambda: None  # loads everything from etcd
+        self.read_again: Callable[[], None] = lambda: None  # reads the values again that a KMS was down for
 
     async def run(self) -> None:
-        """Keeps a connection, until cancelled."""
+        """Keeps a connection to the feeder, until it is cancelled."""
         pause = RETRY
         try:
             while True:
@@ -73,9 +73,9 @@ class Subscriber:
             self._close()
 
     async def load(self, head: Head) -> Loaded | None:
-        """What the feeder has, for the first load; None where etcd has to be asked.
+        """The feeder's values, for the first load; None if they have to be loaded from etcd.
 
-        `head` is where etcd was before. Raises nothing.
+        `head` is etcd's head before: the feeder has to be on the same cluster. Never raises.
         """
         if self._begun.is_set():
             return None
@@ -101,15 +101,15 @@ class Subscriber:
 
     @property
     def offers(self) -> bool:
-        """Whether there is something to `take`."""
+        """Whether there is a watch to `take`."""
         return self._offered is not None and not self._offered.ended.is_set()
 
     def take(self) -> SharedWatch | None:
-        """The feeder's watch, where there is one that goes on from the revision reached."""
+        """The feeder's watch, if it offers one that continues from the revision reached; else None."""
         watch, self._offered = self._offered, None
         if watch is None or watch.ended.is_set():
             return None
-        if self._agreed_at != self._cache.starts:  # what it was compared with is no more
+        if self._agreed_at != self._cache.starts:  # the cache was emptied after the comparison
             watch.failed(FeederLost("everything was loaded anew"))
             return None
         return watch
@@ -129,7 +129,10 @@ class Subscriber:
         return watch
 
     async def _joined(self, watch: SharedWatch) -> None:
-        """Brings a watch to where it can go on from the revision reached, and offers it."""
+        """Waits until this worker has reached the watch's revision, compares the states, and offers the watch.
+
+        Raises Distrusted, FeederLost.
+        """
         origin = await watch.origin
         await self._begun.wait()
         if self._loaded is watch:
@@ -150,9 +153,9 @@ class Subscriber:
         self.offer()
 
     async def _adopt(self, watch: SharedWatch, revision: int) -> None:
-        """Has what this process has already point to shared memory. Raises Distrusted.
+        """Makes the entries of this process point to shared memory. Raises Distrusted.
 
-        What was last changed up to the revision as of which the feeder tells has to be in what it tells.
+        The feeder's values must include each entry that has not changed after `revision`, their revision.
         """
         items, watch.items = watch.items, {}
         piece = TimeSlice()
@@ -168,9 +171,9 @@ class Subscriber:
                     await piece.next()
 
     def _compare_keys(self, entry: Entry, value: object) -> None:
-        """Has everything loaded anew where this process has from a feeder with older keys what can be read by now.
+        """Reloads everything if the feeder can decrypt a value that this process got undecrypted, with older keys.
 
-        Once for a version: where this process has the older keys, that is of no use.
+        It does so once per version: if this process itself has the older keys, a reload does not help.
         """
         version = entry.key, entry.revision
         if is_untransformed(entry) and not isinstance(value, Unreadable) and self._reread != version:
