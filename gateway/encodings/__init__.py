@@ -1,5 +1,5 @@
-"""Encodes objects as the bytes of an answer: a module for each representation.
+"""Encodes objects as the bytes of an answer: one module per representation.
 
-Enter by `registry.encoder_for`, which makes an `encoder.Encoder`; `representation` writes answers that are not objects
-of the cache.
+The entry point is `registry.encoder_for`, which makes an `encoder.Encoder`. `representation` converts answers that are
+not entries of the cache.
 """

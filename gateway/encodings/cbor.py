@@ -1,9 +1,9 @@
 """application/cbor and application/cbor-seq: objects, lists, watch events and bodies (API Concepts, "CBOR encoding").
 
-Kubernetes' rules for RFC 8949: every item that stands by itself has the tag of self-described CBOR; strings and keys
-are byte strings; keys come in any order (kube-apiserver shuffles them), here in that of JSON; numbers take the shortest
-form; what JSON has as base64 is a byte string tagged for later base64. An object is encoded once (`content`); lists and
-events wrap it.
+Kubernetes' rules for RFC 8949: each top-level item has the tag of self-described CBOR. Strings and keys are byte
+strings. Keys may have any order (kube-apiserver shuffles them); here they have that of the JSON. Numbers take the
+shortest form. A base64 string of JSON is a byte string with the tag "expected later encoding: base64". An object is
+encoded once (`content`); lists and events wrap it.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from gateway.schema.types import Type, TypeKind
 from gateway.time_limits import GivenUp, TakesLong, look
 
 MEDIA_TYPE = "application/cbor"
-STREAM_TYPE = "application/cbor-seq"  # of watches, whose clients ask for application/cbor
+STREAM_TYPE = "application/cbor-seq"  # of a watch's answer; its request accepts application/cbor
 APPLY_TYPE = "application/apply-patch+cbor"
 SELF_DESCRIBED = b"\xd9\xd9\xf7"
 MAX_DEPTH = 256
 MOST_COLLECTIONS = 300_000
-"""Maps and lists of one body. Of empty ones in JSON, of three bytes each, etcd takes 500 000."""
+"""The maximum of maps and lists in one body. In JSON, etcd accepts up to 500 000 empty ones, of three bytes each."""
 
 _KEY = "cbor"
 _LATER_BASE64 = b"\xd6"  # the head of tag 22
 _NEGATIVE, _BYTES, _TEXT, _ARRAY, _MAP = 0x20, 0x40, 0x60, 0x80, 0xA0  # major types
-_ENDLESS = 31  # of a size: pieces follow until a break
+_ENDLESS = 31  # the size of an item of indefinite length: pieces follow until a break
 _SIMPLE = {False: b"\xf4", True: b"\xf5", None: b"\xf6"}
 _MEMO_LIMIT, _MEMO_LENGTH = 4096, 64
 _INT64 = 1 << 63
@@ -43,11 +43,11 @@ Write = Callable[[Any], bytes]  # a JSON value -> its item
 
 
 class CborError(ValueError):
-    """Bytes that are no CBOR, or none that JSON could say; or an object that is nested too deeply to be written."""
+    """Bytes that are no CBOR, or that JSON can't represent; or an object that is nested too deeply to be encoded."""
 
 
 def content(value: Any, type_: Type | None) -> bytes:
-    """A JSON value of a type (None for a custom kind's) without the tag around it. Raises CborError."""
+    """Encodes a JSON value, without the outer tag; `type_` is None for a custom kind. Raises CborError."""
     write = _plain if type_ is None else _writer(type_)
     try:
         return write(value)
@@ -56,24 +56,24 @@ def content(value: Any, type_: Type | None) -> bytes:
 
 
 def answer(made: bytes) -> bytes:
-    """An object as a client gets it, of its content."""
+    """The answer with an object: the outer tag and the result of `content`."""
     return SELF_DESCRIBED + made
 
 
 def list_head(api_version: str, kind: str, metadata: JsonObject, count: int) -> bytes:
-    """What stands before the contents of a list's items: `kind` is the list's."""
+    """The bytes of a list before its `count` items; `kind` is the list's. The contents of the items follow."""
     members = (("kind", kind), ("apiVersion", api_version), ("metadata", metadata))
     named = b"".join([content(name, None) + content(value, None) for name, value in members])
     return SELF_DESCRIBED + b"\xa4" + named + content("items", None) + _head(_ARRAY, count)
 
 
 def watch_event(event_type: str, made: bytes) -> bytes:
-    """An event of a watch, around an answer (a bookmark's and a Status' too)."""
+    """A watch event around an answer: an object, a bookmark or a Status."""
     return b"".join((SELF_DESCRIBED, b"\xa2\x44type", content(event_type, None), b"\x46object", made))
 
 
 def _head(major: int, size: int) -> bytes:
-    """The start of an item: what it is, and its length or, of an integer, its value."""
+    """The head of an item: its major type and its length, or for an integer its value. Raises OverflowError."""
     if size < 24:
         return bytes([major | size])
     width = next((width for width in (1, 2, 4, 8) if size < 1 << 8 * width), 0)
@@ -83,7 +83,7 @@ def _head(major: int, size: int) -> bytes:
 
 
 class _Texts(dict[str, bytes]):
-    """Strings as they are written: names, and most values of most fields, come again and again."""
+    """A memo of encoded strings: field names and many values occur again and again."""
 
     def __missing__(self, text: str) -> bytes:
         data = text.encode()
@@ -117,10 +117,10 @@ def _plain(value: Any) -> bytes:
 
 
 def _writer(type_: Type) -> Write:
-    """What writes a type's JSON; compiled once, and nothing but `_plain` where no bytes are."""
+    """The encoder of a type's JSON, compiled once per type. It is `_plain` for a type without byte fields."""
     known: Write | None = type_.compiled.get(_KEY)
     if known is None:
-        type_.compiled[_KEY] = lambda value: type_.compiled[_KEY](value)  # for types that lead back to themselves
+        type_.compiled[_KEY] = lambda value: type_.compiled[_KEY](value)  # for recursive types
         known = type_.compiled[_KEY] = _compile(type_)
     return known
 
@@ -167,14 +167,14 @@ def _map(write: Write, value: Any) -> bytes:
 
 
 _NOT_OF_COLLECTIONS = bytes((*range(_ARRAY), *range(0xC0, 0x100)))
-_LENGTHS = {24: 1, 25: 2, 26: 4, 27: 8}  # bytes of a length or value behind the first one, by what that says
-_SOME = 4096  # items that are passed over in less than a few milliseconds
+_LENGTHS = {24: 1, 25: 2, 26: 4, 27: 8}  # bytes of the length or value after the first byte, by its low five bits
+_SOME = 4096  # items that are scanned in less than a few milliseconds
 
 
 def _refuse_many(data: bytes) -> None:
-    """Raises CborError where more maps and lists begin than are made: an empty one takes one byte, and 64 of memory."""
+    """Raises CborError for more than `MOST_COLLECTIONS` maps and lists: one byte of input takes 64 bytes of memory."""
     if len(data) <= MOST_COLLECTIONS or len(data.translate(None, _NOT_OF_COLLECTIONS)) <= MOST_COLLECTIONS:
-        return  # few bytes look like the start of one, those of texts included
+        return  # so few bytes look like the start of one, even inside strings
     position, end, collections, seen = 0, len(data), 0, 0
     while position < end:
         seen += 1
@@ -194,7 +194,7 @@ def _refuse_many(data: bytes) -> None:
 
 
 class _Source(BytesIO):
-    """What is decoded, asked for in pieces of a few kilobytes: between them other threads have their turn."""
+    """The input of the decoder. It reads pieces of a few kilobytes; before each, `look` lets other threads run."""
 
     def read(self, size: int | None = -1, /) -> bytes:
         look()
@@ -202,9 +202,10 @@ class _Source(BytesIO):
 
 
 def decode(data: bytes) -> Any:
-    """The JSON value that an item of CBOR stands for: byte strings are text, bytes for later base64 are base64.
+    """Decodes one CBOR item to a JSON value: byte strings become text, those with a tag for base64 become base64.
 
-    Raises CborError, for what JSON has no form of too: duplicate keys, integers beyond 64 bits, NaN; as `look` does.
+    Raises CborError for invalid CBOR, and for values that JSON can't represent: duplicate keys, integers of more than
+    64 bits, NaN. Also raises what `look` raises.
     """
     try:
         _refuse_many(data)
@@ -226,7 +227,7 @@ def decode(data: bytes) -> Any:
     except cbor2.CBORDecodeEOF:
         raise CborError("unexpected EOF" if data else "EOF") from None
     except (ValueError, TypeError, EOFError, OverflowError, RecursionError, cbor2.CBORError) as problem:
-        if isinstance(problem.__cause__, TakesLong | GivenUp):  # of what the decoder has asked for
+        if isinstance(problem.__cause__, TakesLong | GivenUp):  # raised by `_Source.read` or a tag's function
             raise problem.__cause__ from None
         raise CborError(f"cbor: {problem}") from None
 
@@ -256,7 +257,7 @@ def _json(value: Any) -> Any:
 
 
 def _tagged(tag: cbor2.CBORTag, *_: Any) -> Any:
-    """Bytes for later encoding as the text that they are to become; what other tags say is passed over."""
+    """Encodes a byte string with a tag for later encoding as that text; other tags are ignored."""
     look()
     encode = _LATER.get(tag.tag)
     return encode(tag.value) if encode is not None and isinstance(tag.value, bytes) else tag.value

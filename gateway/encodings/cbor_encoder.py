@@ -1,6 +1,6 @@
-"""Objects, lists and watch events of one endpoint in CBOR, and their metadata alone.
+"""Objects, lists and watch events of one endpoint in CBOR, and as PartialObjectMetadata in CBOR.
 
-An object's content is made once for each version of it.
+The content is encoded once per version of an object.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PARTIAL = "PartialObjectMetadata"
 
 
 class CborEncoder:
-    """The kind's own objects."""
+    """Encodes whole objects in CBOR; an `Encoder`."""
 
     content_type = cbor.MEDIA_TYPE.encode()
     step = _STEP
@@ -41,7 +41,7 @@ class CborEncoder:
         return cbor.answer(self._remembered(entry))
 
     def fresh(self, entry: Entry) -> bytes:
-        """As `entry`, without what is remembered: for threads."""
+        """As `entry`, without the memo, which only the event loop's thread may use."""
         return cbor.answer(self._content(self._json(entry)))
 
     def items(self, entries: Sequence[Entry], first: bool) -> bytes:
@@ -92,7 +92,7 @@ class CborEncoder:
 
 
 class PartialCborEncoder(CborEncoder):
-    """Their metadata, made of the JSON that says it."""
+    """Encodes PartialObjectMetadata in CBOR, from its JSON."""
 
     def __init__(self, shape: Shape, version: str) -> None:
         super().__init__(shape)
@@ -115,5 +115,5 @@ class PartialCborEncoder(CborEncoder):
 
 
 def plain(value: bytes) -> bytes:
-    """JSON that is no object of an endpoint (a Status), as a client gets it."""
+    """The answer with JSON that is no object of an endpoint, such as a Status."""
     return cbor.answer(cbor.content(loads(value), None))

@@ -1,7 +1,7 @@
-"""What an encoder does: the bytes of objects, lists and watch events of one endpoint in one representation.
+"""The interface of an encoder: it makes the bytes of an endpoint's objects, lists and watch events.
 
-API Concepts, "Alternate representations of resources". Reads go through entries of the watch cache, so that whatever
-is costly to encode is remembered on the entry (`Entry.recall`) and made once for all who ask; answers to writes
+Each encoder makes one representation (API Concepts, "Alternate representations of resources"). Reads encode entries of
+the watch cache: a costly result is remembered on the entry (`Entry.recall`) and used for all clients. Answers to writes
 go through `document`.
 """
 
@@ -20,10 +20,10 @@ from storage.entry import ChangeType, Entry
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What encoders know of an endpoint's objects, in the version in which it serves them.
+    """The facts about an endpoint that encoders need, in the API version that it serves.
 
-    Entries that they are given are of that version. `empty` is what an object has after its metadata when nothing is
-    set, with the closing brace.
+    The entries given to an encoder have that version. `empty` returns the JSON of an object after its metadata if no
+    field is set, with the closing brace.
     """
 
     kind: str
@@ -34,12 +34,12 @@ class Shape:
     type: Callable[[], Type]
     columns: Callable[[], Columns]  # of tables
     in_version: Callable[[JsonObject, str], JsonObject]  # an object of the kind in another apiVersion
-    custom: bool = False  # of a CRD: a list's items have their kind, and its metadata a continue token, "" too
-    annotated_fields: Callable[[], frozenset[str]] = frozenset  # annotations that are no metadata
+    custom: bool = False  # of a CRD: list items have a kind, and the list always has a continue token, perhaps ""
+    annotated_fields: Callable[[], frozenset[str]] = frozenset  # annotations that stand for fields, not metadata
 
     @property
     def item_head(self) -> bytes:
-        """What a list's items begin with, before their metadata."""
+        """The bytes of a list's item before its metadata."""
         return self.head if self.custom else b"{"
 
     def json(self, entry: Entry) -> bytes:
@@ -48,66 +48,66 @@ class Shape:
 
 
 class AsJson(Protocol):
-    """The JSON of what an encoder makes, for another process that brings it into the encoder's format."""
+    """The JSON that an encoder would render, for another process that renders it in the encoder's format."""
 
     def json_document(self, value: bytes) -> bytes:
-        """What `Encoder.document` is made of."""
+        """The JSON for `Encoder.document`."""
 
     def json_entry(self, entry: Entry) -> bytes:
-        """What `Encoder.entry` is made of."""
+        """The JSON for `Encoder.entry`."""
 
     def json_items(self, entries: Sequence[Entry]) -> bytes:
-        """What `Encoder.items` is made of, as an array."""
+        """The JSON for `Encoder.items`, as an array."""
 
 
 class Encoder(Protocol):
-    """The bytes of one endpoint's objects in one representation. Everything is synchronous and raises nothing."""
+    """Makes the bytes of one endpoint's objects in one representation. The methods are synchronous."""
 
     content_type: bytes
-    step: int  # bytes of JSON that `items` works on at once, before others get their turn
-    memorable: bool  # whether what `items` made stays right until the resource changes, or as long as `lasting` says
-    streamable: bool  # whether a list's frame can be made before its items are
+    step: int  # bytes of JSON per call of `items`; between calls other tasks run
+    memorable: bool  # whether the result of `items` is valid until the resource changes, or as long as `lasting` says
+    streamable: bool  # whether a list's frame can be made before its items
 
     @property
     def apart(self) -> AsJson | None:
-        """The JSON that another process brings into this format; None where no other process does."""
+        """The JSON for rendering in another process; None for encoders that never need one."""
 
     def document(self, value: bytes) -> bytes:
-        """An object of the endpoint's kind and version, given as JSON."""
+        """Encodes an object of the endpoint's kind and version, given as JSON."""
 
     def entry(self, entry: Entry) -> bytes:
-        """An object of the cache, as GET answers it."""
+        """Encodes an entry of the cache, as for the answer to a GET."""
 
     def items(self, entries: Sequence[Entry], first: bool) -> bytes:
-        """Some of a list's items; what separates them from those before goes with them unless they are the first."""
+        """Encodes some items of a list. Unless they are the `first`, the result begins with the separator."""
 
     def list(self, meta: ListMeta, groups: Sequence[bytes], count: int) -> Sequence[bytes]:
-        """A list: its frame around what `items` made of `count` objects."""
+        """A list, in pieces: its frame around `groups`, the results of `items` for all `count` objects."""
 
     def event(self, type_: ChangeType, entry: Entry) -> bytes:
         """A watch event."""
 
     def bookmark(self, revision: int, initial_events_end: bool = False) -> bytes:
-        """A BOOKMARK event; annotated where it ends the initial events ("Streaming lists")."""
+        """A BOOKMARK event; with `initial_events_end`, the one that ends the initial events ("Streaming lists")."""
 
     def error(self, status: bytes) -> bytes:
-        """An ERROR event of a Status, given as JSON."""
+        """An ERROR event with a Status, which is given as JSON."""
 
     def opening(self, chunk: bytes) -> bytes:
-        """The first events of a stream, where something is only told with the first."""
+        """Turns the first events of a stream into its opening: a table has its columns only there."""
 
 
 @runtime_checkable
 class Converting(Protocol):
-    """An encoder whose work on a big object is better done in a thread."""
+    """An encoder that encodes big objects in a thread."""
 
     def fresh(self, entry: Entry) -> bytes:
-        """An object of the cache as GET answers it, without a look at what is remembered."""
+        """As `Encoder.entry`, without use of the entry's memo."""
 
 
 @runtime_checkable
 class Ageing(Protocol):
-    """An encoder of what tells the time, so that it has to be made anew now and then."""
+    """An encoder whose results contain ages, such as a table's, and become outdated."""
 
     def lasting(self, entries: Sequence[Entry], first: bool) -> tuple[bytes, float]:
-        """As `items`, and the time, in seconds since 1970, until which it stays right."""
+        """As `items`, and the time until which the result is valid, in seconds since the epoch."""

@@ -1,4 +1,4 @@
-"""Turns an exception of a request into its answer."""
+"""Turns an exception of a request into the answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ FORESEEN = StatusError, Unavailable, NoSpace, PermissionDenied, Unauthenticated
 
 
 async def failure(request: Request, error: Exception, apart: Apart) -> Response:
-    """A Status answer in the representation that the client accepts, in JSON if it accepts none."""
+    """The Status answer for an error, in the representation that the client accepts, else in JSON.
+
+    A request that timed out gets a text.
+    """
     status = as_status(error)
     if status.code >= 500:
         log_failure(request, status, error)
@@ -34,7 +37,7 @@ async def failure(request: Request, error: Exception, apart: Apart) -> Response:
 
 
 def _negotiated(request: Request, accept: bytes, status: StatusError) -> Representation:
-    """The representation of a refusal. A long Accept header is not parsed for somebody who is refused anyway."""
+    """The representation of an error. For 401, 403 and 406, a long Accept header is not parsed, to save CPU time."""
     if len(accept) > MEMORABLE:
         match status.code:
             case 401 | 403:
@@ -45,7 +48,7 @@ def _negotiated(request: Request, accept: bytes, status: StatusError) -> Represe
 
 
 def log_failure(request: Request, status: StatusError, error: Exception) -> None:
-    """One log record for each 5xx; with the traceback where the failure was not foreseen."""
+    """Writes one log record for a 5xx answer; with the traceback if the error was not foreseen."""
     unforeseen = not isinstance(error, FORESEEN)
     logger.log(
         logging.ERROR if unforeseen else logging.WARNING,

@@ -9,11 +9,11 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """`whole` renders a document of JSON bytes. A list is rendered item by item, so that a long one holds up nobody:
+    """`whole` renders a JSON document, given as bytes. A list is rendered item by item, so that it blocks nobody.
 
-    `item` renders one (parsed), `frame` gives what comes before and after them from the JSON of a list without items
-    and the name of the field that they are in, its last, and `separator` stands between them. `apart` tells that
-    rendering keeps Python's lock for so long that much of it is done in another process.
+    `item` renders one parsed item; `separator` comes between items. `frame` returns the bytes before and after the
+    items: its arguments are the JSON of the list without items, and the name of the items' field, which is the last.
+    `apart`: rendering holds Python's global lock for long, so large documents are rendered in another process.
     """
 
     content_type: bytes

@@ -13,12 +13,12 @@ from storage.entry import Entry
 
 
 class RenderedEncoder(JsonEncoder):
-    """Watch events stay compact JSON: a line each."""
+    """An `Encoder` that renders objects and lists in a `Format`. Watch events stay compact JSON, one line each."""
 
     memorable = False
 
     def __init__(self, shape: Shape, format_: Format, step: int) -> None:
-        """`step` is how much JSON is rendered in a few milliseconds."""
+        """`step` is the number of JSON bytes that are rendered in a few milliseconds."""
         super().__init__(shape)
         self._format, self.step = format_, step
         self.content_type = format_.content_type
@@ -35,15 +35,15 @@ class RenderedEncoder(JsonEncoder):
         return self._format.whole(self.shape.json(entry))
 
     def json_document(self, value: bytes) -> bytes:
-        """What `document` is made of."""
+        """As `AsJson.json_document`."""
         return value
 
     def json_entry(self, entry: Entry) -> bytes:
-        """What `entry` is made of."""
+        """As `AsJson.json_entry`."""
         return self.shape.json(entry)
 
     def json_items(self, entries: Sequence[Entry]) -> bytes:
-        """What `items` is made of, as an array."""
+        """As `AsJson.json_items`."""
         return b"[{" + b",{".join([entry.tail for entry in entries]) + b"]"
 
     def items(self, entries: Sequence[Entry], first: bool) -> bytes:

@@ -1,4 +1,4 @@
-"""application/json: stored bytes with a head and a tail. Nothing is parsed."""
+"""application/json: a head and the entry's tail, which are joined without parsing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _END_OF_INITIAL = b',"annotations":{"k8s.io/initial-events-end":"true"}'
 
 
 class JsonEncoder:
-    """Compact JSON."""
+    """Encodes compact JSON; an `Encoder`."""
 
     content_type = b"application/json"
     step = CHUNK
@@ -70,7 +70,7 @@ def list_head(shape: Shape, meta: ListMeta) -> bytes:
 
 
 def bookmark_object(shape: Shape, revision: int, initial_events_end: bool) -> bytes:
-    """The object of a bookmark: one of the kind that has nothing but a resourceVersion."""
+    """The JSON object of a bookmark: the endpoint's kind, with only a resourceVersion in its metadata."""
     annotations = _END_OF_INITIAL if initial_events_end else b""
     metadata = b'%b"resourceVersion":"%d"%b}' % (METADATA, revision, annotations)
     return shape.head + metadata + shape.empty()

@@ -8,7 +8,7 @@ from gateway.jsontypes import JsonObject, dumps
 
 
 class ListMeta(NamedTuple):
-    """A list's metadata: `continuation` is a continue token or "", `remaining` None where nobody can tell."""
+    """A list's metadata; `continuation` is a continue token or "", `remaining` is None if unknown."""
 
     revision: int
     continuation: str = ""

@@ -19,7 +19,7 @@ _FOUND = "where the metadata is"
 
 
 class PartialEncoder:
-    """JSON. An object is parsed once for each version of it, to find where its metadata ends."""
+    """Encodes PartialObjectMetadata in JSON. Each version of an object is parsed once, to find the metadata's end."""
 
     content_type = b"application/json"
     step = min(_STEP, CHUNK)
@@ -34,7 +34,7 @@ class PartialEncoder:
         return self.object(value[len(self._shape.head) :].rstrip(b"\n")) + b"\n"
 
     def object(self, tail: bytes) -> bytes:
-        """An object's metadata, of its tail, without a newline."""
+        """The PartialObjectMetadata of an object, given as its tail; without a newline."""
         return partial_metadata.partial_object(self._version, tail, Metadata.of(tail, self._fields))
 
     def entry(self, entry: Entry) -> bytes:
@@ -66,7 +66,7 @@ class PartialEncoder:
 
 
 class PartialProtobufEncoder:
-    """Protobuf, made of the JSON one."""
+    """Encodes PartialObjectMetadata in protobuf, from its JSON."""
 
     content_type = protobuf.MEDIA_TYPE.encode()
     step = 256 * 1024
@@ -122,7 +122,7 @@ class PartialProtobufEncoder:
 
 
 def metadata_of(entry: Entry, fields: frozenset[str]) -> Metadata:
-    """Where an entry's metadata is, or what it is without the annotations that are `fields`; remembered."""
+    """The place of the metadata in an entry, without the annotations `fields`; it is remembered on the entry."""
     found = entry.recall(_FOUND)
     if isinstance(found, Metadata):
         return found

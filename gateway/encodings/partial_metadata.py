@@ -1,7 +1,7 @@
 """PartialObjectMetadata and its list, in meta.k8s.io/v1 and v1beta1 ("Alternate representations of resources").
 
-Objects come in as *tails*, as in the cache: `"metadata":{…},…}`. The end of the metadata is found once for an object
-version (`Metadata.of`, the only function that parses) and can be kept; everything else cuts and joins bytes.
+Objects are given as *tails*, as in the cache: `"metadata":{…},…}`. The end of the metadata is found once per object
+version (`Metadata.of`, the only function that parses) and can be kept. All other functions cut and join bytes.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ _START = b'"metadata":'
 
 
 class Metadata(NamedTuple):
-    """Where an object's metadata is: in its tail up to `end`, or in `own` where the tail is written otherwise."""
+    """The place of an object's metadata: the first `end` bytes of its tail, or a copy in `own` if that is not empty."""
 
     end: int
     own: bytes = b""
 
     @staticmethod
     def of(tail: bytes, fields: frozenset[str] = frozenset()) -> Metadata:
-        """Parses the object."""
+        """Finds the metadata of an object, which it parses; without the annotations `fields`."""
         return Metadata.within(tail, loads(b"{" + tail), fields)
 
     @staticmethod
     def within(tail: bytes, obj: JsonObject, fields: frozenset[str] = frozenset()) -> Metadata:
-        """The metadata of an object that is parsed already, without the annotations that are `fields`."""
+        """Finds the metadata of a parsed object, without the annotations `fields`."""
         if fields and not fields.isdisjoint(obj["metadata"].get("annotations") or ()):
             return Metadata(0, _START + dumps(_without(obj["metadata"], fields)))
         own = _START + dumps(obj["metadata"])
         return Metadata(len(own)) if tail.startswith(own) else Metadata(0, own)
 
     def cut(self, tail: bytes) -> bytes:
-        """`"metadata":{…}`."""
+        """The bytes `"metadata":{…}`."""
         return self.own or tail[: self.end]
 
 
@@ -45,7 +45,7 @@ def _without(meta: JsonObject, fields: frozenset[str]) -> JsonObject:
 
 
 def type_meta(kind: str, version: str) -> bytes:
-    """The start of an object of group meta.k8s.io."""
+    """The first bytes of an object of the group meta.k8s.io."""
     return b'{"kind":"%b","apiVersion":"meta.k8s.io/%b",' % (kind.encode(), version.encode())
 
 
@@ -53,17 +53,17 @@ HEADS = {version: type_meta("PartialObjectMetadata", version) for version in ("v
 
 
 def partial_object(version: str, tail: bytes, metadata: Metadata) -> bytes:
-    """One object's metadata, without a newline: an answer, an event's object or an item."""
+    """One PartialObjectMetadata, without a newline: for an answer, an event or an item."""
     return HEADS[version] + metadata.cut(tail) + b"}"
 
 
 def list_head(version: str, meta: ListMeta) -> bytes:
-    """What comes before the items; `list_end` comes after them."""
+    """The bytes of a list before its items: `[…]`, or null without items."""
     return type_meta("PartialObjectMetadataList", version) + b'"metadata":' + meta.encode() + b',"items":'
 
 
 def items(version: str, entries: Iterable[tuple[bytes, Metadata]]) -> bytes:
-    """Some items, with commas between them and nothing around."""
+    """Some items, with commas between them, without brackets."""
     head = HEADS[version]
     between = b"}," + head
     joined = between.join([own or tail[:end] for tail, (end, own) in entries])
@@ -71,6 +71,6 @@ def items(version: str, entries: Iterable[tuple[bytes, Metadata]]) -> bytes:
 
 
 def partial_list(version: str, meta: ListMeta, entries: Iterable[tuple[bytes, Metadata]]) -> bytes:
-    """A whole list in one piece. One without items has null for them, as in kube-apiserver."""
+    """A whole list in one piece. Without items, `items` is null, as in kube-apiserver."""
     joined = items(version, entries)
     return list_head(version, meta) + (b"[" + joined + b"]}\n" if joined else b"null}\n")

@@ -9,12 +9,12 @@ from gateway.jsontypes import dumps_indented, loads
 
 
 def indent(body: bytes) -> bytes:
-    """JSON for people: indented by two spaces, without a newline at its end."""
+    """Indents JSON by two spaces; without a newline at the end."""
     return dumps_indented(loads(body))
 
 
 def _item(item: Any) -> bytes:
-    """No string contains a newline as such, so that every newline is one of the layout."""
+    """An item, indented for its place in a list. JSON strings escape newlines: each newline belongs to the layout."""
     return b"    " + dumps_indented(item).replace(b"\n", b"\n    ")
 
 

@@ -1,7 +1,7 @@
 """application/vnd.kubernetes.protobuf: objects, lists and watch events (API Concepts, "Protobuf encoding").
 
-An object is encoded once: `message` gives its bytes, and everything else is made by putting bytes around them. So a
-list is a join of what is remembered for each object, and an event wraps one answer.
+An object is encoded once: `message` returns its bytes, and all other functions only put bytes around them. So a list
+joins the remembered bytes of its objects, and an event wraps one answer.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _END = b"\x1a\x00\x22\x00"  # runtime.Unknown's contentEncoding and contentType
 
 
 class ProtobufEncodeError(ValueError):
-    """An object that cannot be written: it is nested too deeply."""
+    """An object that can't be encoded, because it is nested too deeply."""
 
 
 def message(type_: Type, obj: JsonObject) -> bytes:
-    """The message of an object whose canonical JSON was parsed; its kind and apiVersion are not part of it.
+    """Encodes an object, given as parsed canonical JSON, without its kind and apiVersion.
 
     Raises ProtobufEncodeError.
     """
@@ -37,12 +37,12 @@ def message(type_: Type, obj: JsonObject) -> bytes:
 
 
 def answer(api_version: str, kind: str, content: bytes) -> bytes:
-    """An object as a client gets it: `runtime.Unknown` around its message."""
+    """The answer with an object: `runtime.Unknown` around its message."""
     return b"".join((_head(api_version, kind, len(content)), content, _END))
 
 
 def list_item(content: bytes) -> bytes:
-    """An object as it stands in a list, of its message."""
+    """A list's item: the message of an object, with tag and length."""
     return b"\x12" + delimited(content)
 
 
@@ -53,13 +53,13 @@ def list_answer(api_version: str, kind: str, metadata: JsonObject, items: Sequen
 
 
 def list_frame(api_version: str, kind: str, metadata: JsonObject, size: int) -> tuple[bytes, bytes]:
-    """What stands before and after a list's items, which are `size` bytes long altogether."""
+    """The bytes before and after a list's items, which have `size` bytes in total."""
     meta = b"\x0a" + delimited(message_encoder(type_of(META + "ListMeta"))(metadata))
     return _head(api_version, kind, len(meta) + size) + meta, _END
 
 
 def watch_event(event_type: str, content: bytes) -> bytes:
-    """A frame of a watch: four bytes of length and a WatchEvent, around an answer ("BOOKMARK" and "ERROR" too)."""
+    """A frame of a watch: four bytes of length, and a WatchEvent around an answer. Also for BOOKMARK and ERROR."""
     raw = b"".join((b"\x0a", VARINTS[len(content)], content))
     event = b"".join((b"\x0a", text(event_type), b"\x12", VARINTS[len(raw)], raw))
     return len(event).to_bytes(4, "big") + event

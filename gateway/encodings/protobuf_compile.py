@@ -1,11 +1,12 @@
-"""Functions that write a type's protobuf message from its JSON form, made once a type.
+"""Functions that encode a type's protobuf message from its JSON form, compiled once per type.
 
-They are generated as Python source: one straight line a field, without a loop over fields and without a call for a
-scalar, is several times as fast as closures are. The names in the source are ours (numbers and positions); JSON names
-and tags come in as literals, and everything else through the function's globals.
+They are generated as Python source, with one statement per field, without a loop over fields, and without calls for
+scalars: that is several times as fast as closures. The names in the source are generated (numbers and positions). JSON
+names and tags are literals in it; everything else comes through the function's globals.
 
-The rules are those of the marshallers that Kubernetes generates: fields by number; a field that is held by value is
-always written, one that is held by pointer when it is there; lists and maps by element, maps sorted by key.
+The rules are those of Kubernetes' generated marshallers. Fields are written in the order of their numbers. A field held
+by value is always written, a field held by pointer only if it is set. Lists and maps are written by element, maps
+sorted by key.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _REMEMBERED = frozenset(
 
 
 def message_encoder(type_: Type) -> Encode:
-    """The function that writes a struct type's message. It takes the object as parsed from canonical JSON."""
+    """The function that encodes a struct type's message. Its argument is the object as parsed canonical JSON."""
     encode: Encode | None = type_.compiled.get(_KEY)
     if encode is None:
         encode = type_.compiled[_KEY] = _compile(list(type_.fields.values()), 0)
@@ -47,7 +48,7 @@ def message_encoder(type_: Type) -> Encode:
 
 
 def _compile(fields: list[Field], depth: int) -> Encode:
-    """`depth` is how many embedded structs stand around these fields."""
+    """Compiles the encoder of some fields; `depth` is the number of embedded structs around them."""
     source = _Source()
     by_number: dict[int, list[Field]] = {}
     for each in fields:
@@ -67,7 +68,7 @@ class _Source:
 
     def __init__(self) -> None:
         self._lines: list[str] = []
-        self._scalars: list[str] = []  # expressions that wait to be added in one go
+        self._scalars: list[str] = []  # expressions that are not added to the lines yet
         self.globals: dict[str, Any] = {"V": VARINTS, "delimited": delimited}
 
     def function(self) -> Encode:
@@ -81,7 +82,7 @@ class _Source:
         return encode
 
     def embedded(self, number: int, encode: Encode) -> None:
-        """A struct that protobuf nests and JSON doesn't."""
+        """Adds an embedded struct, which protobuf nests and JSON does not."""
         self._add(f"part = {self._global(encode)}(value)", f"out += ({tag(number)!r}, V[len(part)], part)")
 
     def field(self, each: Field) -> None:
@@ -100,7 +101,7 @@ class _Source:
                 self._message(each)
 
     def _message(self, each: Field) -> None:
-        """Bytes, free JSON, the unions with a schema, and lists that are messages."""
+        """Adds a field of bytes, free JSON, a union with a schema, or a list that is a message."""
         encode = self._global(_value_encoder(each.type))
         found = f"out += ({tag(each.number)!r}, {encode}(item))"
         if each.pointer or each.type.kind in (TypeKind.BYTES, TypeKind.LIST):
@@ -142,7 +143,7 @@ class _Source:
         self._add(f"items = get({each.name!r})", f"if items: out.append({items})")
 
     def _later(self, type_: Type) -> str:
-        """The encoder of a struct type, compiled when it is first needed: most types of most fields never are."""
+        """The global name of a struct type's encoder, which is compiled at its first use: most types are never used."""
         names = self.globals
         name = f"g{len(names)}"
 
@@ -171,7 +172,7 @@ class _Source:
 
 
 def _is_composed(type_: Type) -> bool:
-    """Whether there is more to a struct than scalars."""
+    """Whether a struct has fields that are no scalars."""
     return any(each.type.kind not in _REMEMBERED for each in type_.fields.values())
 
 
@@ -184,7 +185,7 @@ def _tagged(number: int, kind: TypeKind, value: Any) -> bytes:
 
 
 def _value_encoder(type_: Type) -> Value:
-    """What a value of the type is behind its tag."""
+    """The function that encodes a value of the type as the bytes after its tag."""
     if type_.kind is TypeKind.STRUCT:
         return lambda value: delimited(message_encoder(type_)(value or {}))
     if type_.kind is TypeKind.LIST and type_.elem is not None:  # in a map: a message of the items
@@ -196,7 +197,7 @@ def _value_encoder(type_: Type) -> Value:
 
 
 def _entries_encoder(name: bytes, elem: Type) -> Callable[[Iterable[tuple[str, Any]]], bytes]:
-    """A map's entries, by key. Absent bytes are left out of theirs."""
+    """The function that encodes a map's entries, sorted by key. An entry of null bytes has no value field."""
     encode, value_tag, bytes_ = _value_encoder(elem), tag(2, WIRE.get(elem.kind, 2)), elem.kind is TypeKind.BYTES
 
     def entries(items: Iterable[tuple[str, Any]]) -> bytes:
@@ -210,7 +211,7 @@ def _entries_encoder(name: bytes, elem: Type) -> Callable[[Iterable[tuple[str, A
 
 
 def _union(name: str, schema: Type) -> Value:
-    """JSONSchemaPropsOrBool, …OrArray and …OrStringArray."""
+    """The function that encodes a JSONSchemaPropsOrBool, …OrArray or …OrStringArray."""
 
     def schema_at(number: int, value: Any) -> bytes:
         return tag(number) + delimited(message_encoder(schema)(value))

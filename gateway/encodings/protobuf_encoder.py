@@ -1,4 +1,4 @@
-"""Objects, lists and watch events of one endpoint in protobuf; a message is made once for a version of an object."""
+"""Objects, lists and watch events of one endpoint in protobuf. Each version of an object is encoded once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STEP = 128 * 1024  # bytes of JSON that are encoded in a few milliseconds
 
 
 class ProtobufEncoder:
-    """The kind's own messages."""
+    """Encodes whole objects in protobuf; an `Encoder`."""
 
     content_type = protobuf.MEDIA_TYPE.encode()
     step = _STEP
@@ -35,7 +35,7 @@ class ProtobufEncoder:
         return self._answer(self._remembered(entry))
 
     def fresh(self, entry: Entry) -> bytes:
-        """As `entry`, without what is remembered: for threads."""
+        """As `entry`, without the memo, which only the event loop's thread may use."""
         return self._answer(self._message(self._shape.json(entry)))
 
     def items(self, entries: Sequence[Entry], first: bool) -> bytes:
@@ -77,5 +77,5 @@ class ProtobufEncoder:
 
 
 def status_message(status: bytes) -> bytes:
-    """A Status, given as JSON, as a client gets it."""
+    """The answer with a Status, which is given as JSON."""
     return protobuf.answer("v1", "Status", protobuf.message(type_of(META + "Status"), loads(status)))

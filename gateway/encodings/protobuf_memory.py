@@ -1,5 +1,5 @@
-"""Remembers encoded values that are likely to come again: most fields have few values, and objects of one template
-share most of their content. It is bounded by number and by size.
+"""Remembers encoded values that are likely to occur again: most fields have few different values, and objects of one
+template share most of their content. The number and the size of the values are bounded.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from gateway.jsontypes import dumps
 
 _MEMO_LIMIT, _MEMO_LENGTH, _TEXT_LENGTH = 1024, 128, 32
 _SHARED_LIMIT, _SHARED_LENGTH = 256, 2048
-_REST = 4096  # structs that are written without a look at what is remembered, once that has turned out to be of no use
+_REST = 4096  # structs that are encoded without the memo, after it had more misses than hits
 
 
 class Memo(dict[Any, bytes]):
-    """Fields as bytes, tag and all, by value: most values of most fields are a few. None is an absent one."""
+    """The encoded bytes of one field, with its tag, by value. The key None is an absent field."""
 
     __slots__ = ("_absent", "_encode", "_tag")
 
@@ -38,7 +38,7 @@ class Memo(dict[Any, bytes]):
 
 
 class Texts(Memo):
-    """A memory of encoded strings. Long ones are not kept: most of them are unique (uids, names of images)."""
+    """As Memo, for strings. Long ones are not kept, because most are unique (UIDs, names of images)."""
 
     def __missing__(self, value: str) -> bytes:
         content = value.encode()
@@ -49,7 +49,7 @@ class Texts(Memo):
 
 
 class Shared:
-    """Messages of structs, by their JSON, which is made much faster than they are."""
+    """The messages of structs, by their JSON: to make the JSON is much faster than to make the message."""
 
     __slots__ = ("_encode", "_hits", "_known", "_misses", "_rest")
 

@@ -1,7 +1,7 @@
-"""JSON values as what stands behind a protobuf tag: varints, and payloads with their length before them.
+"""Encodes JSON values as the bytes after a protobuf tag: varints, and payloads with their length before them.
 
-Each function takes a value of one schema kind in canonical JSON form. The layouts are those of the .proto files that
-Kubernetes publishes (Time and MicroTime are Timestamp messages, a Quantity is a message of its text, and so on).
+Each function takes a value of one schema kind, in canonical JSON form. The layouts are those of the .proto files that
+Kubernetes publishes: Time and MicroTime are Timestamp messages, a Quantity is a message of its text, and so on.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from gateway.schema.types import TypeKind
 
 Value = Callable[[Any], bytes]
 
-_KEPT = 1 << 14  # numbers whose varints are remembered: lengths and most values are below
-_CYCLE_YEARS = 400  # the calendar repeats itself
+_KEPT = 1 << 14  # varints of smaller numbers are remembered: most lengths and values
+_CYCLE_YEARS = 400  # the Gregorian calendar repeats after so many years
 _CYCLE_SECONDS = 146097 * 86400
 _EPOCH = datetime(1970, 1, 1)
 
 
 class _Varints(dict[int, bytes]):
-    """Varints by number; negative ones are of 64 bits, as int32 and int64 are written."""
+    """Varints by number. Negative numbers have 64 bits, as protobuf encodes int32 and int64."""
 
     def __missing__(self, number: int) -> bytes:
         rest = number & 0xFFFFFFFFFFFFFFFF
@@ -45,7 +45,7 @@ LENGTH_DELIMITED, VARINT, FIXED64 = 2, 0, 1
 
 
 def tag(number: int, wire: int = LENGTH_DELIMITED) -> bytes:
-    """The bytes that name a field."""
+    """The tag of a field: its number and wire type."""
     return VARINTS[number << 3 | wire]
 
 
@@ -80,7 +80,7 @@ def _quantity(value: str) -> bytes:
 
 @lru_cache(maxsize=1024)
 def _day(date: str) -> int:
-    """The first second of a day; years are moved into datetime's range, which lacks year 0."""
+    """The first second of a day since the epoch. The year is moved into datetime's range, which lacks year 0."""
     year = int(date[:4])
     days = datetime.fromisoformat(f"{2000 + year % _CYCLE_YEARS}{date[4:]}") - _EPOCH
     return days.days * 86400 + (year // _CYCLE_YEARS - 2000 // _CYCLE_YEARS) * _CYCLE_SECONDS
@@ -107,7 +107,7 @@ def _int_or_string(value: int | str) -> bytes:
 
 
 def raw_json(value: Any) -> bytes:
-    """RawExtension, JSON and FieldsV1: a message that holds the value's JSON; an empty one for null."""
+    """Encodes RawExtension, JSON and FieldsV1: a message with the value's JSON; an empty message for null."""
     return b"\0" if value is None else delimited(b"\x0a" + delimited(dumps(value)))
 
 
@@ -130,7 +130,7 @@ ENCODED: dict[TypeKind, Value] = {
     TypeKind.INT_OR_STRING: _int_or_string,
     TypeKind.ANY: raw_json,
 }
-# what Go writes for a value that was never set; other kinds have no such form
+# the values that Go writes for fields that were never set; other kinds have no such value
 ZERO: dict[TypeKind, Any] = {
     TypeKind.STRING: "",
     TypeKind.INT32: 0,

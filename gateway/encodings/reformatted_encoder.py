@@ -1,4 +1,4 @@
-"""Converts another encoder's JSON for people: tables and metadata as YAML or indented JSON."""
+"""Converts another encoder's JSON for people: tables and PartialObjectMetadata as YAML or indented JSON."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from storage.entry import ChangeType, Entry
 
 
 class WholeEncoder:
-    """Watch events stay as they are."""
+    """An `Encoder` that renders another encoder's documents and lists in a `Format`. Watch events stay unchanged."""
 
     memorable = False
     streamable = True
 
     def __init__(self, made: Encoder, format_: Format, step: int, name: bytes) -> None:
-        """`step` is how much JSON is rendered in a few milliseconds, `name` the field that a list's items are in."""
+        """`step` is the number of JSON bytes that are rendered in a few milliseconds, `name` the field of the items."""
         self._made, self._format, self._name = made, format_, name
         self.step = min(made.step, step)
         self.content_type = format_.content_type
@@ -35,15 +35,15 @@ class WholeEncoder:
         return self._format.whole(self._made.entry(entry))
 
     def json_document(self, value: bytes) -> bytes:
-        """What `document` is made of."""
+        """As `AsJson.json_document`."""
         return self._made.document(value)
 
     def json_entry(self, entry: Entry) -> bytes:
-        """What `entry` is made of."""
+        """As `AsJson.json_entry`."""
         return self._made.entry(entry)
 
     def json_items(self, entries: Sequence[Entry]) -> bytes:
-        """What `items` is made of, as an array."""
+        """As `AsJson.json_items`."""
         return b"[%b]" % self._made.items(entries, True)
 
     def items(self, entries: Sequence[Entry], first: bool) -> bytes:

@@ -1,6 +1,6 @@
-"""Which encoder makes a negotiated representation, and how a Status is written in it.
+"""Chooses the encoder for a negotiated representation, and encodes a Status in it.
 
-Modules of representations are imported when they are first asked for: a start can do without them.
+Modules of representations are imported at their first use, so that a start does not wait for them.
 """
 
 from __future__ import annotations
@@ -60,19 +60,19 @@ def _transforming(representation: Representation, transform: Transform, shape: S
 
 
 def _step(representation: Representation) -> int:
-    """How much JSON is written anew in some milliseconds."""
+    """The number of JSON bytes that are rendered in some milliseconds."""
     return _YAML_STEP if representation.media is YAML else _INDENTED_STEP
 
 
 def _format(representation: Representation) -> Format | None:
-    """What JSON is written anew in; None for JSON as it is."""
+    """The format in which JSON is rendered; None for compact JSON."""
     if representation.media is YAML:
         return yaml.FORMAT
     return pretty_json.FORMAT if representation.pretty else None
 
 
 def encode_plain(representation: Representation, value: bytes) -> bytes:
-    """JSON that is no object of an endpoint (a Status) in a representation."""
+    """Encodes JSON that is no object of an endpoint, such as a Status."""
     if representation.media is PROTOBUF:
         from gateway.encodings.protobuf_encoder import status_message
 

@@ -1,7 +1,7 @@
-"""Limits of encoded lists in a process: their memory, and how many are encoded at the same time.
+"""Limits for encoded lists in a process: their memory, and how many are encoded at the same time.
 
-Lists that are requested often are kept as joined bytes (`Joined`). All kept lists, and lists on their way to a client,
-count; those that were not used for the longest time go first. A list that does not fit is encoded while it is sent.
+Lists that are requested often are kept as joined bytes (`Joined`). Kept lists, and lists that are being sent, count.
+The least recently used ones are dropped first. A list that does not fit is encoded while it is sent.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from gateway.http.thread_pool import submit
 from gateway.memory import trim
 
 LIMIT = 256 << 20  # bytes of joined lists
-MOST = 64  # lists that are made while they are sent
+MOST = 64  # lists that are encoded while they are sent, at the same time
 IDLE = 10.0  # seconds after which an unused list is dropped
 RETRY_AFTER = 1  # seconds
 _BUSY = "The server renders as many large lists as it can, please try again later."
 
 
 class Joined:
-    """The pieces of a list's items, kept in `home` under `key` for as long as that pays.
+    """The encoded pieces of a list's items, kept in `home` under `key` while the list is in use.
 
-    `parts` tells of each piece which items it is of, and until when it is right.
+    `parts` has for each piece the range of its items, and the time until which it is valid.
     """
 
     __slots__ = ("__weakref__", "_renderings", "entries", "groups", "home", "key", "parts", "size", "used")
@@ -45,7 +45,7 @@ class Joined:
 
 
 class Place:
-    """One list that is made while it is sent, for as long as somebody has this."""
+    """The right to encode one list while it is sent. It is returned when the object is freed."""
 
     __slots__ = ("_renderings",)
 
@@ -57,28 +57,31 @@ class Place:
 
 
 class Renderings:
-    """Shared by all requests of a process."""
+    """The budget for encoded lists. All requests of a process share it."""
 
     def __init__(self, limit: int = LIMIT, most: int = MOST) -> None:
         self._limit, self._most = limit, most
-        self._size = 0  # bytes of all that is joined
+        self._size = 0  # bytes of all joined lists
         self._under_way = 0
         self._kept: OrderedDict[int, weakref.ref[Joined]] = OrderedDict()  # by use
         self._sweeper: asyncio.TimerHandle | None = None
-        self._dirty = False  # whether big buffers were freed since memory was given back
+        self._dirty = False  # whether big buffers were freed since the last `trim`
         self.apart = Apart()
 
     # memory
 
     def fits(self, size: int) -> bool:
-        """Whether a list of `size` bytes may be joined; makes room for it. One that is alone always may."""
+        """Whether a list of `size` bytes may be joined: not if it takes more than half the limit. Makes room for it."""
         if size > self._limit // 2:
             return False
         self._make_room(size)
         return self._size + size <= self._limit
 
     def join(self, size: int, entries: int) -> Joined:
-        """Counts a list that is about to be joined, for as long as somebody has it. Raises StatusError 429."""
+        """Counts a list that will be joined, until the result is freed. Raises StatusError 429 if there is no room.
+
+        A single list may be of any size.
+        """
         self._make_room(size)
         if self._size and self._size + size > self._limit:
             raise too_many_requests(_BUSY, RETRY_AFTER)
@@ -86,14 +89,14 @@ class Renderings:
         return Joined(self, size, entries)
 
     def keep(self, joined: Joined, home: MutableMapping[object, object], key: object) -> None:
-        """Keeps a list in `home`, which may drop it when it likes."""
+        """Keeps a list in `home`, whose owner may drop it at any time."""
         joined.home, joined.key = home, key
         home[key] = joined
         self._kept[id(joined)] = weakref.ref(joined)
         self.use(joined)
 
     def use(self, joined: Joined) -> None:
-        """A list was asked for."""
+        """Notes that a list was requested."""
         joined.used = time.monotonic()
         if id(joined) in self._kept:
             self._kept.move_to_end(id(joined))
@@ -101,7 +104,7 @@ class Renderings:
             self._schedule()
 
     def forget(self, identity: int, size: int) -> None:
-        """Nobody has a list any more."""
+        """Called when a list was freed."""
         self._size -= size
         self._dirty = True
         self._kept.pop(identity, None)
@@ -119,7 +122,7 @@ class Renderings:
         self._sweeper = asyncio.get_running_loop().call_later(IDLE / 5, self._sweep)
 
     def _sweep(self) -> None:
-        """Drops what was not asked for lately, and gives memory back."""
+        """Drops lists that were not requested for `IDLE` seconds, and returns free memory to the system."""
         self._sweeper = None
         oldest, joined = time.monotonic() - IDLE, None
         while self._kept:
@@ -138,7 +141,7 @@ class Renderings:
     # places
 
     def place(self) -> Place:
-        """A place for a list that is made while it is sent. Raises StatusError 429 where there is none left."""
+        """A place for a list that is encoded while it is sent. Raises StatusError 429 if none is left."""
         if self._under_way >= self._most:
             raise too_many_requests(_BUSY, RETRY_AFTER)
         self._under_way += 1
@@ -147,6 +150,6 @@ class Renderings:
         return Place(self)
 
     def give_back(self) -> None:
-        """A place is free again."""
+        """Called when a place was freed."""
         self._under_way -= 1
         self._dirty = True

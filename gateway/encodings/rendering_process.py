@@ -1,4 +1,4 @@
-"""Rendering in another process, for formats that keep Python's lock for long."""
+"""Renders in another process, for formats that would hold Python's global lock (GIL) for long."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ IDLE = 30.0  # seconds after which an idle process ends
 
 
 class RenderingFailed(Exception):
-    """The process ended with a piece of work, which it may have had too little memory for."""
+    """The process ended while it rendered, perhaps for lack of memory."""
 
 
 class Apart:
-    """One process that renders YAML, started when it is needed; those who want something wait for their turn."""
+    """One child process that renders YAML. It is started when needed, and renders one document at a time."""
 
     def __init__(self) -> None:
         self._process: asyncio.subprocess.Process | None = None
@@ -23,7 +23,7 @@ class Apart:
         self._idle: asyncio.TimerHandle | None = None
 
     async def yaml(self, source: bytes) -> bytes:
-        """JSON as YAML. Raises RenderingFailed."""
+        """Renders JSON as YAML. Raises RenderingFailed."""
         if self._turn is None:
             self._turn = asyncio.Lock()
         async with self._turn:
@@ -31,7 +31,7 @@ class Apart:
             try:
                 return await asyncio.shield(work)
             except asyncio.CancelledError:
-                await asyncio.wait([work])  # what was begun has to be read to its end
+                await asyncio.wait([work])  # the answer has to be read to its end
                 raise
 
     async def _exchange(self, source: bytes) -> bytes:
@@ -58,7 +58,7 @@ class Apart:
         return self._process
 
     def _end(self) -> None:
-        """Closing its input ends it; it is reaped by the loop."""
+        """Ends the process by closing its input; the event loop reaps it."""
         process, self._process = self._process, None
         if process is not None and process.stdin is not None:
             process.stdin.close()

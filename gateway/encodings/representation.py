@@ -1,4 +1,4 @@
-"""Converts answers that verbs give as JSON, and objects of the cache, to the negotiated representation.
+"""Converts the JSON answers of verbs, and entries of the cache, to the negotiated representation.
 
 Large ones are converted in a thread or in another process.
 """
@@ -16,18 +16,18 @@ from gateway.http.thread_pool import beside
 from gateway.http.time_slices import next_turn
 from storage.entry import Entry
 
-_OFFLOAD = 64 * 1024  # bytes from which the event loop does not do it itself
-_OFFLOAD_ENTRY = 8 * 1024  # the same, where that is slow
+_OFFLOAD = 64 * 1024  # larger documents are not converted on the event loop
+_OFFLOAD_ENTRY = 8 * 1024  # the same, for slow formats
 _STATUS = b'{"kind":"Status",'
 
 
 def is_status(response: Response) -> bool:
-    """Whether a response that is not in its representation yet is a Status, which has no other forms."""
+    """Whether a response, still in JSON, is a Status, which has no table or other form."""
     return isinstance(response.body, bytes) and response.body.startswith(_STATUS)
 
 
 async def represented_entry(encoder: Encoder, entry: Entry, apart: Apart) -> bytes:
-    """An object of the cache, as GET answers it."""
+    """Encodes an entry of the cache, as for the answer to a GET. Raises RenderingFailed."""
     if entry.size > _OFFLOAD_ENTRY and encoder.apart is not None:
         return await apart.yaml(encoder.apart.json_entry(entry))
     if entry.size > _OFFLOAD and isinstance(encoder, Converting):
@@ -40,9 +40,9 @@ async def represented_entry(encoder: Encoder, entry: Entry, apart: Apart) -> byt
 async def represented(
     request: Request, response: Response, encoder: Callable[[], Encoder] | None = None, apart: Apart | None = None
 ) -> Response:
-    """The response as the request wants it; only plain JSON is touched, and no streams.
+    """The response in the representation that the request wants. Only JSON is converted, and no streams.
 
-    `encoder` makes that of the endpoint which answered; without one the answer is of no endpoint's kind.
+    `encoder` makes the encoder of the endpoint that answered. Without it, the answer is no object of an endpoint.
     """
     representation = request.representation
     body = response.body

@@ -1,9 +1,9 @@
 """Tables of meta.k8s.io, v1 and v1beta1 ("Receiving resources as Tables").
 
-The row of an object is made once for an object version (`row_of`, the only function that parses) and can be kept: its
-cells as JSON with gaps for ages, and the place of its metadata. The text with the ages filled in is kept too, until the
-first age changes. So a list of known rows compares one time for each row and joins bytes; the joined bytes stay valid
-until the time that is returned with them.
+A row is made once per object version (`row_of`, the only function that parses) and can be kept: it has the cells as
+JSON, with gaps for ages, and the place of the metadata. The text with the ages filled in is kept too, until the first
+age changes. So a list of known rows only compares one time per row and joins bytes. The joined bytes are valid until
+the time that is returned with them.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from gateway.kinds.columns.model import Cell, Columns, Elapsed
 
 VERSIONS = ("v1", "v1beta1")
 FOREVER = float("inf")
-Describe = Callable[[str, str], str]  # type, field -> what the API says of it
+Describe = Callable[[str, str], str]  # type, field -> the field's description in the API
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
 class Include(Enum):
-    """What rows carry next to their cells (the query parameter includeObject)."""
+    """What a row has besides its cells (the query parameter includeObject)."""
 
     NONE = "None"
     METADATA = "Metadata"
@@ -36,7 +36,7 @@ class Include(Enum):
 
 
 class Row:
-    """What one version of an object puts into tables. `text` is right until `until`; `now_text` makes it so."""
+    """The row of one object version. `text` is valid until `until` (seconds since the epoch); `now_text` renews it."""
 
     __slots__ = ("_ages", "_pieces", "ends_initial", "metadata", "order", "text", "until")
 
@@ -51,11 +51,11 @@ class Row:
 
     @property
     def size(self) -> int:
-        """Bytes of the text."""
+        """The size of the text in bytes, without the ages."""
         return sum(map(len, self._pieces))
 
     def now_text(self, now: float) -> bytes:
-        """`{"cells":[…]`, the conditions, and the name of the object that follows."""
+        """The row's JSON up to its object: `{"cells":[…]`, the conditions, and `"object":`; `now` is in epoch seconds."""
         if now < self.until:
             return self.text
         out, until = [self._pieces[0]], FOREVER
@@ -68,15 +68,15 @@ class Row:
 
 
 def row_of(columns: Columns, tail: bytes, fields: frozenset[str] = frozenset()) -> Row:
-    """Parses an object, `"metadata":{…},…}` of the form that the columns are made from.
+    """Makes the row of an object, given as tail (`"metadata":{…},…}`) in the version that the columns show.
 
-    `fields` are annotations that are no metadata.
+    `fields` are annotations that stand for fields; they are no part of the metadata.
     """
     return Row(columns, tail, loads(b"{" + tail), fields)
 
 
 def _pieces(cells: list[Cell], completed: tuple[str, str] | None) -> tuple[list[bytes], list[Elapsed]]:
-    """A row's JSON in pieces, between which the texts of ages belong."""
+    """A row's JSON in pieces; the ages belong between them."""
     plain: list[Any] = cells
     if float in map(type, cells):
         plain = [orjson.Fragment(json_float(cell)) if isinstance(cell, float) else cell for cell in cells]
@@ -101,12 +101,12 @@ def _condition(reason: str, message: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class TableFormat:
-    """How one resource is answered as a Table. All answers are bytes; `now` is in seconds since 1970."""
+    """Writes the objects of one resource as Tables, in bytes; `now` is in seconds since the epoch."""
 
     columns: Columns
     version: str = "v1"
     include: Include = Include.METADATA
-    head: bytes = b""  # of the objects: {"kind":"Pod","apiVersion":"v1",
+    head: bytes = b""  # of the objects, such as {"kind":"Pod","apiVersion":"v1",
     describe: Describe | None = None
     _start: bytes = field(init=False)
     _definitions: bytes = field(init=False)
@@ -117,13 +117,13 @@ class TableFormat:
 
     @property
     def definitions(self) -> bytes:
-        """The columns' definitions, as JSON."""
+        """The columnDefinitions as JSON."""
         return self._definitions
 
     def item(self, row: Row, tail: bytes, now: float) -> bytes:
-        """One row. `tail` is what the row was made of; with Include.OBJECT it is the tail of the version served.
+        """One row. `tail` is the tail that the row was made from; with Include.OBJECT, that in the served version.
 
-        The object that ends the initial events of a watch always says so.
+        The bookmark that ends the initial events of a watch always has its metadata, with the annotation.
         """
         text = row.now_text(now)
         match self.include:
@@ -134,12 +134,12 @@ class TableFormat:
         return b"%b%b%b}}" % (text, HEADS[self.version], row.metadata.cut(tail))
 
     def list_head(self, meta: ListMeta, headers: bool = True) -> bytes:
-        """What comes before the rows, without their bracket."""
+        """The bytes of a table before its rows, without the bracket."""
         definitions = self._definitions if headers else b"null"
         return b'%b%b,"columnDefinitions":%b,"rows":' % (self._start, meta.encode(), definitions)
 
     def rows(self, rows: Iterable[tuple[Row, bytes]], now: float) -> tuple[bytes, float]:
-        """Rows with commas between them, and the time until which they stay as they are."""
+        """Rows with commas between them, and the time until which they are valid."""
         if self.include is Include.METADATA:
             return self._rows_with_metadata(rows, now)
         out, until = list[bytes](), FOREVER
@@ -159,17 +159,17 @@ class TableFormat:
         return b"".join(out)[:-1], until
 
     def of_list(self, meta: ListMeta, rows: Iterable[tuple[Row, bytes]], now: float) -> tuple[bytes, float]:
-        """A whole list in one piece, and the time until which it stays as it is."""
+        """A whole list in one piece, and the time until which it is valid."""
         joined, until = self.rows(self.sorted(rows), now)
         body = b"[" + joined + b"]" if joined else self.columns.no_rows
         return self.list_head(meta) + body + b"}\n", until
 
     def of_object(self, revision: int, row: Row, tail: bytes, now: float, headers: bool = True) -> bytes:
-        """One object as a table, without a newline: an answer, or an event's object (then headers with the first)."""
+        """One object as a table, without a newline: for an answer or an event. `headers` adds the columnDefinitions."""
         return self.list_head(ListMeta(revision), headers) + b"[" + self.item(row, tail, now) + b"]}"
 
     def sorted(self, rows: Iterable[tuple[Row, bytes]]) -> Iterable[tuple[Row, bytes]]:
-        """The rows of a list in the kind's own order, where it has one."""
+        """The rows of a list in the order of the kind, if it has one; else unchanged."""
         return sorted(rows, key=lambda pair: pair[0].order) if self.columns.order else rows
 
 

@@ -1,5 +1,5 @@
-"""Tables of one endpoint's objects ("Receiving resources as Tables"). A row is made once for an object version; its
-ages are filled in when it is sent.
+"""Tables of one endpoint's objects ("Receiving resources as Tables"). A row is made once per object version; its ages
+are filled in when it is sent.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from gateway.jsontypes import dumps, loads
 from gateway.schema.descriptions import describe
 from storage.entry import ChangeType, Entry
 
-_STEP = 256 * 1024  # bytes of JSON whose cells are made in a few milliseconds
-_ROW_SIZE = 900  # bytes that a remembered row takes, about
+_STEP = 256 * 1024  # bytes of JSON that are made into rows in a few milliseconds
+_ROW_SIZE = 900  # bytes of a remembered row, about, besides its text
 _NO_HEADERS = b'"columnDefinitions":null'
 
 
 class TableEncoder:
-    """JSON tables. Only the first event of a stream has the columns' definitions."""
+    """Encodes tables in JSON; an `Encoder`. Only the first event of a watch has the columnDefinitions."""
 
     content_type = b"application/json"
     memorable = True
@@ -34,7 +34,7 @@ class TableEncoder:
         self.step = max(1, _STEP // self._columns.weight)
         self._format = TableFormat(self._columns, version, include, shape.head, describe)
         form = self._columns.form
-        self._form = form if form and form != shape.api_version else ""  # the apiVersion whose fields the cells show
+        self._form = form if form and form != shape.api_version else ""  # the apiVersion of the cells' fields
         self._whole = include is Include.OBJECT
 
     def document(self, value: bytes) -> bytes:
@@ -50,7 +50,7 @@ class TableEncoder:
         return self.lasting(entries, first)[0]
 
     def lasting(self, entries: Sequence[Entry], first: bool) -> tuple[bytes, float]:
-        """As `items`, and until when the ages in it are right."""
+        """As `items`, and the time until which its ages are valid."""
         made = [(self._row(entry), entry.tail) for entry in entries]
         rows = [(row, tail if self._whole else formed) for (row, formed), tail in made]
         joined, until = self._format.rows(self._format.sorted(rows), time.time())
@@ -80,7 +80,7 @@ class TableEncoder:
         return self._format.of_object(revision, row, tail if self._whole else formed, time.time(), headers)
 
     def _row(self, entry: Entry) -> tuple[Row, bytes]:
-        """The row of an entry, and the tail that its metadata is cut from."""
+        """The row of an entry, and the tail from which its metadata is cut."""
         formed = self._formed(entry.tail) if self._form else entry.tail
         found = entry.recall(self._columns)
         if isinstance(found, Row):
@@ -90,7 +90,7 @@ class TableEncoder:
         return row, formed
 
     def _formed(self, tail: bytes) -> bytes:
-        """A tail of the version whose fields the columns show."""
+        """The tail converted to the version from which the cells are made."""
         if not self._form:
             return tail
         obj = self._shape.in_version(loads(self._shape.head + tail), self._form)

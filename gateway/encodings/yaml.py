@@ -1,4 +1,4 @@
-"""application/yaml: objects in block style with sorted keys. Watches are not streamed in it."""
+"""application/yaml: objects in block style with sorted keys. Watches do not offer it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 from gateway.encodings.format import Format
 from gateway.jsontypes import loads
 
-_PLACES = 6  # from which on numbers have an exponent
+_PLACES = 6  # digits before the point from which on a number has an exponent
 _TEXT = "tag:yaml.org,2002:str"
-_TAKEN_BY_GO = {  # and not by PyYAML, which quotes the rest
+_TAKEN_BY_GO = {  # texts that Go's YAML readers, but not PyYAML, take for another type; PyYAML quotes the others
     "bool": re.compile(r"[yYnN]$"),
     "float": re.compile(r"[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]+)?$"),
     "int": re.compile(r"[-+]?0[oO][0-7_]+$"),
@@ -26,15 +26,15 @@ def to_yaml(body: bytes) -> bytes:
 
 @cache
 def dumper() -> Any:
-    """A class of PyYAML's that quotes every text which Go's readers would take for a number or a boolean."""
-    import yaml  # only clients that ask for YAML pay for it
+    """A PyYAML dumper class that quotes each text that Go's YAML readers would take for a number or a boolean."""
+    import yaml  # imported here: most clients do not ask for YAML
 
     class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # one of the two
         def ignore_aliases(self, data: Any) -> bool:
             return True
 
     def text(self: Any, data: str) -> Any:
-        """As goyaml: several lines as they are, and what would be read as no text in double quotes."""
+        """As goyaml: texts of several lines as literal blocks; texts that look like another type in double quotes."""
         style = "|" if "\n" in data else None
         if style is None and self.resolve(yaml.ScalarNode, data, (True, False)) != _TEXT:
             style = '"'
@@ -53,7 +53,7 @@ def dumper() -> Any:
 
 
 def go_float(value: float) -> str:
-    """A finite number as Go's `%g` has it: few digits, and an exponent for what is small or has seven places."""
+    """A finite number as Go's `%g` prints it: few digits; an exponent for small numbers, and from seven digits on."""
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
     assert isinstance(exponent, int)
     power = len(digits) + exponent - 1
@@ -68,7 +68,7 @@ def _dump(value: Any) -> bytes:
     import yaml
 
     made = bytes(yaml.dump(value, Dumper=dumper(), allow_unicode=True, width=80, encoding="utf-8"))
-    return made[:-4] if made.endswith(b"\n...\n") else made  # goyaml never says that a document has ended
+    return made[:-4] if made.endswith(b"\n...\n") else made  # goyaml writes no document end marker
 
 
 def _frame(empty: bytes, name: bytes) -> tuple[bytes, bytes]:

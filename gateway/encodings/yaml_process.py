@@ -1,6 +1,6 @@
 """A child process that converts JSON to YAML: it reads a length (8 bytes) and JSON, and writes a length and YAML.
 
-YAML takes a hundred times as long as JSON and would hold the server's GIL. It ends with its standard input.
+YAML takes a hundred times as long as JSON, and would hold the server's GIL. The process ends with its standard input.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ RECURSION = 20_000  # the dumper goes several calls deep for each level
 
 
 def main() -> None:
-    """Renders until there is nothing more."""
+    """Renders documents until the end of standard input."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.setrecursionlimit(RECURSION)
     source, sink = sys.stdin.buffer, sys.stdout.buffer

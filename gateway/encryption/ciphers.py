@@ -13,7 +13,7 @@ _SHORT = "the stored data was shorter than the required size"
 
 
 class AesCbc:
-    """AES-CBC: a random vector, then the padded value. What is stored is not authenticated."""
+    """AES-CBC: a random initialization vector, then the padded value. The stored bytes are not authenticated."""
 
     def __init__(self, name: str, secret: bytes) -> None:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -42,7 +42,7 @@ class AesCbc:
 
 
 class AesGcm:
-    """AES-GCM: a random nonce, then the value, authenticated with its key in etcd."""
+    """AES-GCM: a random nonce, then the value, authenticated together with its etcd key."""
 
     def __init__(self, name: str, secret: bytes) -> None:
         self.prefix = f"{name}:".encode()
@@ -56,7 +56,7 @@ class AesGcm:
 
 
 class Secretbox:
-    """XSalsa20 and Poly1305: a random nonce, then the value, which is authenticated without its key in etcd."""
+    """XSalsa20 and Poly1305: a random nonce, then the value, authenticated without its etcd key."""
 
     def __init__(self, name: str, secret: bytes) -> None:
         from nacl.secret import SecretBox
@@ -85,13 +85,13 @@ def _gcm(secret: bytes) -> Any:
 
 
 def sealed(cipher: Any, data: bytes, key: bytes) -> bytes:
-    """A random nonce and what AES-GCM makes of a value."""
+    """A random nonce and the value, encrypted with AES-GCM; `key` is the etcd key, which is authenticated too."""
     nonce = os.urandom(NONCE)
     return nonce + bytes(cipher.encrypt(nonce, data, key))
 
 
 def opened(cipher: Any, data: bytes, key: bytes) -> bytes:
-    """The value again. Raises CannotDecrypt."""
+    """The value from the bytes of `sealed`. Raises CannotDecrypt."""
     from cryptography.exceptions import InvalidTag
 
     if len(data) < NONCE:

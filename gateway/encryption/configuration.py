@@ -34,19 +34,19 @@ Place = tuple[str, str]  # group and resource; "*" for all
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key by its name."""
+    """A named key."""
 
     name: str
     secret: bytes
 
     def __repr__(self) -> str:
-        """Without the secret, so that no traceback has it."""
+        """The text without the secret, so that no traceback shows it."""
         return f"Key({self.name!r})"
 
 
 @dataclass(frozen=True, slots=True)
 class Kms:
-    """A key management service: the path of its socket, and the seconds that a call may take."""
+    """A key management service: its name, the path of its Unix socket, and the timeout of a call in seconds."""
 
     name: str
     path: str
@@ -55,7 +55,7 @@ class Kms:
 
 @dataclass(frozen=True, slots=True)
 class ProviderRule:
-    """A provider of some kind ("aesgcm", …, "identity", "kms") with what it needs."""
+    """A provider of a kind ("aesgcm", …, "identity", "kms") with its keys or its service."""
 
     kind: str
     keys: tuple[Key, ...] = ()
@@ -64,14 +64,14 @@ class ProviderRule:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """By which providers some resources are encrypted: the first one writes."""
+    """The providers of some resources; the first one encrypts."""
 
     places: tuple[Place, ...]
     providers: tuple[ProviderRule, ...]
 
 
 def read_rules(path: Path) -> tuple[Rule, ...]:
-    """What the file says, in its order. Raises OSError, InvalidConfiguration."""
+    """The rules of the file, in its order. Raises OSError, InvalidConfiguration."""
     found = read_configuration(path, "EncryptionConfiguration", ("v1",), _SHAPE)
     resources = found.get("resources") or []
     if not resources:
@@ -83,7 +83,7 @@ def read_rules(path: Path) -> tuple[Rule, ...]:
 
 
 def place_of(name: str) -> Place:
-    """The group and resource that `secrets`, `deployments.apps` or `*.` name."""
+    """The group and resource of a name such as `secrets`, `deployments.apps` or `*.`."""
     resource, _, group = name.partition(".")
     return group, resource
 
@@ -135,7 +135,7 @@ def _check_overlap(names: list[str], path: str) -> None:
 
 
 def _check_masked(rules: tuple[Rule, ...]) -> None:
-    """A rule for all resources of a group hides those that come later."""
+    """Raises InvalidConfiguration for a resource after a rule for its whole group, or for all resources."""
     seen: set[Place] = set()
     for rule in rules:
         for group, resource in rule.places:

@@ -1,4 +1,4 @@
-"""The etcd client's transformer: the providers in force, and their replacement when the configuration changes."""
+"""The etcd client's transformer: the current providers, and their replacement when the configuration changes."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ _UNKNOWN = {
 
 @dataclass(frozen=True, slots=True)
 class _InForce:
-    """Providers by what they encrypt, and the key management services among them."""
+    """The current providers, by resource, and the key management services among them."""
 
     chains: Mapping[Place, Chain]
     services: Sequence[KmsProvider]
 
     async def wrong(self) -> list[str]:
-        """Asks all services how they are, and for their keys; what is wrong."""
+        """Checks all services and takes their keys. Returns what is wrong with them."""
         return [found for service in self.services if (found := await service.look())]
 
     async def close(self) -> None:
@@ -56,18 +56,15 @@ class _InForce:
 
 
 class Encryption:
-    """A `Transformer` (storage/etcd/transforming.py) by an EncryptionConfiguration."""
+    """The `Transformer` (storage/etcd/transforming.py) of an EncryptionConfiguration."""
 
     def __init__(self, path: Path, keys: Keys, server: str) -> None:
-        """`server` names this process in metrics. To be made on the event loop.
-
-        Raises OSError, InvalidConfiguration.
-        """
+        """`server` names this process in metrics. Make it on the event loop. Raises OSError, InvalidConfiguration."""
         self._path, self._keys, self._server = path, keys, server
         self._in_force = _made(read_rules(path), server, self._tell_of_return)
         self._by_resource: dict[Place, Chain | None] = {}
         self._watching: list[asyncio.Task[None]] = []
-        self._wanted: Sequence[Rule] | None = None  # what was read last and is not in force yet
+        self._wanted: Sequence[Rule] | None = None  # the newest rules, not in use yet
         self._replacing: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[None]] = set()
         self._listeners: list[Callable[[], None]] = []
@@ -110,12 +107,12 @@ class Encryption:
         return self._by_resource[place]
 
     async def start(self) -> None:
-        """Asks key management services for their keys, and goes on asking from time to time; a failure is no end."""
+        """Takes the keys of the key management services, and checks these regularly from now on. Never fails."""
         await self._in_force.wrong()
         self._watch()
 
     async def close(self) -> None:
-        """Ends what goes on beside."""
+        """Ends the background tasks and disconnects from the services."""
         for task in (*self._watching, *self._ending, self._replacing):
             if task is not None:
                 task.cancel()
@@ -129,15 +126,18 @@ class Encryption:
         ]
 
     def on_change(self, listener: Callable[[], None]) -> None:
-        """Calls a function whenever other providers are in force."""
+        """Calls a function each time the providers were replaced."""
         self._listeners.append(listener)
 
     def on_return(self, listener: Callable[[], None]) -> None:
-        """Calls a function when a service is back, so that an AwaitedValue may be read."""
+        """Calls a function when a service answers again, so that an AwaitedValue may be readable."""
         self._waiting.append(listener)
 
     def has_read_again(self, database: Database, other_keys: bool) -> None:
-        """Has read what may be readable then: when a service is back, and with `other_keys` when they come."""
+        """Makes `database` read undecrypted values again when a service is back.
+
+        With `other_keys` it also does so when a changed configuration brings other keys.
+        """
         if database.rereading is not None:
             self.on_return(database.rereading.service_is_back)
         if other_keys:
@@ -148,7 +148,7 @@ class Encryption:
             listener()
 
     def followed(self) -> Followed:
-        """The file, for whoever reads it anew when it changes."""
+        """The configuration file, with the function that reloads it when it changes."""
         return Followed("--encryption-provider-config", (self._path,), self._reload)
 
     def _reload(self) -> None:
@@ -162,7 +162,7 @@ class Encryption:
             self._replacing = asyncio.get_running_loop().create_task(self._replace_in_order())
 
     async def _replace_in_order(self) -> None:
-        """Takes one configuration after the other, so that the newest one stays in force."""
+        """Applies one configuration after the other, so that the newest one wins."""
         while (rules := self._wanted) is not None:
             self._wanted = None
             await survive_async(self._replace, rules, self._not_replaced, None)
@@ -172,9 +172,9 @@ class Encryption:
         logger.error("--encryption-provider-config changed and cannot be used: %s", error, exc_info=error)
 
     async def _replace(self, rules: Sequence[Rule]) -> None:
-        """Puts what was read in force, once its services answer: until then the old ones go on.
+        """Replaces the providers, if the services of the new rules answer; else the old providers stay.
 
-        What is not the newest by then is left out.
+        If newer rules have come meanwhile, these ones are dropped.
         """
         new, old = _made(rules, self._server, self._tell_of_return), self._in_force
         if wrong := await new.wrong():
@@ -195,13 +195,13 @@ class Encryption:
         ending.add_done_callback(self._ending.discard)
 
     async def health(self) -> str:
-        """What is wrong with key management services, "" for nothing."""
+        """What is wrong with the key management services, "" if all are well."""
         found = [await self.health_of(index) for index in range(self.services)]
         named = [f"kms-provider-{index}: {wrong}" for index, wrong in enumerate(found) if wrong]
         return named[0] if len(named) == 1 else f"[{', '.join(named)}]" if named else ""
 
     async def health_of(self, index: int) -> str:
-        """What is wrong with one of the key management services, "" for nothing."""
+        """What is wrong with one of the key management services, "" if it is well."""
         return await self._in_force.services[index].health()
 
     @property
@@ -211,13 +211,13 @@ class Encryption:
 
 
 async def _close_later(old: _InForce) -> None:
-    """Ends what is not in force any more, once what is under way has ended."""
+    """Disconnects from replaced services, after the time in which their last calls end."""
     await asyncio.sleep(sum(2 * service.timeout for service in old.services))
     await old.close()
 
 
 def _made(rules: Sequence[Rule], server: str, back: Callable[[], None]) -> _InForce:
-    """The providers of a configuration; `back` is told when one answers again."""
+    """Makes the providers of a configuration; `back` is called when a service answers again."""
     services: list[KmsProvider] = []
     providers: dict[Place, list[Provider]] = {}
     for rule in rules:

@@ -80,30 +80,30 @@ RELOADED_AT = gauge(
 
 
 def hashed(text: str) -> str:
-    """As metrics and messages name what they must not show; "" for nothing."""
+    """The SHA-256 of a text that metrics and messages must not show, as "sha256:HEX"; "" for an empty text."""
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}" if text else ""
 
 
 def transformed(resource: str, direction: str, prefix: bytes, seconds: float) -> None:
-    """A value was made another one."""
+    """Counts a value that was encrypted or decrypted; `direction` is TO_STORAGE or FROM_STORAGE."""
     OPERATIONS.labels(resource, direction, prefix.decode(errors="replace"), "OK").inc()
     SECONDS.labels(direction, prefix.decode(errors="replace")).observe(seconds)
 
 
 def failed(resource: str, direction: str, prefix: bytes) -> None:
-    """A value could not be made another one."""
+    """Counts a value that could not be encrypted or decrypted."""
     OPERATIONS.labels(resource, direction, prefix.decode(errors="replace"), "unknown-non-grpc").inc()
 
 
 def key_used(direction: str, provider: str, key_id: str, server: str) -> None:
-    """A key of a KMS was used."""
+    """Counts the use of a key of a KMS."""
     labels = direction, provider, hashed(key_id), hashed(server)
     KEY_IDS.labels(*labels).inc()
     KEY_ID_TIMES.labels(*labels).set(time.time())
 
 
 def reloaded(server: str, *, success: bool) -> None:
-    """The configuration was read anew, or could not be."""
+    """Counts a reload of the configuration."""
     labels = "success" if success else "failure", hashed(server)
     RELOADS.labels(*labels).inc()
     RELOADED_AT.labels(*labels).set(time.time())

@@ -20,28 +20,28 @@ class CannotEncrypt(ValueError):
 
 
 class Decrypted(NamedTuple):
-    """What a value is, and whether it is to be written anew with the next write."""
+    """A decrypted value. `stale`: it was not encrypted with the first provider and key, and needs a rewrite."""
 
     value: bytes
     stale: bool
 
 
 class Provider(Protocol):
-    """Encrypts and decrypts what follows a prefix. `key` is that of etcd, which some authenticate with the value."""
+    """Encrypts and decrypts the bytes after `prefix`. `key` is the etcd key; some providers authenticate it too."""
 
     prefix: bytes
 
     async def encrypt(self, data: bytes, key: bytes) -> bytes:
-        """Raises CannotEncrypt."""
+        """Returns the encrypted bytes, without the prefix. Raises CannotEncrypt."""
         ...
 
     async def decrypt(self, data: bytes, key: bytes) -> Decrypted:
-        """Raises CannotDecrypt, and Unavailable where asking again may help."""
+        """Decrypts bytes without the prefix. Raises CannotDecrypt, and Unavailable if a later attempt may succeed."""
         ...
 
 
 class Identity:
-    """Leaves values as they are, and knows encrypted ones."""
+    """The provider `identity`: leaves values as they are, and refuses to read encrypted ones."""
 
     prefix = b""
 
@@ -55,7 +55,7 @@ class Identity:
 
 
 class Keyed:
-    """The keys of one provider: each value says by name with which it was encrypted; the first one encrypts."""
+    """A provider with several named keys. The first key encrypts. Each value begins with the name of its key."""
 
     def __init__(self, prefix: bytes, keys: Sequence[Provider], unknown: str) -> None:
         self.prefix, self._keys, self._unknown = prefix, keys, unknown
@@ -69,9 +69,9 @@ class Keyed:
 
 
 async def decrypted_by(providers: Sequence[Provider], data: bytes, key: bytes, unknown: str) -> Decrypted:
-    """What the first provider makes of a value that can; a value of any but the first is stale.
+    """Decrypts a value with the first provider that can. If that is not the first one, the value is stale.
 
-    Raises CannotDecrypt with the reasons of all whose prefix it has, `unknown` where there is none.
+    Raises CannotDecrypt with the reasons of all providers whose prefix the value has; `unknown` if there is none.
     """
     reasons: list[str] = []
     for index, provider in enumerate(providers):
@@ -96,7 +96,7 @@ class Chain:
         self._providers, self._resource = providers, resource
 
     async def encrypt(self, data: bytes, key: bytes) -> bytes:
-        """Raises CannotEncrypt."""
+        """The value for etcd, with the prefix of its provider. Raises CannotEncrypt."""
         first, began = self._providers[0], time.perf_counter()
         try:
             encrypted = first.prefix + await first.encrypt(data, key)
@@ -107,7 +107,7 @@ class Chain:
         return encrypted
 
     async def decrypt(self, data: bytes, key: bytes) -> Decrypted:
-        """Raises CannotDecrypt, Unavailable."""
+        """Decrypts a value of etcd. Raises CannotDecrypt, Unavailable."""
         began = time.perf_counter()
         prefix = next((each.prefix for each in self._providers if data.startswith(each.prefix)), None)
         shown = b"unknown" if prefix is None else prefix or b"identity"

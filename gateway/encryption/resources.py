@@ -10,13 +10,13 @@ from gateway.kinds.registry import Registry
 
 
 class Keys:
-    """Tells resources by keys. Those of custom kinds are named by group and plural; what is left is no resource."""
+    """Finds the resource of a key. The keys of custom resources have the group and the plural; other keys have none."""
 
     def __init__(self, root: bytes, prefixes: Mapping[bytes, Place]) -> None:
         self._root, self._prefixes = root, prefixes
 
     def resource_of(self, key: bytes) -> Place | None:
-        """Group and plural; None for keys of the server's own."""
+        """The group and the plural; None for the server's own keys."""
         if not key.startswith(self._root):
             return None
         first, _, rest = key[len(self._root) :].partition(b"/")
@@ -31,7 +31,7 @@ class Keys:
 
 
 def keys_of(registry: Registry, etcd_prefix: str) -> Keys:
-    """The keys of the built-in resources of a registry, and of custom ones."""
+    """The `Keys` for the built-in resources of a registry and for custom ones."""
     prefixes: dict[bytes, Place] = {}
     for resource in registry.stored():
         place = GroupResource(resource.group, resource.resource)

@@ -1,1 +1,1 @@
-"""The routes beside the API: version, metrics, OpenAPI documents, health. Enter by `application`."""
+"""The routes beside the API: version, metrics, OpenAPI documents, health. The entry point is `application`."""

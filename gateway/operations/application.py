@@ -1,7 +1,7 @@
-"""The routes of operation: those of health, and FastAPI's application of the others, made when one is asked for.
+"""The operational routes: those of health, and a FastAPI application of the others, made at the first request for one.
 
-To import FastAPI, with pydantic and what else it takes, is two fifths of a start and a sixth of the memory after it;
-whoever asks for objects and health alone needs none of it.
+The import of FastAPI and pydantic takes two fifths of the time of a start, and a sixth of the memory after it. Servers
+whose clients only ask for objects and health do not need it.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Operational:
     def __init__(
         self, gateway: Gateway, siblings: Siblings, hooks: Sequence[str], checks: Mapping[str, Callable[[], str]]
     ) -> None:
-        """`hooks` names the start-up work that is done once requests are answered, `checks` says of other work by name
-        what is wrong with it, "" if nothing is.
+        """`hooks` are the names of the post-start hooks. `checks` are further health checks by name: each returns what
+        is wrong, "" if it is healthy.
         """
         self._gateway, self._siblings, self._probes = gateway, siblings, Probes(gateway, hooks, checks)
         self._app: FastAPI | None = None
@@ -42,7 +42,7 @@ class Operational:
         gateway.interposed.follows = settings.testing_api or settings.recorder
 
     def begin(self) -> None:
-        """Begins to record, if the settings ask for it."""
+        """Starts the recorder, if it is configured."""
         if self._gateway.settings.recorder:
             self._recorder().recorder.start()
 
@@ -85,7 +85,7 @@ class Operational:
         return [*self._gateway.discovery.paths(), *self._probes.paths()]
 
     async def _made(self) -> FastAPI:
-        await asyncio.to_thread(_import_all)  # a thread, which does not block the loop
+        await asyncio.to_thread(_import_all)  # so that the import does not block the event loop
         from gateway.operations.framework import FastAPI
         from gateway.operations.openapi import openapi
         from gateway.operations.routes import answer_strays, operations

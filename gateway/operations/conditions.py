@@ -1,4 +1,4 @@
-"""Conditional requests for documents (RFC 9110, 13), answered as by Go's http.ServeContent."""
+"""Conditional requests for documents (RFC 9110, 13), answered as Go's http.ServeContent does."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ _NOT_MODIFIED, _FAILED = 304, 412
 
 
 def dated(headers: Mapping[str, str], modified: float) -> dict[str, str]:
-    """Headers of a document, with the time since the epoch at which it was made."""
+    """The headers with Last-Modified; `modified` is in seconds since the epoch."""
     return {**headers, "last-modified": formatdate(int(modified), usegmt=True)}
 
 
 def unmet(request: Request, headers: Mapping[str, str], media_type: str, modified: float) -> Response | None:
-    """The answer where a document's headers, or when it was made, do not meet the request's conditions."""
+    """The answer (304 or 412) if the request's conditions are not met; None if they are, or if there are none.
+
+    `headers` may have the document's ETag; `modified` is the time of its last change, in seconds since the epoch.
+    """
     match _status(request, headers.get("etag", ""), int(modified)):
         case 304:
             return Response(None, _NOT_MODIFIED, headers if "etag" in headers else dated(headers, modified))
@@ -26,7 +29,7 @@ def unmet(request: Request, headers: Mapping[str, str], media_type: str, modifie
 
 
 def _status(request: Request, tag: str, modified: int) -> int:
-    """304, 412, or 0 where there is nothing to say."""
+    """304, 412, or 0 if the document is to be answered."""
     asks, given = request.method in ("GET", "HEAD"), request.headers
     if wanted := given.get("if-match", ""):
         if not _names(wanted, tag, weakly=False):
@@ -42,7 +45,7 @@ def _status(request: Request, tag: str, modified: int) -> int:
 
 
 def _names(listed: str, tag: str, *, weakly: bool) -> bool:
-    """Whether a list of tags has this one; each of them counts up to the first that is none."""
+    """Whether a list of entity tags has this one. An invalid tag ends the list."""
     for each in listed.split(","):
         said = each.strip()
         if said == "*":
@@ -56,7 +59,7 @@ def _names(listed: str, tag: str, *, weakly: bool) -> bool:
 
 
 def _time(text: str) -> float | None:
-    """Seconds since the epoch; None for what is no time."""
+    """Seconds since the epoch; None for a text that is no HTTP date."""
     try:
         return parsedate_to_datetime(text).timestamp() if text else None
     except (ValueError, OverflowError):

@@ -1,6 +1,7 @@
-"""The routes under /openapi: version 3's index and documents, which clients may keep forever, and version 2.
+"""The routes under /openapi: the index and documents of version 3, and version 2.
 
-Each has its own set of media types, and 406 without a body for what is not among them, as kube-apiserver has.
+Clients may cache a version 3 document forever if they request it with its hash. Each route has its own set of media
+types, and answers others with 406 and no body, as kube-apiserver does.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from gateway.operations.ranges import part_of
 
 _YEAR = 365 * 24 * 3600
 _JSON = "application/json"
-_INDEX = "text/plain; charset=utf-8"  # what kube-apiserver says of its index, which is JSON
+_INDEX = "text/plain; charset=utf-8"  # kube-apiserver's type for its index, although it is JSON
 _VARY = {"vary": "Accept"}
 _PASSED = ("accept", "if-none-match")
 
@@ -34,9 +35,9 @@ _PASSED = ("accept", "if-none-match")
 def openapi(
     registry: Registry, on_change: Callable[[Callable[[], None]], None], others: Others | None = None
 ) -> APIRouter:
-    """The router; documents are made from `registry` when they are first asked for, and again after each change.
+    """The router. Documents are made from `registry` at their first request, and again after each change.
 
-    `others` knows the documents of other servers.
+    `others` has the documents of aggregated API servers.
     """
     answers, router = _Answers(registry, others), APIRouter()
     on_change(answers.forget)
@@ -51,13 +52,13 @@ class _Answers:
 
     def __init__(self, registry: Registry, others: Others | None) -> None:
         self._registry, self._others = registry, others
-        self._documents: list[Documents] = []  # one, once it is asked for
+        self._documents: list[Documents] = []  # empty, or one after the first request
         self._latest_2, self._changed = LatestVersion2(registry, others), time()
         if others is not None:
             others.on_change(self._forget_version_2)
 
     def forget(self) -> None:
-        """What is served has changed."""
+        """Drops all documents, because the served resources have changed."""
         self._documents.clear()
         self._forget_version_2()
 
@@ -73,8 +74,8 @@ class _Answers:
     async def index(self, request: Request) -> Response:
         made = self._made()
         others = {} if self._others is None else self._others.places(made.places)
-        now = time()  # kube-apiserver makes it anew for each request
-        # Dates have whole seconds: who asked in the second of a change has what was before it.
+        now = time()  # kube-apiserver makes the index anew for each request
+        # Dates have whole seconds: a client that asked in the second of a change may have the index before it.
         made_at = now + 1 if now - self._changed < 1 else now
         return unmet(request, {}, _INDEX, made_at) or part_of(request, made.index(others), _INDEX, dated({}, now))
 
@@ -94,7 +95,9 @@ class _Answers:
     async def _version_3(
         self, request: Request, place: str, content: Callable[[bool], bytes | None], wanted: str, changed: float
     ) -> Response:
-        """A document that is made here: its bytes by whether they are to be protobuf, its hash, and since when."""
+        """The answer with a document: `content` returns its bytes, for True in protobuf; `wanted` is its hash, and
+        `changed` the time of its last change.
+        """
         media_type = chosen(request.headers.get("accept", ""), _served(3))
         found = await asyncio.to_thread(content, media_type not in (None, _JSON))
         if found is None:
@@ -134,7 +137,7 @@ class _Answers:
 
 
 def _encoded(content: bytes, protobuf: bool) -> bytes | None:
-    """Another server's document; None for one that protobuf has no words for."""
+    """Another server's document, as JSON or protobuf; None if protobuf can't represent it."""
     try:
         return gnostic(3).document(loads(content)) if protobuf else content
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -142,13 +145,13 @@ def _encoded(content: bytes, protobuf: bool) -> bytes | None:
 
 
 def _served(version: int) -> dict[str, str]:
-    """What an Accept header may name for a document, and what is answered."""
+    """The media types that an Accept header may name for a document, each with the content type of the answer."""
     protobuf = PROTOBUF.format(version=version)
     return {_JSON: _JSON, PROTOBUF_BEFORE.format(version=version): protobuf, protobuf: protobuf}
 
 
 def chosen(accept: str, served: Mapping[str, str]) -> str | None:
-    """The content type for an Accept header; `served` maps what it may name to what is answered, the usual first."""
+    """The content type for an Accept header; None if it accepts none of `served` (`_served`), the default first."""
     for clause in parse_accept(accept or "*/*"):
         for media_type, answered in served.items():
             type_, _, subtype = media_type.partition("/")

@@ -1,6 +1,6 @@
-"""Routes that have one document each, for GET and in one media type: the version, the issuer of tokens and its keys.
+"""Routes of one document each, for GET and in one media type: the version, the issuer of tokens and its keys.
 
-What is refused is answered as kube-apiserver's web services do: by a Status in the representation that is asked for.
+A refusal is a Status in the representation that the client accepts, as in kube-apiserver's web services.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def add_service(
     media_type: str,
     headers: Mapping[str, str] | None = None,
 ) -> None:
-    """Adds a document to a router: at its path, also with slashes behind it, and 404 below that."""
+    """Adds a document to a router: at its path, also with trailing slashes. Paths below it get 404."""
 
     async def answer(request: Request) -> Response:
         error = _refusal(request, media_type)
@@ -50,6 +50,6 @@ def _refusal(request: Request, media_type: str) -> StatusError | None:
 
 
 def refused(request: Request, error: StatusError) -> Response:
-    """A failure in what the client asked for, as any."""
+    """The answer for an error: a Status in the representation that the client accepts."""
     representation = STANDARD.for_status(request.headers.get("accept", "").encode("latin-1"))
     return Response(encode_plain(representation, error.body()), error.code, media_type=representation.media.name)

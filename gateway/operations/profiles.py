@@ -1,6 +1,6 @@
-"""Profiles of the running process, with --profiling: of its time, and of its memory.
+"""Profiles of the running process, with --profiling: of its CPU time, and of its memory.
 
-A profile is made by a thread that notes at intervals where all others are; speedscope.app shows it as a flame graph.
+A thread samples the stacks of all other threads at intervals; speedscope.app shows the profile as a flame graph.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import orjson
 
 INTERVAL = 0.01  # seconds
 MOST_SECONDS = 120.0
-_DEEP = 200  # functions of a stack, the innermost
-_SOME = 10_000  # objects that are looked at in one go
-_KINDS = 100  # that are told
+_DEEP = 200  # functions of a stack that are kept, the innermost ones
+_SOME = 10_000  # objects that are counted before other threads run
+_KINDS = 100  # lines of the answer
 
 PAGE = """<html>
 <head><title>/debug/pprof/</title></head>
@@ -38,7 +38,7 @@ _Place = tuple[str, str, int]
 
 
 def profile(seconds: float) -> bytes:
-    """What all threads do in the next `seconds`, as a file of speedscope. To be called in a thread."""
+    """Samples all threads for `seconds`; the profile as a speedscope file (JSON). Call it in a thread."""
     places: dict[_Place, int] = {}
     stacks: dict[str, Counter[tuple[int, ...]]] = {}
     own, names = threading.get_ident(), {each.ident: each.name for each in threading.enumerate()}
@@ -60,7 +60,7 @@ def profile(seconds: float) -> bytes:
 
 
 def _stack(frame: FrameType | None, places: dict[_Place, int]) -> tuple[int, ...]:
-    """The numbers of the functions that are under way, the outermost first."""
+    """The indices in `places` of the functions on a stack, the outermost first."""
     found: list[int] = []
     while frame is not None and len(found) < _DEEP:
         found.append(places.setdefault(_place(frame.f_code), len(places)))
@@ -86,7 +86,7 @@ def _sampled(name: str, stacks: Counter[tuple[int, ...]]) -> dict[str, object]:
 
 
 def heap() -> bytes:
-    """The kinds of objects that take the most memory, as text: bytes, number and name. To be called in a thread."""
+    """The types whose objects take the most memory, as text: bytes, number and name. Call it in a thread."""
     counts: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
     objects = iter(_tracked())
@@ -96,15 +96,15 @@ def heap() -> bytes:
             name = f"{kind.__module__}.{kind.__qualname__}"
             counts[name] += 1
             sizes[name] += sys.getsizeof(each, 0)
-        time.sleep(0)  # others have their turn
+        time.sleep(0)  # lets other threads run
     lines = [f"{size:>14} {counts[name]:>10}  {name}\n" for name, size in sizes.most_common(_KINDS)]
     return f"{'bytes':>14} {'objects':>10}  kind\n{''.join(lines)}".encode()
 
 
 def _tracked() -> list[object]:
-    """The objects that the garbage collector knows, with those that collections leave out (gateway/memory.py)."""
+    """The objects that the garbage collector tracks, with the frozen ones (gateway/memory.py)."""
     collecting = gc.isenabled()
-    gc.disable()  # a collection would look at all of them
+    gc.disable()  # a collection would now scan the unfrozen objects too
     try:
         gc.unfreeze()
         found: list[object] = gc.get_objects()

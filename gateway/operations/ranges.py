@@ -1,4 +1,4 @@
-"""Range requests for documents (RFC 9110, 14), answered as by Go's http.ServeContent.
+"""Range requests for documents (RFC 9110, 14), answered as Go's http.ServeContent does.
 
 A request for several ranges gets the whole document, as the RFC allows.
 """
@@ -16,7 +16,7 @@ _TEXT = {"content-type": "text/plain; charset=utf-8", "x-content-type-options": 
 
 
 def part_of(request: Request, content: bytes, media_type: str, headers: Mapping[str, str]) -> Response:
-    """The content as the request's Range wants it: all of it (200), a part (206), or none of such a range (416)."""
+    """The answer to a request with or without a Range: the whole content (200), a part (206), or an error (416)."""
     wanted = request.headers.get("range", "")
     offered = {**headers, "accept-ranges": "bytes"}
     condition = request.headers.get("if-range")

@@ -1,4 +1,4 @@
-"""The routes of operation but for health: version, metrics, the list of paths. Everything else is not found."""
+"""The operational routes except health and OpenAPI: version, metrics, the list of paths. Other paths get 404."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _LISTED = (
 
 
 def operations(gateway: Gateway, siblings: Siblings, paths: Callable[[], list[str]]) -> APIRouter:
-    """The router; `paths` lists those that others answer."""
+    """The router; `paths` returns the paths of the other routes, for the list at /."""
     answers, router = _Answers(gateway, siblings, paths), APIRouter()
     version = orjson.dumps(gateway.registry.release.version_info(), option=orjson.OPT_INDENT_2)
     inside = (
@@ -61,7 +61,7 @@ def operations(gateway: Gateway, siblings: Siblings, paths: Callable[[], list[st
         ("/debug/consistency", answers.check_consistency),
         (f"{flowcontrol.DEBUG}/{{what}}", answers.show_flow_control),
     ):
-        router.add_route(path, answer, methods=ANY_METHOD)  # a route of FastAPI's would parse, which nothing here needs
+        router.add_route(path, answer, methods=ANY_METHOD)  # a route of FastAPI would parse parameters, needlessly
     public = {"cache-control": openid.CACHE_CONTROL}
     add_service(router, "/version", lambda request: version, _JSON)
     add_service(router, openid.CONFIGURATION_PATH, answers.issuer, _JSON, public)
@@ -76,7 +76,7 @@ class _Answers:
         self._gateway, self._siblings, self._paths = gateway, siblings, paths
 
     def issuer(self, request: Request) -> bytes:
-        """The issuer's document; where no address is advertised, by the one that the client has."""
+        """The issuer's discovery document. Without --advertise-address it names the address that the client used."""
         settings = self._gateway.settings
         address = f"{settings.advertise_address or request.url.hostname}:{settings.secure_port}"
         return openid.configuration(settings, address)
@@ -114,7 +114,7 @@ class _Answers:
         return Response(flagz(self._gateway.settings, self._gateway.registry.release.gates), media_type=_TEXT)
 
     async def lead_to_profiles(self, request: Request) -> Response:
-        """302, as Go redirects: only who reads gets a page with it."""
+        """302, as Go redirects: only GET and HEAD get a page with it."""
         place = f"{PROFILES}/"
         if request.method not in ("GET", "HEAD"):
             return Response(None, 302, headers={"location": place})
@@ -140,14 +140,14 @@ class _Answers:
 
 
 def page_not_found() -> Response:
-    """404 as text, for paths that are nobody's."""
+    """404 as text, for unknown paths."""
     body = PAGE_NOT_FOUND.body
     assert isinstance(body, bytes)
     return Response(body, 404, media_type=_TEXT, headers=_NO_SNIFF)
 
 
 def answer_strays(app: FastAPI) -> None:
-    """Makes the application answer unknown paths, and methods that no route has, as kube-apiserver does."""
+    """Makes the application answer unknown paths and methods with 404, as kube-apiserver does."""
 
     async def stray(_request: Request, _error: Exception) -> Response:
         return page_not_found()

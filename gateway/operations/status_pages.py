@@ -1,4 +1,4 @@
-"""/statusz and /flagz: what is running and how it was started, for people to read (KEP-4827, KEP-4828)."""
+"""/statusz and /flagz: pages for people with the version, start time and flags of the process (KEP-4827, KEP-4828)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HEAD = "apiserver-gateway {}\nThis page is for people and may change; programs 
 
 
 def statusz(paths: Sequence[str], release: Release) -> str:
-    """Since when what is running; `paths` are pages that tell more."""
+    """The text of /statusz: start time, up time and versions; `paths` are the other pages that it names."""
     since = began()
     up = int(time.time() - since)
     started = datetime.fromtimestamp(since, UTC).strftime("%a %b %d %H:%M:%S UTC %Y")
@@ -33,7 +33,7 @@ def statusz(paths: Sequence[str], release: Release) -> str:
 
 
 def flagz(settings: Settings, gates: Gates) -> str:
-    """All flags with their values, feature gates with all that there are; secrets are not told."""
+    """The text of /flagz: all flags with their values, and all feature gates; secrets are only "(set)"."""
     lines = []
     for flag in sorted(FLAGS, key=lambda each: each.name):
         value = getattr(settings, flag.setting)

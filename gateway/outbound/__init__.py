@@ -1,6 +1,6 @@
-"""The HTTP client for calls of other servers: webhooks, extension servers, kubelets, pods, issuers of tokens.
+"""The HTTP client for calls to other servers: webhooks, extension servers, kubelets, pods, issuers of tokens.
 
-`client.Client` makes them: `call` gives a whole answer, `stream` one that is read as it comes, or a connection that was
-upgraded. `target.Target` says of whom, `request.OutboundRequest` what, `trust.context_of` whom TLS trusts;
-`errors.CallError` is all that goes wrong, in the words that Go's net/http has for it.
+`client.Client` makes them: `call` returns a whole answer, `stream` one that is read as it comes, or an upgraded
+connection. `target.Target` is the server, `request.OutboundRequest` the request, and `trust.context_of` makes the TLS
+context. All failures are `errors.CallError`, with the messages of Go's net/http.
 """

@@ -26,31 +26,31 @@ if TYPE_CHECKING:
     from gateway.outbound.places import Place, Places
 
 LARGEST = 64 << 20  # bytes of a whole answer
-_MOST_IDLE = 128  # connections of one target that wait for another call: fewer than are in use is handshakes for ever
-_SHARE = 16  # of the descriptors that the process may have: as many connections of all targets wait, and at most
+_MOST_IDLE = 128  # idle connections per target; with fewer than are in use, calls need new handshakes
+_SHARE = 16  # one in so many file descriptors of the process may be an idle connection, and at most
 _MOST_IDLE_ALTOGETHER = 512
-_IDLE = 90.0  # seconds until such a one is closed, as Go's transports have it
+_IDLE = 90.0  # seconds until an idle connection is closed, as in Go's transports
 _DIAL, _HANDSHAKE = 30.0, 10.0  # seconds
 
 
 @dataclass(slots=True)
 class Answer:
-    """A whole answer; names of headers are in lower case."""
+    """A whole answer; header names are in lower case."""
 
     status: int = 0
     headers: list[Header] = field(default_factory=list)
     body: bytes = b""
 
     def header(self, name: str) -> str:
-        """The first value of a header, "" where there is none; `name` is in lower case."""
+        """The first value of a header, "" if it is missing; `name` is in lower case."""
         return _header(self.headers, name)
 
 
 class Streamed:
-    """An answer that is read as it comes: iterate over the parts of its body, and `aclose` it in any case.
+    """An answer that is read as it comes: iterate over the parts of its body, and always call `aclose` in the end.
 
-    With status 101 it is a connection that was upgraded: `write` and `drain` send bytes there. `first` has the first
-    value of each header.
+    With status 101 it is an upgraded connection: `write` and `drain` send bytes on it. `first` has the first value of
+    each header.
     """
 
     def __init__(self, head: Head, connection: Connection, client: Client, to: Target) -> None:
@@ -58,17 +58,17 @@ class Streamed:
         self._connection, self._client, self._target = connection, client, to
         self._sending: asyncio.Task[None] | None = None
         self._closed = False
-        self.place: Place | None = None  # of a request that is passed on, until it is closed
+        self.place: Place | None = None  # for a proxied request, until the answer is closed
 
     def header(self, name: str) -> str:
-        """The first value of a header, "" where there is none; `name` is in lower case."""
+        """The first value of a header, "" if it is missing; `name` is in lower case."""
         return self.first.get(name.encode("latin-1"), b"").decode("latin-1")
 
     def __aiter__(self) -> Streamed:
         return self
 
     async def __anext__(self) -> bytes:
-        """The next part of the body. Raises CallError where it is cut."""
+        """The next part of the body. Raises CallError if the connection breaks before its end."""
         data = b"" if self._closed else await self._connection.read()
         if not data:
             await self.aclose()
@@ -76,7 +76,7 @@ class Streamed:
         return data
 
     async def whole(self, largest: int = LARGEST) -> bytes:
-        """All of the body. Raises CallError where it is cut, or larger than so many bytes."""
+        """The whole body. Raises CallError if it is incomplete, or has more than `largest` bytes."""
         parts, size = list[bytes](), 0
         try:
             async for part in self:
@@ -89,7 +89,7 @@ class Streamed:
         return b"".join(parts)
 
     def at_once(self, largest: int) -> bytes | None:
-        """The whole body, if it came with the head and has at most so many bytes; else None."""
+        """The whole body, if it has already come and has at most `largest` bytes; else None."""
         if self._closed or (self._sending is not None and not self._sending.done()):
             return None
         found = self._connection.whole(largest)
@@ -102,16 +102,16 @@ class Streamed:
         self._connection.write(data)
 
     async def drain(self) -> None:
-        """Waits until the other end has taken most of what was written. Raises CallError when it is gone."""
+        """Waits until most written bytes are sent. Raises CallError if the connection is lost."""
         await self._connection.drain()
 
     def finish(self) -> None:
-        """Ends an upgraded connection once what was written has gone."""
+        """Ends an upgraded connection after all written bytes are sent."""
         self._close()
         self._connection.finish()
 
     async def aclose(self) -> None:
-        """Lets the connection go: back to those that are kept, if the answer was read to its end."""
+        """Releases the connection. It is kept for another call if the answer was read to its end."""
         if not self._closed:
             self._close()
             sent = self._sending is None or self._sending.done()
@@ -132,10 +132,10 @@ class Streamed:
 
 
 class Client:
-    """Makes calls, of any number of targets. To be used on one event loop.
+    """Makes calls to any number of targets. Use it on one event loop.
 
-    Connections that wait for another call are bounded, of one target and of all, so that others find descriptors;
-    so are requests that are passed on.
+    The number of idle connections is bounded, per target and in total, so that file descriptors are left for the rest
+    of the process. So is the number of proxied requests.
     """
 
     def __init__(
@@ -143,13 +143,13 @@ class Client:
     ) -> None:
         self._most_idle = most_idle
         self._altogether = _most_altogether() if altogether is None else altogether
-        self._idle: OrderedDict[Target, list[Connection]] = OrderedDict()  # that which was used last is the last one
-        self._waiting = 0  # connections of all targets
-        self._places = places  # of requests that are passed on; made for the first of them
-        self._expiry: asyncio.TimerHandle | None = None  # while any wait: when the first of them has waited enough
+        self._idle: OrderedDict[Target, list[Connection]] = OrderedDict()  # the most recently used target is last
+        self._waiting = 0  # idle connections of all targets
+        self._places = places  # of proxied requests; made for the first of them
+        self._expiry: asyncio.TimerHandle | None = None  # while any are idle: closes the first that has expired
 
     async def call(self, target: Target, request: OutboundRequest, timeout: float, largest: int = LARGEST) -> Answer:
-        """The whole answer, whatever its status, within so many seconds. Raises CallError.
+        """Makes a call and returns the whole answer, of any status. Raises CallError, also after `timeout` seconds.
 
         An answer of more than `largest` bytes is an error. When the caller is cancelled, so is the call.
         """
@@ -167,11 +167,11 @@ class Client:
         return Answer(streamed.status, streamed.headers, body)
 
     def stream(self, target: Target, request: OutboundRequest, timeout: float | None = None) -> Awaitable[Streamed]:
-        """An answer whose head came within so many seconds. Raises CallError. Whoever has it closes it."""
+        """Makes a call; the answer's head has to come within `timeout` s. The caller closes it. Raises CallError."""
         return self._send(target, request) if timeout is None else self._send_in_time(target, request, timeout)
 
     async def pass_on(self, target: Target, request: OutboundRequest, user: str) -> Streamed:
-        """As `stream`, of a client's request, for as long as it lasts. Raises NoPlace for too many, CallError."""
+        """As `stream`, for a client's request that is proxied. Raises NoPlace if there are too many, CallError."""
         if self._places is None:
             from gateway.outbound.places import Places
 
@@ -193,7 +193,7 @@ class Client:
             raise deadline_exceeded() from None
 
     def close(self) -> None:
-        """Ends the connections that wait for another call."""
+        """Closes the idle connections."""
         for connection in [each for kept in self._idle.values() for each in kept]:
             connection.close()
         self._idle.clear()
@@ -212,7 +212,7 @@ class Client:
                     break
                 except CallError as error:
                     if not error.reset or kept.begun or not request.may_repeat:
-                        raise  # else the server has closed what it kept for long enough
+                        raise  # else the server has closed the idle connection: another one is tried
             else:
                 streamed = await self._ask(await self._connect(target, request.alone), target, request, head)
             status = streamed.status
@@ -256,7 +256,7 @@ class Client:
         return connection
 
     def _kept(self, target: Target) -> Connection | None:
-        """A connection that waits, the one that was used last."""
+        """The most recently used idle connection to a target; None if there is none."""
         waiting = self._idle.get(target)
         while waiting:
             connection = waiting.pop()
@@ -268,7 +268,7 @@ class Client:
         return None
 
     def release(self, target: Target, connection: Connection, keep: bool = True) -> None:
-        """Takes back a connection whose answer nobody reads any more."""
+        """Takes back a connection after a call: keeps it for another call if possible, else closes it."""
         waiting = self._idle.get(target)
         if not keep or not connection.keepable or (waiting is not None and len(waiting) >= self._most_idle):
             connection.close()
@@ -289,7 +289,7 @@ class Client:
             self._expiry = asyncio.get_running_loop().call_later(_IDLE, self._expire)
 
     def _end_one(self) -> None:
-        """Ends a connection of the target that was not called for the longest time."""
+        """Closes an idle connection of the least recently called target."""
         target, waiting = next(iter(self._idle.items()))
         waiting.pop(0).close()
         self._waiting -= 1
@@ -297,7 +297,7 @@ class Client:
             del self._idle[target]
 
     def _expire(self) -> None:
-        """Ends the connections that have waited for long enough."""
+        """Closes the connections that were idle for `_IDLE` seconds."""
         now, left = monotonic(), OrderedDict[Target, list[Connection]]()
         for target, waiting in self._idle.items():
             kept = [each for each in waiting if now - each.since < _IDLE]
@@ -318,7 +318,7 @@ def _most_altogether() -> int:
 
 
 async def _address_of(host: str) -> str:
-    """The address that a name stands for, as messages have it; the name itself where it stands for none."""
+    """The address of a host name, for messages; the name itself if it can't be resolved."""
     if not host or host[-1].isdigit() or ":" in host:
         return host
     try:
@@ -329,8 +329,8 @@ async def _address_of(host: str) -> str:
 
 
 async def _opened_alone(target: Target) -> Connection:
-    """A connection that may be upgraded: what has come is read even where writing fails. Raises OSError, ValueError."""
-    # most servers never need them
+    """A connection that may be upgraded. It is still read after a write has failed. Raises OSError, ValueError."""
+    # imported here: most servers never need them
     from gateway.outbound.secured import SecuredTransport
     from gateway.outbound.sockets import SocketTransport, dialled
 
@@ -348,7 +348,7 @@ async def _opened_alone(target: Target) -> Connection:
 
 
 async def _opened(target: Target) -> Connection:
-    """A connection. Raises OSError, ValueError."""
+    """Opens a connection. Raises OSError, ValueError."""
     loop = asyncio.get_running_loop()
     plain, connection = await loop.create_connection(Connection, target.host or "localhost", target.port)
     if target.context is not None:
@@ -357,7 +357,7 @@ async def _opened(target: Target) -> Connection:
 
 
 async def _secure(plain: asyncio.Transport, connection: Connection, context: ssl.SSLContext, name: str) -> None:
-    """Has a connection speak TLS. Raises OSError, ValueError."""
+    """Starts TLS on a connection. Raises OSError, ValueError."""
     loop = asyncio.get_running_loop()
     try:
         secured = await loop.start_tls(
@@ -377,7 +377,7 @@ async def _secure(plain: asyncio.Transport, connection: Connection, context: ssl
 
 
 async def _pour(connection: Connection, body: AsyncIterator[bytes], chunked: bool) -> None:
-    """Sends a body as it comes; a body that fails ends the connection, so that nobody takes a part for the whole."""
+    """Sends a body as it comes. If the body fails, it closes the connection: the server sees an incomplete body."""
     try:
         async for part in body:
             if part:
@@ -386,7 +386,7 @@ async def _pour(connection: Connection, body: AsyncIterator[bytes], chunked: boo
         if chunked:
             connection.write(b"0\r\n\r\n")
     except CallError:
-        return  # the answer's reader is told
+        return  # the reader of the answer gets the error
     except Exception:
         connection.close()
 

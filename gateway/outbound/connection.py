@@ -1,4 +1,4 @@
-"""One connection to another server: writes a request and reads its answer, as fast as the caller takes it."""
+"""One connection to another server: writes a request and reads the answer, at the caller's pace."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ import httptools
 from gateway.outbound.errors import CallError, broken
 from gateway.outbound.request import Header
 
-PARTING = 5.0  # seconds that the other end has for what was written and its goodbye
-MAX_HEAD = 1 << 20  # bytes, of an answer's head; Go's client takes 10 MB
+PARTING = 5.0  # seconds that the other end has to read the rest and to close
+MAX_HEAD = 1 << 20  # bytes of an answer's head; Go's client accepts 10 MB
 _MOST_HEADERS = 1000
-_MOST_PROVISIONAL = 5  # answers (1xx) before the one that counts
-_MUCH = 256 << 10  # bytes that wait to be read: nothing more is taken from the socket
+_MOST_PROVISIONAL = 5  # informational answers (1xx) before the final one
+_MUCH = 256 << 10  # unread bytes from which on reading from the socket pauses
 
 
 class Head:
-    """An answer's status and headers, names in lower case."""
+    """An answer's status and headers; header names are in lower case."""
 
     __slots__ = ("first", "headers", "status")
 
     def __init__(self) -> None:
         self.status = 0
         self.headers: list[Header] = []
-        self.first: dict[bytes, bytes] = {}  # of each header the first value, once all have come
+        self.first: dict[bytes, bytes] = {}  # the first value of each header, once all headers have come
 
 
 class Connection(asyncio.Protocol):
-    """Writes requests and reads answers, one after the other; after an upgrade, bytes both ways.
+    """Writes requests and reads answers, one after the other; after an upgrade, bytes in both directions.
 
     `begin` starts an exchange, `head` waits for the answer's head, `read` for a part of its body.
     """
@@ -43,16 +43,16 @@ class Connection(asyncio.Protocol):
         self._waiter: asyncio.Future[None] | None = None
         self._writable: asyncio.Future[None] | None = None
         self._chunks: deque[bytes] = deque()
-        self._waiting = 0  # bytes of the chunks
+        self._waiting = 0  # bytes of the unread chunks
         self._paused = self._full = False
         self._parser: httptools.HttpResponseParser | None = None
         self._keeps = True
-        self._ended = False  # the other end says no more
+        self._ended = False  # whether the other end has closed its side
         self._error: CallError | None = None
         self.lost = False
-        self.raw = False  # it was upgraded
+        self.raw = False  # whether it was upgraded
         self.used = 0  # answers that were read to their end
-        self.since = 0.0  # from when on it waits for another request, by the monotonic clock
+        self.since = 0.0  # since when it is idle, by the monotonic clock
         self._reset("GET")
 
     def _reset(self, method: str) -> None:
@@ -62,10 +62,10 @@ class Connection(asyncio.Protocol):
         self._head_size = self._provisional = 0
         self._has_length = self._complete = False
 
-    # what its user does
+    # for the caller
 
     def begin(self, method: str, head: bytes) -> None:
-        """Writes a request's head, maybe with its body; what comes from now on is the answer."""
+        """Writes a request's head, perhaps with its body. All bytes received from now on are the answer."""
         self._reset(method)
         if self._parser is None:
             self._parser = httptools.HttpResponseParser(self)
@@ -75,9 +75,9 @@ class Connection(asyncio.Protocol):
         self._transport.write(data)
 
     async def drain(self) -> None:
-        """Waits until the other end has taken most of what was written. Raises CallError when it is gone.
+        """Waits until most written bytes are sent. Raises CallError if the connection is lost.
 
-        After an upgrade it does not: what that end has said before is still to be read, and then its end is seen.
+        After an upgrade it does not raise: the caller may still have to read bytes, and then sees the end.
         """
         if self._full and not self.lost:
             if self._writable is None:
@@ -87,7 +87,7 @@ class Connection(asyncio.Protocol):
             raise self._error or CallError("write: broken pipe", reset=True)
 
     async def head(self) -> Head:
-        """The answer's head. Raises CallError."""
+        """Waits for the answer's head. Raises CallError."""
         while self._head is None:
             if self._error is not None:
                 raise self._error
@@ -99,7 +99,7 @@ class Connection(asyncio.Protocol):
         return self._head
 
     async def read(self) -> bytes:
-        """What has come of the body since; b"" at its end. Raises CallError where it is cut."""
+        """Waits for the next part of the body; b"" at its end. Raises CallError if the connection breaks before."""
         while not self._chunks:
             if self._complete or (self.raw and self._ended):
                 return b""
@@ -116,7 +116,7 @@ class Connection(asyncio.Protocol):
         return data
 
     def whole(self, largest: int) -> bytes | None:
-        """All of an answer's body that has come already, and is not larger than so many bytes; once."""
+        """The whole body, if it has already come and has at most `largest` bytes; else None. Takes it out."""
         if not self._complete or self._bodiless or self._waiting > largest or self._error is not None:
             return None
         data = b"".join(self._chunks)
@@ -126,12 +126,12 @@ class Connection(asyncio.Protocol):
 
     @property
     def keepable(self) -> bool:
-        """Whether another request may follow: the answer was read to its end, and nobody wants to part."""
+        """Whether another request may follow: the answer was read to its end, and the server keeps the connection."""
         return self._complete and self._keeps and not self.lost and not self.raw and not self._chunks
 
     @property
     def begun(self) -> bool:
-        """Whether anything of the answer has come."""
+        """Whether a part of the answer has come."""
         return self._head_size > 0
 
     @property
@@ -144,7 +144,7 @@ class Connection(asyncio.Protocol):
         self._transport.abort()
 
     def finish(self) -> None:
-        """Ends the connection once what was written has gone."""
+        """Ends the connection after all written bytes are sent."""
         self.lost = True
         self._transport.close()
 
@@ -159,16 +159,16 @@ class Connection(asyncio.Protocol):
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    # what the transport tells
+    # for the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = self._socket = cast(asyncio.Transport, transport)
 
     def secured(self, transport: asyncio.Transport) -> None:
-        """Sets the transport of TLS, by which the connection speaks from now on.
+        """Sets the TLS transport, which the connection uses from now on.
 
-        Reading is still paused below TLS: whatever of TLS' own buffers has not been read when the other end says
-        goodbye would be lost.
+        To pause reading, the connection still uses the transport below TLS. If it paused the TLS transport, bytes in
+        its buffers would be lost when the other end closes.
         """
         self._transport = transport
 
@@ -176,7 +176,7 @@ class Connection(asyncio.Protocol):
         if self.raw:
             self._take(data)
         elif self._parser is None or self._complete:
-            self._keeps = False  # there was no request
+            self._keeps = False  # bytes without a request
             self.close()
         else:
             self._parse(data)
@@ -200,7 +200,7 @@ class Connection(asyncio.Protocol):
                 self._fail(broken(exc, self.begun))
         self.lost = self._ended = True
         self._keeps = False
-        self._parser = None  # which has this connection: a circle would stay, see `gateway.memory`
+        self._parser = None  # breaks a reference cycle (`gateway.memory`)
         self._wake()
         self.resume_writing()
 
@@ -246,7 +246,7 @@ class Connection(asyncio.Protocol):
         if not self.lost:
             self.close()
 
-    # what the parser tells
+    # for the parser
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._head is not None:
@@ -276,7 +276,7 @@ class Connection(asyncio.Protocol):
         if self._bodiless:
             self._complete = True
             self._keeps = self._keeps and self._parser.should_keep_alive()
-            self._parser = None  # it would wait for the body that a GET had
+            self._parser = None  # it would wait for the body that a GET would have
 
     def on_body(self, body: bytes) -> None:
         if not self._complete:

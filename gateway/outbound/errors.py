@@ -1,4 +1,4 @@
-"""What goes wrong with a call, in the words of Go's net/http: clients and operators know them from kube-apiserver."""
+"""The errors of a call, with the messages of Go's net/http: clients and operators know these from kube-apiserver."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import socket
 import ssl
 
 _UNKNOWN_AUTHORITY = frozenset({2, 18, 19, 20, 21})  # OpenSSL's codes for a chain without a trusted CA
-_NOT_NOW = frozenset({9, 10})  # not yet, or no longer
+_NOT_NOW = frozenset({9, 10})  # OpenSSL's codes for a certificate that is not valid yet, or has expired
 _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST"})
 _ALERT = "ALERT_"
 
@@ -15,14 +15,14 @@ DEADLINE = "context deadline exceeded"
 
 
 class NoPlace(Exception):
-    """As many requests are passed on to other servers as there may be, or as one user may have. The message says so."""
+    """Too many requests are proxied to other servers, in total or for one user; the message says which."""
 
 
 class CallError(Exception):
-    """A server could not be asked, or did not answer in HTTP; the message says why.
+    """A server could not be called, or did not answer in HTTP; the message says why.
 
-    `reset` if the connection broke after it was made, so that another attempt may go better; `late` if the deadline
-    passed; `dialling` if there never was a connection; `cut` if the head of an answer had come, and its body did not.
+    `reset`: the connection broke after it was made, so another attempt may succeed. `late`: the deadline passed.
+    `dialling`: no connection was made. `cut`: the head of an answer came, but not its whole body.
     """
 
     def __init__(
@@ -33,12 +33,12 @@ class CallError(Exception):
 
 
 def deadline_exceeded(*, cut: bool = False) -> CallError:
-    """The time that the caller gave is over; `cut` as in CallError."""
+    """The error for a call whose deadline has passed; `cut` as in CallError."""
     return CallError(DEADLINE, late=True, cut=cut)
 
 
 def dialling(error: OSError | ValueError, host: str, port: int) -> CallError:
-    """Why no connection was made to an address."""
+    """The error for a connection that could not be made."""
     return CallError(_of_dialling(error, host, port), dialling=True)
 
 
@@ -61,7 +61,7 @@ def _of_dialling(error: OSError | ValueError, host: str, port: int) -> str:
 
 
 def broken(error: Exception | None, started: bool) -> CallError:
-    """Why a connection ended before the answer did; `started` if a part of the answer had come."""
+    """The error for a connection that ended before the answer; `started` if a part of the answer had come."""
     if isinstance(error, ssl.SSLError):
         return CallError(_tls(error), reset=True)
     if isinstance(error, OSError) and error.errno:
@@ -109,5 +109,5 @@ def _tls(error: ssl.SSLError) -> str:
 
 
 def unverified(why: str) -> str:
-    """What is said of a certificate that is not good enough."""
+    """The message for a certificate that is refused."""
     return f"tls: failed to verify certificate: x509: {why}"

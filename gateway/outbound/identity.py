@@ -1,4 +1,4 @@
-"""The client certificate for calls of other servers, and the CAs that it trusts there, from files."""
+"""The client certificate for calls to other servers, and the trusted CAs for these servers, from files."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from gateway.outbound.trust import Context, context_of
 
 
 class ClientIdentity:
-    """What --kubelet-client-certificate and the like say. Files are read when first needed, and by `reload`."""
+    """The files of --kubelet-client-certificate and similar flags. They are read at first use, and by `reload`."""
 
     def __init__(self, certificate: Path | None, key: Path | None, authority: Path | None = None) -> None:
         self._certificate, self._key, self._authority = certificate, key, authority
         self._pair: tuple[bytes, bytes] | None = None
         self._trusted: str | None = None
-        self.changes = 0  # how often it was given what it shows
+        self.changes = 0  # how often the certificate was set or the files were read
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -22,7 +22,7 @@ class ClientIdentity:
         return tuple(each for each in (self._certificate, self._key, self._authority) if each is not None)
 
     def use(self, certificate: bytes, key: bytes) -> None:
-        """Takes a certificate and its key, PEM, where no file names any."""
+        """Sets the certificate and its key (PEM), unless files are configured."""
         if self._certificate is None:
             self._pair = certificate, key
             self.changes += 1
@@ -35,7 +35,7 @@ class ClientIdentity:
         self.changes += 1
 
     def context(self, authorities: str = "", *, insecure: bool = False) -> Context:
-        """A context that shows the certificate, and trusts some CAs, PEM; the host's where there are none.
+        """A TLS context that presents the certificate and trusts the CAs `authorities` (PEM); for "", the host's CAs.
 
         Raises OSError, ValueError.
         """
@@ -45,7 +45,7 @@ class ClientIdentity:
         return context_of("" if insecure else authorities, certificate, key, insecure)
 
     def of_kubelets(self, *, insecure: bool = False) -> Context:
-        """A context that trusts the CAs of the file; everybody where no file is named, as kube-apiserver does."""
+        """A TLS context that trusts the CAs of the file; without a file, all servers, as in kube-apiserver."""
         if self._trusted is None:
             self.reload()
         return self.context(self._trusted or "", insecure=insecure or not self._trusted)

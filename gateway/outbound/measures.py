@@ -1,4 +1,4 @@
-"""Metrics of calls of other servers, under the names of client-go's."""
+"""Metrics of calls to other servers, under client-go's names."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ DURATION = histogram(
     of=_OF,
 )
 _ERROR = "<error>"
-_MOST = 256  # servers: who may proxy to a pod has its ports to choose from
+_MOST = 256  # servers: clients that may proxy to a pod can choose any port
 
 
 class _Hosts:
-    """The servers that were called last, and what is counted of each."""
+    """The most recently called servers, with their metric children."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[str, int], dict[tuple[str, int], tuple[Counter, Histogram]]] = OrderedDict()
 
     def children(self, host: str, port: int, method: str, status: int) -> tuple[Counter, Histogram]:
-        """What counts calls of one server; that which was not called for the longest time is forgotten."""
+        """The counter and histogram for calls to one server. It forgets the least recently called of too many."""
         key = host, port
         known = self._known.get(key)
         if known is None:

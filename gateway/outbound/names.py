@@ -1,6 +1,6 @@
-"""Whether a certificate is for a name, by the rules of Go's crypto/x509, and in its words where it is not.
+"""Checks that a certificate is for a name, with the rules and messages of Go's crypto/x509.
 
-OpenSSL could look as well, but would not say for which names the certificate is.
+OpenSSL could check this too, but its message does not name the certificate's names.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gateway.outbound.errors import CallError, unverified
 
 
 def check_name(certificate: dict[str, Any], name: str) -> None:
-    """Raises CallError unless a certificate, as `ssl.SSLObject.getpeercert` gives it, is for a host name or address."""
+    """Raises CallError if a certificate (from `ssl.SSLObject.getpeercert`) is not for the host or address `name`."""
     names = [str(value) for kind, value in certificate.get("subjectAltName", ()) if kind == "DNS"]
     addresses = [str(value) for kind, value in certificate.get("subjectAltName", ()) if kind == "IP Address"]
     wanted = _address(name)
@@ -49,7 +49,7 @@ def _is_among(name: str, patterns: Iterable[str]) -> bool:
 
 
 def _matches(labels: list[str], pattern: list[str]) -> bool:
-    """A `*` stands for one whole label, the first."""
+    """Whether a name matches a pattern, whose first label may be `*` for any one label."""
     if len(labels) != len(pattern) or labels[1:] != pattern[1:] or not all(pattern):
         return False
     return pattern[0] == "*" or pattern[0] == labels[0]

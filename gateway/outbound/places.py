@@ -1,7 +1,8 @@
-"""Bounds the requests that are passed on to other servers at once, so that descriptors are left for all else.
+"""Bounds the proxied requests, so that file descriptors are left for the rest of the process.
 
-Each of them has a connection of its own for as long as its client likes: sessions, logs, proxied requests, watches of
-extension servers. One user gets a part of the places.
+A proxied request is passed on to another server: exec and attach sessions, logs, pod and service proxies, requests to
+extension servers. Each has a connection of its own for as long as its client wants. One user gets only a part of the
+places.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from collections import Counter
 
 from gateway.outbound.errors import NoPlace
 
-SHARE = 4  # of the descriptors that the process may have, one in so many is for requests that are passed on
-SHARE_OF_USER = 2  # of these, one in so many may be one user's
+SHARE = 4  # one in so many file descriptors of the process is for proxied requests
+SHARE_OF_USER = 2  # one in so many places may be used by one user
 _UNBOUNDED = 1 << 30
 
 
 class Place:
-    """One of the places of a user."""
+    """A place that a user's request has taken."""
 
     __slots__ = ("_places", "_user")
 
@@ -26,23 +27,23 @@ class Place:
         self._user = user
 
     def give_back(self) -> None:
-        """The request is over. May be called several times."""
+        """Frees the place at the end of the request. May be called several times."""
         places, self._places = self._places, None
         if places is not None:
             places.give_back(self._user)
 
 
 class Places:
-    """As many as there may be of `most`; without it, of what the descriptors of the process allow."""
+    """At most `most` places; without it, a share of the process's file descriptors."""
 
     def __init__(self, most: int | None = None) -> None:
         self.most = most_passed_on() if most is None else most
         self.most_of_user = max(1, self.most // SHARE_OF_USER)
         self._taken: Counter[str] = Counter()
-        self.number = 0  # that are taken
+        self.number = 0  # of taken places
 
     def take(self, user: str) -> Place:
-        """A place for a request of a user. Raises NoPlace."""
+        """Takes a place for a request of a user. Raises NoPlace."""
         if self.number >= self.most:
             raise NoPlace(f"{self.number} requests are passed on to other servers, as many as there may be")
         if self._taken[user] >= self.most_of_user:
@@ -52,7 +53,7 @@ class Places:
         return Place(self, user)
 
     def give_back(self, user: str) -> None:
-        """A request of a user is over."""
+        """Frees a place of a user."""
         self.number -= 1
         self._taken[user] -= 1
         if not self._taken[user]:
@@ -60,6 +61,6 @@ class Places:
 
 
 def most_passed_on() -> int:
-    """How many requests may be passed on at once."""
+    """The maximum number of concurrent proxied requests."""
     descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return descriptors // SHARE if descriptors > 0 else _UNBOUNDED

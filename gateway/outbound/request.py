@@ -13,23 +13,23 @@ from storage.instruments.timing import trace_headers
 Header = tuple[bytes, bytes]
 
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-_TOKENS = re.compile(rb"(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+\n)*")  # each followed by a line's end
+_TOKENS = re.compile(rb"(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+\n)*")  # tokens, each followed by a newline
 _PATH = re.compile(r"[!-~\x80-\xff]+")
 _FORBIDDEN = b"\0\r\n"
 _TRACE = frozenset({b"traceparent", b"tracestate"})
 _REPEATABLE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _USUAL = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
-_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})  # of which the length is told, though it be 0
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})  # these send content-length even if it is 0
 
 
 @dataclass(slots=True)
 class OutboundRequest:
-    """One request. `path` is the request's target, escaped, with its query. The framing of the body is added,
-    and Host: the target's if no other `authority` is given.
+    """One request. `path` is the request target, escaped, with the query. `head` adds the headers for the body's
+    framing, and Host: `authority`, or that of the target.
 
-    A body that is an iterator is sent as it comes: with the length `length` in bytes where that is known, else in
-    chunks. `repeatable` says whether the request may be sent again when a kept connection ended before the answer
-    began; where it is None, the method decides. `lines` are more headers, as `lines_of` writes them.
+    A body that is an iterator is sent as it comes: with content-length if `length` (bytes) is known, else in chunks.
+    `repeatable` says whether the request may be sent again if a kept connection ended before the answer began; for
+    None, the method decides. `lines` are more headers, from `lines_of`.
     """
 
     method: str
@@ -39,7 +39,7 @@ class OutboundRequest:
     length: int | None = None
     authority: str = ""
     repeatable: bool | None = None
-    alone: bool = False  # on a connection of its own, as what may upgrade it
+    alone: bool = False  # whether it needs a new connection, because it may upgrade it
     lines: bytes = b""
 
     @property
@@ -53,7 +53,7 @@ class OutboundRequest:
         return not isinstance(self.body, bytes) and self.length is None
 
     def head(self, target: Target) -> bytes:
-        """The request line and headers. Raises CallError for what would not be one request."""
+        """The request line and headers. Raises CallError for an invalid method, path or header."""
         method = self.method.encode("latin-1", "replace")
         if self.method not in _USUAL and not _TOKEN.fullmatch(method):
             raise CallError(f'net/http: invalid method "{self.method}"')
@@ -61,7 +61,7 @@ class OutboundRequest:
         if not _PATH.fullmatch(self.path) or not _PATH.fullmatch(host):
             raise CallError("net/url: invalid control character in URL")
         parts = [b"%b %b HTTP/1.1\r\nhost: %b\r\n" % (method, self.path.encode("latin-1"), host.encode("latin-1"))]
-        if traced := trace_headers():  # instead of those that a client gave, where its request is passed on
+        if traced := trace_headers():  # replaces the trace headers of a proxied request's client
             named = headers_of(dict(traced))
             headers: Sequence[Header] = [*(each for each in self.headers if each[0].lower() not in _TRACE), *named]
         else:
@@ -79,9 +79,9 @@ class OutboundRequest:
 
 
 def lines_of(headers: Sequence[Header]) -> bytes:
-    """The lines of headers. Raises CallError for what would not be one header.
+    """The lines of headers. Raises CallError for an invalid name or value.
 
-    All are looked at in one go: a request that is passed on has a dozen of them.
+    All are checked at once, for speed: a proxied request has a dozen headers.
     """
     said = b"".join([b"%b: %b\r\n" % header for header in headers])
     names = b"".join([name + b"\n" for name, _ in headers])
@@ -94,5 +94,5 @@ def lines_of(headers: Sequence[Header]) -> bytes:
 
 
 def headers_of(named: Mapping[str, str]) -> list[Header]:
-    """Headers by their names, as a request has them."""
+    """The headers of a request, with names in lower case, from a mapping of names to values."""
     return [(name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in named.items()]

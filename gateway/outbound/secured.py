@@ -1,4 +1,4 @@
-"""TLS on a SocketTransport, so that what has come is read even when writing has failed."""
+"""TLS on a SocketTransport, which is still read after a write has failed."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ _PIECE = 256 << 10  # bytes that are decrypted at once
 
 
 class SecuredTransport(asyncio.Transport, asyncio.Protocol):
-    """The transport of a connection that speaks TLS as its client; below it is `plain`, whose protocol it is."""
+    """The transport of a TLS client's connection. It is the protocol of the transport `plain` below it."""
 
     def __init__(self, plain: SocketTransport, protocol: asyncio.Protocol, context: ssl.SSLContext, name: str) -> None:
         super().__init__()
-        self._plain, self._protocol = plain, protocol  # the latter until the connection has ended, as of `plain`
+        self._plain, self._protocol = plain, protocol  # the latter is deleted at the connection's end
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=name)
-        self._shaken: asyncio.Future[None] | None = None  # while somebody waits for it
+        self._shaken: asyncio.Future[None] | None = None  # the end of the handshake, during `shake`
         self._established = self._closing = False
         self._error: ssl.SSLError | None = None
         plain.set_protocol(self)
 
     async def shake(self, timeout: float) -> None:
-        """Shakes hands, within so many seconds. Raises OSError."""
+        """Makes the TLS handshake, within `timeout` seconds. Raises OSError."""
         self._shaken = asyncio.get_running_loop().create_future()
         self._shake()
         try:
@@ -38,20 +38,20 @@ class SecuredTransport(asyncio.Transport, asyncio.Protocol):
             self._shaken = None
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """As `ssl_object`, what is known of TLS; else what the socket's transport knows."""
+        """The SSLObject for `ssl_object`; other names are those of the transport below."""
         return self._tls if name == "ssl_object" else self._plain.get_extra_info(name, default)
 
     def is_closing(self) -> bool:
         return self._closing
 
     def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
-        """Sends bytes, or keeps them until they can go."""
+        """Sends bytes, or buffers them until the socket accepts them."""
         if data and not self._closing:
             self._tls.write(data)
             self._send()
 
     def close(self) -> None:
-        """Says goodbye once what was written has gone."""
+        """Closes the connection after all written bytes and TLS' close_notify are sent."""
         if not self._closing:
             self._closing = True
             with suppress(ssl.SSLError):
@@ -64,7 +64,7 @@ class SecuredTransport(asyncio.Transport, asyncio.Protocol):
         self._closing = True
         self._plain.abort()
 
-    # what the socket's transport tells
+    # for the transport below
 
     def data_received(self, data: bytes) -> None:
         self._incoming.write(data)
@@ -103,7 +103,7 @@ class SecuredTransport(asyncio.Transport, asyncio.Protocol):
         self._send()
 
     def _tell(self, error: OSError | None) -> None:
-        """Says how the handshake has ended to who waits for it."""
+        """Gives the result of the handshake to `shake`."""
         if self._shaken is None or self._shaken.done():
             return
         if error is None:
@@ -119,7 +119,7 @@ class SecuredTransport(asyncio.Transport, asyncio.Protocol):
                     raise ssl.SSLZeroReturnError
                 self._protocol.data_received(data)
         except ssl.SSLWantReadError:
-            self._send()  # answers of TLS itself
+            self._send()  # messages of TLS itself
         except ssl.SSLZeroReturnError:
             self._protocol.eof_received()
             self.close()

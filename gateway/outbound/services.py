@@ -15,12 +15,14 @@ FindSlices = Callable[[str, str], Iterable[JsonObject]]  # (namespace, name of t
 
 
 class NoAddress(Exception):
-    """There is nowhere to go for a service; the message says why."""
+    """A service has no address; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceAddresses:
-    """Finds services' addresses. `by_endpoints`: an endpoint is chosen here, as `--enable-aggregator-routing` asks."""
+    """Finds the addresses of services. `by_endpoints` chooses an endpoint instead of the cluster IP, as with
+    `--enable-aggregator-routing`.
+    """
 
     find: FindService
     find_slices: FindSlices
@@ -51,7 +53,7 @@ class ServiceAddresses:
 
 
 def endpoints(slices: Iterable[JsonObject], port_name: str) -> Iterator[tuple[str, int]]:
-    """The addresses of those endpoints that are ready, at a port by its name."""
+    """Yields the addresses and ports of the ready endpoints, for a port name."""
     for each in slices:
         named = [port for port in each.get("ports") or () if (port.get("name") or "") == port_name]
         ports = [port["port"] for port in named if port.get("port")]

@@ -1,8 +1,8 @@
-"""A transport that is still read when writing has failed, for connections that carry bytes both ways at once.
+"""A transport that is still read after a write has failed, for connections with bytes in both directions.
 
-A server that ends such a connection without reading all resets it. What it wrote before has come, and counts: the
-outcome of a command, for one. The transports of event loops drop it with the first write that fails; Go's connections
-do not.
+A server may end such a connection without reading all bytes, which resets it. The bytes that it wrote before still
+count, such as the exit status of a command. asyncio's transports drop them after a failed write; Go's connections do
+not.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 from gateway.outbound.connection import PARTING
 
 _PIECE = 256 << 10  # bytes that are read at once
-_MUCH = 64 << 10  # bytes that wait to be written: its user is asked to pause
+_MUCH = 64 << 10  # unsent bytes from which on `pause_writing` is called
 
 
 async def dialled(host: str, port: int) -> socket.socket:
-    """A socket that is connected to the first address of a host that answers. Raises OSError, ValueError."""
+    """A socket that is connected to the first address of a host that accepts. Raises OSError, ValueError."""
     loop = asyncio.get_running_loop()
     failed: OSError = socket.gaierror(socket.EAI_NONAME, "no such host")
     for family, kind, protocol, _, address in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
@@ -39,26 +39,26 @@ async def dialled(host: str, port: int) -> socket.socket:
 
 
 class SocketTransport(asyncio.Transport):
-    """The transport of a connected socket. After a write that fails, writes are dropped, and reading goes on."""
+    """The transport of a connected socket. After a failed write, it drops further writes, but still reads."""
 
     def __init__(self, connected: socket.socket, protocol: asyncio.Protocol) -> None:
         super().__init__()
         self._loop, self._socket = asyncio.get_running_loop(), connected
         self._unsent = bytearray()
         self._full = self._broken = self._closing = self._lost = False
-        self._over = False  # the other end says no more
+        self._over = False  # whether the other end has closed its side
         self._parting: asyncio.TimerHandle | None = None
-        self._protocol = protocol  # until the connection has ended: a circle would stay, see `gateway.memory`
+        self._protocol = protocol  # deleted at the connection's end, to break a reference cycle (`gateway.memory`)
         protocol.connection_made(self)
         self._loop.add_reader(connected, self._readable)
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        """As asyncio has it: who is told from now on."""
+        """Replaces the protocol, as in asyncio."""
         assert isinstance(protocol, asyncio.Protocol)
         self._protocol = protocol
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """The socket, as `socket`."""
+        """The socket for the name `socket`."""
         return self._socket if name == "socket" else default
 
     def is_closing(self) -> bool:
@@ -73,7 +73,7 @@ class SocketTransport(asyncio.Transport):
             self._loop.add_reader(self._socket, self._readable)
 
     def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
-        """Sends bytes, or keeps them until they can go."""
+        """Sends bytes, or buffers them until the socket accepts them."""
         if self._closing or self._broken:
             return
         sent = 0
@@ -94,11 +94,11 @@ class SocketTransport(asyncio.Transport):
             self._protocol.pause_writing()
 
     def close(self) -> None:
-        """Ends the connection once what was written has gone, and been taken: a reset would destroy it on its way."""
+        """Ends the connection after the other end has read all written bytes: an earlier reset would destroy them."""
         if self._closing:
             return
         self._closing = True
-        self._loop.add_reader(self._socket, self._readable)  # it may be paused
+        self._loop.add_reader(self._socket, self._readable)  # reading may be paused
         self._wait()
         if not self._unsent:
             self._part()
@@ -108,7 +108,7 @@ class SocketTransport(asyncio.Transport):
         self._end(None)
 
     def _part(self) -> None:
-        """Says that no more comes, and waits for the other end to do so."""
+        """Closes this side, and waits for the other end to close its side."""
         if self._over or self._broken:
             self._end(None)
             return
@@ -117,7 +117,7 @@ class SocketTransport(asyncio.Transport):
         self._wait()
 
     def _wait(self) -> None:
-        """Gives the other end time to take what was written, or for its goodbye."""
+        """Starts the time in which the other end has to read more bytes, or to close its side."""
         if self._parting is not None:
             self._parting.cancel()
         self._parting = self._loop.call_later(PARTING, self._end, None)
@@ -163,7 +163,7 @@ class SocketTransport(asyncio.Transport):
             self._wait()
 
     def _break(self) -> None:
-        """A write has failed: the other end takes no more."""
+        """Called when a write has failed: drops the unsent bytes."""
         self._broken = True
         self._loop.remove_writer(self._socket)
         self._unsent.clear()

@@ -10,8 +10,8 @@ from gateway.outbound.trust import Context
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One server. `context` is None for plain HTTP; `server_name` is whom its certificate is for, if not the host;
-    `authority` is what the Host header says, if not host and port.
+    """One server. `context` is None for plain HTTP. `server_name` is the name in its certificate, if not the host;
+    `authority` is the value of the Host header, if not host and port.
     """
 
     host: str
@@ -19,7 +19,7 @@ class Target:
     context: Context | None = None
     server_name: str = ""
     authority: str = ""
-    # what each call asks for
+    # computed once, because each call needs them
     _hash: int = field(init=False, repr=False, compare=False, default=0)
     host_header: str = field(init=False, repr=False, compare=False, default="")  # the value of the Host header
 
@@ -43,7 +43,7 @@ class Target:
 
 
 def target_of_url(url: str, context: Context | None) -> tuple[Target, str]:
-    """Whom a URL names, and the path with the query; `context` is used where it is https. Raises ValueError."""
+    """The server of a URL, and the path with the query; `context` is used only for https. Raises ValueError."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"no URL of a server: {url!r}")

@@ -1,4 +1,4 @@
-"""TLS contexts of calls: trusted CAs, client certificate, and sessions that are resumed."""
+"""TLS contexts for calls: trusted CAs, client certificate, and session resumption."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 from apiserver_gateway.trust import judge_as_go
 
-_MOST_SESSIONS = 256  # names that a context remembers a session of
+_MOST_SESSIONS = 256  # server names whose session a context remembers
 
 
 class Context(ssl.SSLContext):
-    """A client's context. Its user compares the certificate with the name, see `gateway.outbound.names`."""
+    """A TLS client's context. The caller has to check the certificate's name (`gateway.outbound.names`)."""
 
     sessions: dict[str, ssl.SSLSession]
 
@@ -25,7 +25,7 @@ class Context(ssl.SSLContext):
         server_hostname: str | bytes | None = None,
         session: ssl.SSLSession | None = None,
     ) -> ssl.SSLObject:
-        """As SSLContext has it; goes on with the last session that was kept for the name."""
+        """As SSLContext.wrap_bio, but it resumes the last session that was kept for the name."""
         if session is None and isinstance(server_hostname, str):
             session = self.sessions.get(server_hostname)
         return super().wrap_bio(incoming, outgoing, server_side, server_hostname, session)
@@ -39,15 +39,16 @@ class Context(ssl.SSLContext):
 
     @property
     def verifies(self) -> bool:
-        """Whether it looks at certificates at all."""
+        """Whether it verifies certificates."""
         return self.verify_mode is ssl.CERT_REQUIRED
 
 
 def trusting(authorities: str, *, insecure: bool = False) -> Context:
-    """A context that trusts certificates, PEM, and what they signed; the host's CAs where there are none.
+    """A context that trusts the certificates `authorities` (PEM) and those that they signed; for "", the host's CAs.
 
-    As in Go, each of them is an end of the chain, whoever signed it: what is given may be the server's own certificate,
-    as envtest of controller-runtime does. Raises ValueError (ssl.SSLError) for what is no certificate.
+    As in Go, each of them ends a chain, even if another CA signed it. So it may be the server's own certificate, which
+    controller-runtime's envtest uses. With `insecure` it trusts all servers. Raises ValueError or ssl.SSLError for an
+    invalid certificate.
     """
     context = Context(ssl.PROTOCOL_TLS_CLIENT)
     context.sessions = {}
@@ -63,8 +64,10 @@ def trusting(authorities: str, *, insecure: bool = False) -> Context:
 
 
 def identify(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    """Makes a context present a client certificate (PEM). Raises ValueError for what is none, or an encrypted key."""
-    with tempfile.NamedTemporaryFile() as file:  # of this user alone; ssl reads files only
+    """Makes a context present a client certificate (PEM). Raises ValueError or ssl.SSLError for an invalid certificate
+    or an encrypted key.
+    """
+    with tempfile.NamedTemporaryFile() as file:  # readable for this user only; ssl reads only files
         file.write(certificate + b"\n" + key)
         file.flush()
         context.load_cert_chain(file.name, password=_no_password)
@@ -72,7 +75,7 @@ def identify(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
 
 @lru_cache(256)
 def context_of(authorities: str, certificate: bytes = b"", key: bytes = b"", insecure: bool = False) -> Context:
-    """The one context of some CAs, PEM, and of a client's certificate; as `trusting` and `identify` make it."""
+    """The context of `trusting` and `identify` for some CAs and a client certificate (PEM); cached by its arguments."""
     context = trusting(authorities, insecure=insecure)
     if certificate:
         identify(context, certificate, key)

@@ -20,7 +20,7 @@ METADATA = (
 ANNOTATIONS = ("deployment.kubernetes.io/revision",)
 JOB_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name")
 
-# made anew by servers and controllers, or of the moment
+# made again by servers and controllers, or short-lived
 RESOURCES = frozenset(
     {
         "componentstatuses",
@@ -50,13 +50,13 @@ EVERYWHERE = frozenset({("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "d
 NAMESPACES = frozenset({"kube-system", "kube-public", "kube-node-lease", "default"})
 AUTO_UPDATE = "apf.kubernetes.io/autoupdate-spec"
 APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_OF_JSON = ("kubernetes.io/dockerconfigjson", "kubernetes.io/dockercfg")  # secrets that have to hold an object
+_OF_JSON = ("kubernetes.io/dockerconfigjson", "kubernetes.io/dockercfg")  # Secret types with JSON as data
 _EMPTY_JSON = "e30="
 TOKEN_SECRET = "kubernetes.io/service-account-token"
 
 
 def comes_by_itself(obj: JsonObject) -> bool:
-    """Whether a cluster makes such an object without being told: it is nobody's to carry over."""
+    """Whether an export leaves an object out: each cluster makes it itself, a controller owns it, or it is ending."""
     metadata, kind = obj.get("metadata") or {}, obj.get("kind")
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     namespace, name = metadata.get("namespace") or "", metadata.get("name") or ""
@@ -73,12 +73,12 @@ def comes_by_itself(obj: JsonObject) -> bool:
 
 
 def blanked(obj: JsonObject) -> JsonObject:
-    """A secret with its keys and nothing of what they hold; any other object as it is. The argument is not changed."""
+    """A Secret with its keys, but empty values; any other object as it is. The argument is not changed."""
     if (obj.get("apiVersion"), obj.get("kind")) != ("v1", "Secret"):
         return obj
     metadata = {**(obj.get("metadata") or {})}
     annotations = {**(metadata.get("annotations") or {})}
-    if annotations.pop(APPLIED, None) is not None:  # kubectl's copy of the whole
+    if annotations.pop(APPLIED, None) is not None:  # kubectl's copy of the whole Secret
         metadata["annotations"] = annotations
     blank = _EMPTY_JSON if obj.get("type") in _OF_JSON else ""
     data = {"data": dict.fromkeys(obj["data"], blank)} if isinstance(obj.get("data"), dict) else {}
@@ -86,7 +86,7 @@ def blanked(obj: JsonObject) -> JsonObject:
 
 
 def stripped(obj: JsonObject, *, status: bool = False) -> JsonObject:
-    """The object without what its server gave it; with its status only if asked for. The argument is not changed."""
+    """A copy of the object without the fields that its server set; with its status only if `status`."""
     found = deepcopy(obj)
     metadata = found.get("metadata") or {}
     for name in METADATA:
@@ -104,7 +104,7 @@ def stripped(obj: JsonObject, *, status: bool = False) -> JsonObject:
 
 
 def _of_service(service: JsonObject) -> None:
-    """Addresses are of a cluster's own range; that there is none (None) is the user's word."""
+    """Removes cluster IPs, which come from the cluster's range; the user's "None" stays."""
     spec = service.get("spec") or {}
     if spec.get("clusterIP") not in (None, "None"):
         spec.pop("clusterIP", None)
@@ -113,7 +113,7 @@ def _of_service(service: JsonObject) -> None:
 
 
 def _of_job(job: JsonObject) -> None:
-    """The selector that the server made names the job's uid."""
+    """Removes the selector and labels that the server made: they have the Job's UID."""
     spec = job.get("spec") or {}
     if spec.get("manualSelector"):
         return

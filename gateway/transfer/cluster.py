@@ -1,4 +1,4 @@
-"""Requests of a Kubernetes API."""
+"""Requests to a Kubernetes API."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PASSING = frozenset({429, 503, 504})
 
 
 class ApiError(Exception):
-    """The server refused; the message is its own."""
+    """The server answered with an error; the message is the server's."""
 
     def __init__(self, status: int, reason: str, message: str, body: JsonObject) -> None:
         super().__init__(f"{status} {reason}: {message}" if reason else f"{status}: {message}")
@@ -26,11 +26,11 @@ class ApiError(Exception):
 
 
 class Unreachable(Exception):
-    """The server could not be asked; the message says why."""
+    """The server could not be reached; the message says why."""
 
 
 class Cluster:
-    """One server, by a user's credentials. To be used on one event loop."""
+    """One server, with a user's credentials. Use it on one event loop."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -40,7 +40,10 @@ class Cluster:
     async def ask(
         self, method: str, path: str, body: JsonObject | None = None, content_type: str = "application/json"
     ) -> JsonObject:
-        """The answer, an object; tried again while the server is busy. Raises ApiError and Unreachable."""
+        """Makes a request and returns the object of the answer. Retries while the server is busy (429, 503, 504).
+
+        Raises ApiError, Unreachable.
+        """
         pause = PAUSE
         for left in reversed(range(ATTEMPTS)):
             answer = await self._call(method, path, b"" if body is None else dumps(body), content_type)

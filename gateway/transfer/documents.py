@@ -1,4 +1,4 @@
-"""Objects in files: YAML documents, or JSON ones, in one file or one each in a directory."""
+"""Objects in files: YAML or JSON documents, all in one file, or one file each in a directory."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _BETWEEN = re.compile(rb"^---(?:[ \t].*)?\r?$", re.MULTILINE)  # as kubectl spli
 
 
 class InvalidDocument(Exception):
-    """A file that holds no objects; the message says where."""
+    """A file has a document that is no object; the message names the file."""
 
 
 def written(obj: JsonObject, format: str) -> bytes:
-    """One document; several of them, one after the other, are a stream."""
+    """An object as one document in "yaml" or "json". Documents can be concatenated to a stream."""
     if format == "json":
         return json.dumps(obj, ensure_ascii=False, indent=2).encode() + b"\n"
     import yaml
@@ -36,7 +36,7 @@ def written(obj: JsonObject, format: str) -> bytes:
 
 @cache
 def _dumper() -> Any:
-    """Writes texts of many lines as they are."""
+    """A YAML dumper that writes texts of several lines as literal blocks."""
 
     class Dumper(dumper()):  # type: ignore[misc]  # made at run time
         pass
@@ -49,7 +49,7 @@ def _dumper() -> Any:
 
 
 class StreamSink:
-    """One file, or standard output."""
+    """Writes all objects to one file, or to standard output."""
 
     def __init__(self, file: BinaryIO, format: str) -> None:
         self._file, self._format = file, format
@@ -59,7 +59,7 @@ class StreamSink:
 
 
 class DirectorySink:
-    """A file each: NAMESPACE/RESOURCE/NAME.yaml, and _cluster/RESOURCE/NAME.yaml of what has no namespace."""
+    """Writes a file per object: NAMESPACE/RESOURCE/NAME.yaml, or _cluster/RESOURCE/NAME.yaml without a namespace."""
 
     def __init__(self, directory: Path, format: str) -> None:
         self._directory, self._format = directory, format
@@ -69,19 +69,19 @@ class DirectorySink:
         place = self._directory / _safe(metadata.get("namespace") or "_cluster") / _safe(resource)
         place.mkdir(parents=True, exist_ok=True)
         path = place / f"{_safe(metadata['name'])}.{self._format}"
-        path.touch(0o600)  # secrets are among them
+        path.touch(0o600)  # the object may be a Secret
         path.write_bytes(written(obj, self._format))
 
 
 def _safe(name: str) -> str:
-    """No name of a server's leads out of the directory."""
+    """A name that is safe as a path segment, so that no object of a server leads out of the directory."""
     return name.replace("/", "%2F").replace("\0", "%00") if name.strip(".") else "%2E" * len(name)
 
 
 def read_all(paths: list[Path]) -> Iterator[tuple[str, JsonObject]]:
-    """The objects of files, of directories with all below, and of standard input (-), each with where it is from.
+    """Yields the objects of files, of directories (recursively) and of standard input (-), each with its source.
 
-    Lists are taken apart. Raises InvalidDocument, and OSError.
+    A List yields its items. Raises InvalidDocument, OSError.
     """
     for path in paths:
         if str(path) == "-":

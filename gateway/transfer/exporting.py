@@ -1,4 +1,4 @@
-"""From a Kubernetes API to files: chosen resources and namespaces, page by page."""
+"""Exports objects of a Kubernetes API to files: chosen resources and namespaces, page by page."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ class UnknownResource(Exception):
 
 
 class Sink(Protocol):
-    """Where objects go."""
+    """The target of an export."""
 
     def put(self, resource: str, obj: JsonObject) -> None:
-        """Takes one."""
+        """Writes one object; `resource` is its full name, such as deployments.apps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be exported: all where nothing is named."""
+    """What to export; without `resources` or `namespaces`, all of them."""
 
     resources: Sequence[str] = ()
     namespaces: Sequence[str] = ()
     status: bool = False
-    everything: bool = False  # also what comes by itself
-    blank: bool = False  # secrets with their keys alone
+    everything: bool = False  # also objects that each cluster makes itself
+    blank: bool = False  # Secrets with their keys, but empty values
 
 
 @dataclass(slots=True)
 class Exported:
-    """How many objects, and what could not be read, a line each."""
+    """The number of exported objects, and an error line per resource that could not be read."""
 
     count: int = 0
     problems: list[str] = field(default_factory=list)
@@ -67,7 +67,7 @@ async def export(cluster: Cluster, wanted: Wanted, sink: Sink, told: Told) -> Ex
 
 
 async def _ending(cluster: Cluster) -> frozenset[str]:
-    """The namespaces that are being deleted; none where they can't be listed."""
+    """The namespaces that are being deleted; empty if namespaces can't be listed."""
     try:
         pages = [page async for page in _pages(cluster, "/api/v1/namespaces")]
     except ApiError:
@@ -77,7 +77,7 @@ async def _ending(cluster: Cluster) -> frozenset[str]:
 
 
 def chosen(found: Discovered, wanted: Wanted) -> list[ApiResource]:
-    """The resources to be read, in order. Raises UnknownResource."""
+    """The resources to export, in the order of an import. Raises UnknownResource."""
     if wanted.resources:
         resources = []
         for said in wanted.resources:
@@ -97,7 +97,7 @@ def chosen(found: Discovered, wanted: Wanted) -> list[ApiResource]:
 
 
 async def _objects(cluster: Cluster, resource: ApiResource, namespaces: Sequence[str]) -> AsyncIterator[JsonObject]:
-    """The objects, each with its kind, which items of lists have not."""
+    """Yields the objects, with apiVersion and kind, which the items of a list lack."""
     own = resource.full_name == "namespaces"
     for namespace in namespaces if namespaces and resource.namespaced else [""]:
         async for page in _pages(cluster, resource.path(namespace)):
@@ -117,7 +117,7 @@ async def _pages(cluster: Cluster, path: str) -> AsyncIterator[JsonObject]:
             fresh = (error.body.get("metadata") or {}).get("continue")
             if error.status != 410 or not token or not fresh:
                 raise
-            token = str(fresh)  # goes on with what is there now
+            token = str(fresh)  # continues with the present objects: the old revision was compacted
             continue
         yield page
         token = str((page.get("metadata") or {}).get("continue") or "")

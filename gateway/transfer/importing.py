@@ -1,4 +1,4 @@
-"""Import from files into a Kubernetes API, in an order that dependencies need, by server-side apply or by create."""
+"""Imports objects into a Kubernetes API, in the order of their dependencies, by server-side apply or by create."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gateway.validation.custom_resource_definition import is_established
 
 MANAGER = "apiserver-gateway-import"
 AT_ONCE = 8
-PATIENCE, LOOK = 30.0, 0.1  # seconds until a CRD is served, and between looks
+PATIENCE, LOOK = 30.0, 0.1  # seconds until a CRD has to be served, and between checks
 _DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
 _APPLY, _MERGE = "application/apply-patch+yaml", "application/merge-patch+json"
 
@@ -25,7 +25,7 @@ Told = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """How objects are written; `create` refuses those that are there."""
+    """How objects are written: by server-side apply, or with `create` by POST, which fails if an object exists."""
 
     create: bool = False
     force: bool = False  # take fields from other managers
@@ -33,21 +33,21 @@ class How:
     dry_run: bool = False
 
     def query(self) -> str:
-        """The parameters of each write."""
+        """The query parameters of each write."""
         force = "&force=true" if self.force and not self.create else ""
         return f"?fieldManager={MANAGER}{force}{'&dryRun=All' if self.dry_run else ''}"
 
 
 @dataclass(slots=True)
 class Imported:
-    """How many objects were written, and what went wrong, a line each."""
+    """The number of written objects, and an error line per problem."""
 
     count: int = 0
     problems: list[str] = field(default_factory=list)
 
 
 class _NotServed(Exception):
-    """The server has no such kind."""
+    """The server does not serve the kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,9 @@ class _Object:
 
 
 async def import_all(cluster: Cluster, objects: Iterable[tuple[str, JsonObject]], how: How, told: Told) -> Imported:
-    """Writes all objects. Raises ApiError and Unreachable only when the server tells nothing of what it serves."""
+    """Writes all objects; errors with single objects are among the problems. Raises ApiError, Unreachable if the
+    resources can't be discovered, and Unreachable if the server can no longer be reached.
+    """
     importing = _Importing(cluster, how, await discover(cluster), told)
     found = sorted((_Object(place, value) for place, value in objects), key=lambda each: each.rank)
     importing.total = len(found)
@@ -96,13 +98,13 @@ class _Importing:
     def __init__(self, cluster: Cluster, how: How, found: Discovered, told: Told) -> None:
         self._cluster, self._how, self._found, self._told = cluster, how, found, told
         self._places = asyncio.Semaphore(AT_ONCE)
-        self._uids: dict[str, str] = {}  # of owners, by path
+        self._uids: dict[str, str] = {}  # UIDs of owners, by path
         self._orphans: list[_Orphan] = []
-        self.coming: set[tuple[str, str, str]] = set()  # kinds and names of all that is to be written
+        self.coming: set[tuple[str, str, str]] = set()  # group, kind and name of all objects of this import
         self.imported, self.total, self._done = Imported(), 0, 0
 
     async def write(self, objects: list[_Object]) -> None:
-        """Writes objects that do not depend on each other, some at once."""
+        """Writes objects that do not depend on each other, at most `AT_ONCE` at the same time."""
         async with asyncio.TaskGroup() as group:
             for each in objects:
                 group.create_task(self._one(each))
@@ -131,7 +133,7 @@ class _Importing:
         references = metadata.get("ownerReferences") or []
         if references:
             metadata["ownerReferences"] = await self._owners(references, namespace)
-        # the version of the object need not be the one that the server prefers
+        # the object's version, which may differ from the preferred one
         place = replace(resource, version=str(value["apiVersion"]).rpartition("/")[2])
         path = place.path(namespace, metadata["name"])
         if self._how.create:
@@ -146,7 +148,7 @@ class _Importing:
             await self._cluster.ask("PATCH", f"{path}/status{forced}", {**whole, "status": status}, _APPLY)
 
     async def adopt(self) -> None:
-        """Gives those their owners that were written before them."""
+        """Sets the owner references of objects that were written before their owners."""
         for orphan in () if self._how.dry_run else self._orphans:
             owners = await self._owners(orphan.references, orphan.namespace)
             value = stripped(orphan.of.value)
@@ -158,7 +160,7 @@ class _Importing:
                 self._problem(orphan.of, f"its owners: {error}")
 
     async def _owners(self, references: list[JsonObject], namespace: str) -> list[JsonObject]:
-        """The owners as they are here; those that are not are nobody's any more."""
+        """The owner references with the UIDs of this cluster; those of missing owners are left out."""
         found = []
         for reference in references:
             group, kind, name = _referred(reference)
@@ -176,7 +178,7 @@ class _Importing:
         return found
 
     async def _established(self, obj: _Object) -> None:
-        """Waits until the custom resource is served."""
+        """For a CRD, waits until its resource is served."""
         if obj.kind != _DEFINITION or (resource := self._found.of_kind(*_DEFINITION)) is None:
             return
         path = resource.path("", str(obj.value["metadata"]["name"]))
@@ -185,7 +187,7 @@ class _Importing:
                 while not is_established(await self._cluster.ask("GET", path)):
                     await asyncio.sleep(LOOK)
         except ApiError:
-            return  # it is among the problems already
+            return  # its write has failed, which is among the problems
         except TimeoutError:
             self._problem(obj, f"it is not Established after {PATIENCE:g} s")
 

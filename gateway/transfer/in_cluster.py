@@ -1,4 +1,4 @@
-"""The cluster that a pod runs in, as its service account: where the kubelet puts a token, a CA and a namespace."""
+"""The cluster that a pod runs in, with its service account: from the token, CA and namespace files of the kubelet."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DIRECTORY = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 def own_place(directory: Path, environment: Mapping[str, str]) -> tuple[Place, str]:
-    """Where the pod's cluster is, and the pod's namespace. Raises NoCluster."""
+    """The place of the pod's cluster, and the pod's namespace. Raises NoCluster."""
     host, port = (environment.get(f"KUBERNETES_SERVICE_{name}", "") for name in ("HOST", "PORT"))
     if not (host and port):
         raise NoCluster("this is no pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")

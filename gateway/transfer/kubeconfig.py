@@ -1,4 +1,4 @@
-"""Which cluster a kubeconfig leads to, as kubectl finds it: --kubeconfig, else KUBECONFIG, else ~/.kube/config."""
+"""Finds the cluster of a kubeconfig, in kubectl's order: --kubeconfig, else KUBECONFIG, else ~/.kube/config."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ TIMEOUT = 60.0
 
 
 class NoCluster(Exception):
-    """No kubeconfig says where to go; the message says why."""
+    """No usable cluster was found; the message says why."""
 
 
 def find_place(given: Path | None, context: str, environment: Mapping[str, str]) -> Place:
-    """Where `context`, or the current one, leads. Raises NoCluster."""
+    """The cluster and user of `context`, or of the current context. Raises NoCluster."""
     paths = [given] if given else _usual(environment)
     config = _merged([path for path in paths if given or path.is_file()])
     said = ", ".join(map(str, paths))
@@ -47,7 +47,7 @@ def _usual(environment: Mapping[str, str]) -> list[Path]:
 
 
 def _merged(paths: list[Path]) -> JsonObject:
-    """What several files say together: of what comes twice the first counts."""
+    """Merges several kubeconfigs. If a name occurs twice, the first entry counts."""
     if not paths:
         raise NoCluster("there is no kubeconfig: name one with --kubeconfig or KUBECONFIG")
     merged: JsonObject = {name: [] for name in _LISTS}
@@ -67,7 +67,7 @@ def _merged(paths: list[Path]) -> JsonObject:
 
 
 def _located(entry: JsonObject, directory: Path) -> JsonObject:
-    """An entry whose files are named from here."""
+    """The entry with paths relative to the working directory, instead of to its kubeconfig's directory."""
     return {
         name: {key: str(directory / str(part)) if key in _FILES and part else part for key, part in value.items()}
         if isinstance(value, dict)

@@ -1,4 +1,4 @@
-"""The order in which kinds are made: those that others need first, webhooks and policies last."""
+"""The order in which an import makes kinds: first those that others need, webhooks and policies last."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ _RANKS = {
 
 
 def rank(group: str, kind: str, *, owned: bool = False) -> int:
-    """The lower, the earlier; what has owners comes after what may be one."""
+    """The rank of a kind; lower ranks come first. Objects with owners (`owned`) come after possible owners."""
     return _RANKS.get((group, kind), len(FIRST) + int(owned))

@@ -1,4 +1,4 @@
-"""What a server serves, by its discovery documents: each resource once, in the version that its group prefers."""
+"""The resources of a server, from its discovery documents: each once, if possible in its group's preferred version."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gateway.transfer.cluster import ApiError, Cluster
 
 @dataclass(frozen=True, slots=True)
 class ApiResource:
-    """A resource; `subresources` are those that it has, such as status."""
+    """A resource; `subresources` are the names of its subresources, such as status."""
 
     group: str
     version: str
@@ -30,11 +30,11 @@ class ApiResource:
 
     @property
     def full_name(self) -> str:
-        """As kubectl names it: deployments.apps."""
+        """The name in kubectl's form, such as deployments.apps."""
         return f"{self.name}.{self.group}" if self.group else self.name
 
     def path(self, namespace: str = "", name: str = "") -> str:
-        """Of the collection, or of an object."""
+        """The URL path of the collection, or of an object if `name` is given."""
         root = f"/apis/{self.api_version}" if self.group else f"/api/{self.version}"
         place = f"/namespaces/{quote(namespace, safe='')}" if self.namespaced and namespace else ""
         return f"{root}{place}/{self.name}" + (f"/{quote(name, safe='')}" if name else "")
@@ -42,13 +42,13 @@ class ApiResource:
 
 @dataclass(frozen=True, slots=True)
 class Discovered:
-    """The resources, and what could not be asked for, a line each."""
+    """The resources, and an error line for each group version that could not be discovered."""
 
     resources: tuple[ApiResource, ...]
     problems: tuple[str, ...]
 
     def find(self, said: str) -> ApiResource | None:
-        """By plural, singular or short name or kind, with or without the group."""
+        """The resource with this plural, singular or short name, or kind; "NAME.GROUP" names the group too."""
         word, _, group = said.lower().partition(".")
         for each in self.resources:
             if word in (each.name, each.kind.lower(), *each.aliases) and group in ("", each.group):
@@ -63,7 +63,7 @@ class Discovered:
 
 
 async def discover(cluster: Cluster) -> Discovered:
-    """All resources. Raises ApiError and Unreachable when the server tells of no groups at all."""
+    """Discovers all resources. Raises ApiError, Unreachable if the server does not list its groups."""
     core, groups = await asyncio.gather(cluster.ask("GET", "/api"), cluster.ask("GET", "/apis"))
     wanted = [("", version, f"/api/{version}") for version in core.get("versions") or ()]
     for group in groups.get("groups") or ():

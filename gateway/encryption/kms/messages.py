@@ -1,4 +1,4 @@
-"""The messages of the KMS API, and the form in which values are stored: protobuf with a handful of fields."""
+"""The messages of the KMS v2 API, and the stored form of values: protobuf with a handful of fields."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from dataclasses import dataclass, field
 from gateway.schema.protobuf_wire import BYTES, VARINT, ProtobufError, wire_fields
 
 AES_GCM_KEY, SEED = 0, 1
-"""How a value's key comes of what the KMS decrypts: it is that, or is derived from that seed."""
+"""What the KMS decrypts: the key of the value itself, or a seed from which the key is derived."""
 
 
 @dataclass(frozen=True, slots=True)
 class EncryptedObject:
-    """A value as it is stored (kube-apiserver's EncryptedObject): by which key of which service, and the data."""
+    """A stored value (kube-apiserver's EncryptedObject): the encrypted data, and the encrypted seed with its key."""
 
     data: bytes
     key_id: str
-    source: bytes  # what the service has made of the seed
+    source: bytes  # the seed, encrypted by the service
     annotations: Mapping[str, bytes] = field(default_factory=dict)
     source_type: int = SEED
 
     def encode(self) -> bytes:
-        """Its bytes."""
+        """The protobuf encoding."""
         return b"".join(
             (
                 _bytes(1, self.data),
@@ -35,7 +35,7 @@ class EncryptedObject:
 
 
 def decode_object(data: bytes) -> EncryptedObject:
-    """Raises ProtobufError for what is none."""
+    """Decodes a stored value. Raises ProtobufError."""
     found = _fields(data, repeated=4)
     annotations = dict(_pair(each) for each in found.maps)
     return EncryptedObject(
@@ -45,7 +45,7 @@ def decode_object(data: bytes) -> EncryptedObject:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What a service says of itself."""
+    """A StatusResponse: the version of the API, "ok" or another health, and the ID of the current key."""
 
     version: str
     health: str
@@ -54,7 +54,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Encrypted:
-    """What a service has made of a seed."""
+    """A seed that a service has encrypted."""
 
     ciphertext: bytes
     key_id: str

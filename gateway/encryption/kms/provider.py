@@ -1,8 +1,8 @@
 """The provider `kms`: values are encrypted with keys derived from a seed, which the key management service encrypts.
 
-A seed is used until the service names another key. When the service does not answer, reads go on, and writes are
-refused three minutes after its last successful status. What was encrypted by a seed that is not known yet can't be read
-then: one call waits for the service, and all others are told at once, until it is back.
+A seed is used until the service names another key. When the service does not answer, values with a known seed can still
+be read. Writes are refused three minutes after the last successful status. Values with an unknown seed can't be read:
+one call waits for the service, and all others fail at once until it answers again.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from storage.errors import Unavailable
 logger = logging.getLogger(__name__)
 
 PREFIX = b"k8s:enc:kms:v2:"
-WELL_INTERVAL, ILL_INTERVAL = 60.0, 10.0  # seconds between looks at the service
-BETWEEN_CALLS = 1.0  # seconds, of a service that does not answer
-_TOLD_AFTER = (0.0, 5.0, 60.0)  # seconds after one another
-WRITABLE = 180.0  # seconds for which a seed encrypts after the service was last well
-FRESH_WELL, FRESH_ILL = 20.0, 3.0  # seconds for which an answer of a health check is good
+WELL_INTERVAL, ILL_INTERVAL = 60.0, 10.0  # seconds between status checks
+BETWEEN_CALLS = 1.0  # seconds between calls to a service that does not answer
+_TOLD_AFTER = (0.0, 5.0, 60.0)  # pauses in seconds before each call of `back`
+WRITABLE = 180.0  # seconds in which a seed may encrypt after the last good status
+FRESH_WELL, FRESH_ILL = 20.0, 3.0  # seconds in which the result of a health check is reused
 SEED_SIZE = INFO_SIZE = KEY_SIZE = 32
 MAX_KEY_ID = MAX_SOURCE = 1024
 MAX_ANNOTATIONS = 32 * 1024
 MOST_SEEDS = 10_000
-_LABEL = re.compile(r"(?!-)[-a-z0-9]{1,63}(?<!-)")  # of a domain
+_LABEL = re.compile(r"(?!-)[-a-z0-9]{1,63}(?<!-)")  # a label of a domain name
 
 SeedKey = tuple[int, bytes, str, tuple[tuple[str, bytes], ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Writing:
-    """With what is encrypted at present."""
+    """The current seed for encryption; `source` is the seed as the service encrypted it."""
 
     seed: bytes
     key_id: str
@@ -54,21 +54,21 @@ class _Writing:
 
 
 class KmsProvider:
-    """Encrypts by a service. `server` names this process in metrics."""
+    """Encrypts with seeds of a key management service. `server` names this process in metrics."""
 
     def __init__(self, service: KmsService, server: str, back: Callable[[], None] = lambda: None) -> None:
-        """`back` is called when the service answers again that has not."""
+        """`back` is called when the service answers again after an outage."""
         self._back = back
-        self._away = ""  # why what it has encrypted can't be read, while it does not answer
+        self._away = ""  # the error, while the service does not answer
         self._asking: asyncio.Task[None] | None = None
         self.prefix = PREFIX + service.name.encode() + b":"
         self.name, self.timeout = service.name, service.timeout
         self._service, self._server = service, server
         self._writing: _Writing | None = None
-        self._until = 0.0  # monotonic time up to which it may be used
+        self._until = 0.0  # monotonic time up to which `_writing` may be used
         self._seeds: dict[SeedKey, Any] = {}
         self._version = ""
-        self._looked: tuple[float, str] = (0.0, "")  # until when the answer is good, and what is wrong
+        self._looked: tuple[float, str] = (0.0, "")  # the last health check: reusable until, and its result
         self._looking = asyncio.Lock()
 
     # values
@@ -102,7 +102,7 @@ class KmsProvider:
         return Decrypted(opened(derived(secret, found.data[:INFO_SIZE]), found.data[INFO_SIZE:], key), stale)
 
     async def _secret(self, found: EncryptedObject) -> bytes:
-        """What the service makes of a source; asked once for each. Raises CannotDecrypt, Unavailable."""
+        """The seed (or key) of a stored value; the service decrypts each once. Raises CannotDecrypt, Unavailable."""
         place = found.source_type, found.source, found.key_id, tuple(sorted(found.annotations.items()))
         known: bytes | None = self._seeds.get(place)
         if known is not None:
@@ -121,7 +121,7 @@ class KmsProvider:
         return self._known(place, secret)
 
     async def _ask_again(self, found: EncryptedObject) -> None:
-        """Asks until the service answers, whatever it says."""
+        """Repeats the call until the service answers, even with an error; then calls `back`."""
         while self._away:
             await asyncio.sleep(BETWEEN_CALLS)
             try:
@@ -135,7 +135,7 @@ class KmsProvider:
                 continue
             self._away = ""
         logger.info("kms plugin answers again", extra={"provider": self.name})
-        for pause in _TOLD_AFTER:  # what was on its way when it came back is in the cache a little later
+        for pause in _TOLD_AFTER:  # again later: values that were in transit reach the cache after the first call
             await asyncio.sleep(pause)
             if self._away:
                 return
@@ -164,20 +164,20 @@ class KmsProvider:
     # the service
 
     async def watch(self) -> None:
-        """Looks at the service from time to time, until cancelled."""
+        """Checks the service regularly, until it is cancelled."""
         while True:
             wrong = await survive_async(KmsProvider.look, self, _failed, "it could not be looked at")
             await asyncio.sleep(ILL_INTERVAL if wrong else WELL_INTERVAL)
 
     async def health(self) -> str:
-        """What is wrong with it, "" for nothing; asked anew every few seconds at most."""
+        """What is wrong with the service, "" if it is well. The result is reused for some seconds."""
         if self._away:
             return f"kmsv2 Provider {self.name} is not healthy, error: {self._away}"
         until, wrong = self._looked
         return wrong if time.monotonic() < until else await self.look()
 
     async def look(self) -> str:
-        """Asks the service how it is, and takes a new seed where its key has changed; what is wrong, "" for nothing."""
+        """Gets the service's status, and makes a new seed if its key has changed. Returns what is wrong, or ""."""
         async with self._looking:
             wrong = await self._look()
             self._looked = time.monotonic() + (FRESH_ILL if wrong else FRESH_WELL), wrong
@@ -219,7 +219,7 @@ class KmsProvider:
         return f"kmsv2 Provider {self.name} is not healthy, error: {reasons}"
 
     async def _rotate(self, key_id: str, began: float) -> str:
-        """Sees to it that the seed is one of the service's present key; why that failed."""
+        """Makes a new seed, unless the current one belongs to the key `key_id`. Returns why that failed, or ""."""
         if self._writing is not None and self._writing.key_id == key_id:
             self._until = began + WRITABLE
             return ""
@@ -256,7 +256,7 @@ def _failed(provider: KmsProvider, error: Exception) -> None:
 
 
 def derived(seed: bytes, info: bytes) -> Any:
-    """AES-GCM with the key that HKDF-Expand (RFC 5869, SHA-256) makes of a seed."""
+    """AES-GCM with the key that HKDF-Expand (RFC 5869, SHA-256) derives from a seed and `info`."""
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
@@ -270,7 +270,7 @@ def _gcm(key: bytes) -> Any:
 
 
 def invalid(found: EncryptedObject) -> str:
-    """What is wrong with a stored value, in kube-apiserver's words; "" for nothing."""
+    """What is wrong with a stored value, in kube-apiserver's words; "" if it is valid."""
     if found.source_type not in (AES_GCM_KEY, SEED):
         return f"unknown encryptedDEKSourceType: {found.source_type}"
     if not found.data:
@@ -293,7 +293,7 @@ def invalid(found: EncryptedObject) -> str:
 
 
 def invalid_key_id(key_id: str) -> str:
-    """What is wrong with the name of a key."""
+    """What is wrong with a key ID; "" if it is valid."""
     if not key_id:
         return "keyID is empty"
     size = len(key_id.encode())

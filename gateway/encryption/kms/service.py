@@ -1,4 +1,4 @@
-"""Calling a KMS plug-in: gRPC over a unix socket."""
+"""Calls a KMS plug-in: gRPC over a Unix socket."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class KmsError(Exception):
-    """A call failed; the message is for logs and for who is told of it. `code` is gRPC's name of why."""
+    """A call failed. The message is for logs and clients; `code` is the name of the gRPC status code."""
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
@@ -37,10 +37,10 @@ class KmsError(Exception):
 
 
 class KmsService:
-    """The methods of a plug-in. To be made and used on one event loop; connects with the first call."""
+    """The methods of a plug-in. Make and use it on one event loop; it connects at the first call."""
 
     def __init__(self, name: str, path: str, timeout: float) -> None:
-        """`path` is that of the socket, as the endpoint names it; `timeout` in seconds, of each call."""
+        """`path` is that of the socket; "/@NAME" is an abstract socket. `timeout` is that of each call, in seconds."""
         self.name, self.timeout = name, timeout
         abstract = path.removeprefix("/") if path.startswith(f"/{_ABSTRACT}") else ""
         target = f"unix-abstract:{abstract.removeprefix(_ABSTRACT)}" if abstract else f"unix:{path}"
@@ -48,15 +48,15 @@ class KmsService:
         self._calls: dict[str, Any] = {}
 
     async def status(self) -> Status:
-        """What it says of itself. Raises KmsError."""
+        """The plug-in's status. Raises KmsError."""
         return await self._call("Status", b"", decode_status)
 
     async def encrypt(self, plaintext: bytes, uid: str) -> Encrypted:
-        """Raises KmsError."""
+        """Encrypts bytes; `uid` identifies the request. Raises KmsError."""
         return await self._call("Encrypt", encode_encrypt(plaintext, uid), decode_encrypted)
 
     async def decrypt(self, ciphertext: bytes, uid: str, key_id: str, annotations: Mapping[str, bytes]) -> bytes:
-        """Raises KmsError."""
+        """Decrypts bytes of `encrypt`, with the key ID and annotations that it returned. Raises KmsError."""
         return await self._call("Decrypt", encode_decrypt(ciphertext, uid, key_id, annotations), decode_first)
 
     async def close(self) -> None:
@@ -76,7 +76,7 @@ class KmsService:
         except ProtobufError as error:
             code = "Internal"
             raise KmsError(f"rpc error: code = {code} desc = {error}", code) from None
-        except Exception as error:  # of gRPC itself: who asks again and again must go on
+        except Exception as error:  # from gRPC itself: callers that retry handle only KmsError
             code = "Internal"
             raise KmsError(f"rpc error: code = {code} desc = {type(error).__name__}: {error}", code) from error
         finally:
