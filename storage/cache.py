@@ -44,7 +44,7 @@ Listener = Callable[[Change | None], None]
 
 _generations = count(1)
 
-MOST_NAMESPACES = 1000  # whose entries are remembered
+MOST_NAMESPACES = 1000  # whose entries are kept in a list
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -99,7 +99,7 @@ class ResourceCache:
         self._listeners: tuple[Listener, ...] = ()
         self._waiters = Waiters(spec.labels_and_fields_of)
         self._indexes = Indexes(spec.labels_and_fields_of)
-        self._told = 0  # the position up to which waiters have been told
+        self._told = 0  # the position up to which waiters were woken
 
     def __len__(self) -> int:
         return len(self._keys)

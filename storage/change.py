@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from storage.errors import REFUSALS, Conflict, CorruptObject, KeyExists, LeaseNotFound, StorageError, StoredObject
 from storage.protocol import Store, Swap
 
-Finish = Callable[[bool], Awaitable[None]]  # told whether the write was made
+Finish = Callable[[bool], Awaitable[None]]  # its argument: whether the write was made
 
 
 Swapping = Callable[[Sequence[Swap]], Awaitable["Changed"]]
@@ -73,7 +73,7 @@ class Outcome(Enum):
 
 
 class Changed(NamedTuple):
-    """What `change` did. `before` is the version that the decision was made from, None if there was none."""
+    """The result of `change`. `before` is the version on which `make` decided, None if there was none."""
 
     outcome: Outcome
     before: StoredObject | None

@@ -18,7 +18,7 @@ from storage.history import History
 from storage.time_slice import TimeSlice
 from storage.waking import Aspect, Interest, values_of
 
-FEW = 64  # so many changes are scanned as quickly
+FEW = 64  # a history with fewer changes is scanned
 STEP = 64  # changes between two looks at the clock
 KEPT = 30.0  # seconds that an unused index is kept
 MOST = 8  # aspects with an index

@@ -1,11 +1,12 @@
 """The one watch on the whole registry: a totally ordered stream of changes that keeps the watch cache up to date.
 
 The feed first loads all objects by pages at one revision, then watches from there. If there are very many objects, it
-loads those that authorize and admit requests first; the others follow later (storage/filling.py). When the watch breaks
-(etcd restarted, leader changed), the feed goes on after the last applied revision: no change is lost or repeated. If
-etcd has compacted the changes after that revision, the feed loads everything and emits the difference. If etcd has
-another history than the cache saw (storage/lineage.py: a backup was restored, the newest writes were lost), the feed
-drops the whole cache and loads it anew, and clients have to start their watches again.
+first loads those that all requests depend on, such as RBAC rules; the others follow later (storage/filling.py). When
+the watch breaks (etcd restarted, leader changed), the feed goes on after the last applied revision: no change is lost
+or repeated. If etcd has compacted the changes after that revision, the feed loads everything and emits the difference.
+After a restore of a backup, or a loss of the newest writes, etcd has another history than the cache saw
+(storage/lineage.py). Then the feed drops the whole cache and loads it anew, and clients have to start their watches
+again.
 
 The writes of this process are applied when etcd acknowledges them, in the order of revisions. The watch brings them
 again, one message per change, and falls behind when there are many writes. When it is far behind and a change of

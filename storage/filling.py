@@ -1,4 +1,4 @@
-"""A start with very many objects, in parts: resources that authorize and admit requests are loaded and followed first.
+"""A start with very many objects, in parts: resources that all requests depend on, such as RBAC rules, come first.
 
 The caches of the other resources are set aside (`WatchCache.unfilled`), then filled one after the other, those with few
 objects first. Each is loaded at the revision that the watch cache has reached. Changes that come during the load are

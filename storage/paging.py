@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 LEAST, MOST = 500, 10_000  # keys of a page
 BYTES = 4 << 20  # of a page, about, if it has more than the least number of keys
-WIDER = 256, 256  # after a range with too few keys the next ones are so many times wider; the third has no end
+WIDER = 256, 256  # factors by which the next ranges are wider after one with too few keys; the third range has no end
 _SIZE = 256  # bytes of a key that `_number` uses
 
 

@@ -67,7 +67,7 @@ class _Crowd:
     __slots__ = ("_alarm", "_due", "_late", "_since", "_woken", "followers", "members", "position", "waiters")
 
     def __init__(self, late: set[_Crowd]) -> None:
-        """The crowd adds itself to the set `late` while a delayed wake-up is due."""
+        """The crowd is in the set `late` while a delayed wake-up is scheduled."""
         self.waiters: set[Waiter] | None = None  # None saves memory: there are ten thousands of crowds without waiters
         self.followers: dict[Told, None] = {}
         self.members = 0  # followers, and waiters including woken ones that have not left yet
@@ -81,7 +81,7 @@ class _Crowd:
     def tell(self, position: int) -> None:
         """Wakes the watchers, at once or, for a crowd, with a delay. They look from `position` on.
 
-        If a delayed wake-up is due already, its earlier position stays.
+        If a delayed wake-up is already scheduled, its earlier position stays.
         """
         if self._alarm is not None:
             return
@@ -103,7 +103,7 @@ class _Crowd:
 
     @property
     def late(self) -> bool:
-        """Whether a delayed wake-up is due."""
+        """Whether a delayed wake-up is scheduled."""
         return self._alarm is not None
 
     def wake(self) -> None:
@@ -122,7 +122,7 @@ class _Crowd:
             self._tell_followers()
 
     def _tell_followers(self) -> None:
-        """Schedules calls of the followers for the next turns; followers that are still due come first."""
+        """Schedules calls of the followers for the next turns; those that still wait for an earlier call come first."""
         if self._due:
             self._since = min(self._since, self.position)
         else:
@@ -182,14 +182,14 @@ class Waiters:
         return crowd
 
     def remove(self, waiter: Waiter, interest: Interest | None) -> None:
-        """Removes a waiter; to be called once for each."""
+        """Removes a waiter. Call it once per waiter."""
         crowd = self._crowd(interest)
         if crowd.waiters is not None:
             crowd.waiters.discard(waiter)
         self._leave(crowd, interest)
 
     def unfollow(self, told: Told, interest: Interest | None) -> None:
-        """Removes a follower; to be called once for each."""
+        """Removes a follower. Call it once per follower."""
         crowd = self._crowd(interest)
         crowd.followers.pop(told, None)
         self._leave(crowd, interest)
@@ -239,7 +239,7 @@ class Waiters:
         self._any.tell(-1)
 
     def wake_now(self) -> None:
-        """Wakes the watchers without an interest, and all whose delayed wake-up is due, at once."""
+        """Wakes the watchers without an interest, and all whose wake-up was delayed, at once."""
         self._any.position = -1
         self._any.wake()
         for crowd in tuple(self._late):

@@ -27,7 +27,7 @@ class WatchCache:
         self._by_segment: dict[bytes, ResourceCache] = {}
         self.unfilled: dict[bytes, ResourceCache] = {}  # set aside until their objects are loaded (storage/filling.py)
         self.unowned = Unowned(root)
-        self._loading: frozenset[ResourceCache] = frozenset()  # caches whose entries a load makes at once
+        self._loading: frozenset[ResourceCache] = frozenset()  # caches whose entries the running load makes
         self.adopting = asyncio.Lock()  # one resource at a time
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
         self._sequence = 0

@@ -194,7 +194,9 @@ def _refuse_many(data: bytes) -> None:
 
 
 class _Source(BytesIO):
-    """The input of the decoder. It reads pieces of a few kilobytes; before each, `look` lets other threads run."""
+    """The input of the decoder, which reads it in pieces of a few kilobytes. In between, other threads can run, and
+    `look` can stop the decoding.
+    """
 
     def read(self, size: int | None = -1, /) -> bytes:
         look()

@@ -79,7 +79,7 @@ class Encoder(Protocol):
         """Encodes an entry of the cache, as for the answer to a GET."""
 
     def items(self, entries: Sequence[Entry], first: bool) -> bytes:
-        """Encodes some items of a list. Unless they are the `first`, the result begins with the separator."""
+        """Encodes some items of a list. Unless they are the `first`, the result begins with the separator, if any."""
 
     def list(self, meta: ListMeta, groups: Sequence[bytes], count: int) -> Sequence[bytes]:
         """A list, in pieces: its frame around `groups`, the results of `items` for all `count` objects."""

@@ -71,7 +71,7 @@ class PartialProtobufEncoder:
     content_type = protobuf.MEDIA_TYPE.encode()
     step = 256 * 1024
     memorable = True
-    streamable = False  # it starts with its length
+    streamable = False  # a protobuf list starts with its length
     apart = None
 
     def __init__(self, shape: Shape, version: str) -> None:

@@ -21,7 +21,7 @@ class ProtobufEncoder:
     content_type = protobuf.MEDIA_TYPE.encode()
     step = _STEP
     memorable = True
-    streamable = False  # it starts with its length
+    streamable = False  # a protobuf list starts with its length
     apart = None
 
     def __init__(self, shape: Shape) -> None:

@@ -55,7 +55,7 @@ class Row:
         return sum(map(len, self._pieces))
 
     def now_text(self, now: float) -> bytes:
-        """The row's JSON up to its object: `{"cells":[…]`, the conditions, and `"object":`; `now` is in epoch seconds."""
+        """The row's JSON up to its object: `{"cells":[…]`, the conditions, and `"object":`. `now`: epoch seconds."""
         if now < self.until:
             return self.text
         out, until = [self._pieces[0]], FOREVER

@@ -107,7 +107,7 @@ class Encryption:
         return self._by_resource[place]
 
     async def start(self) -> None:
-        """Takes the keys of the key management services, and checks these regularly from now on. Never fails."""
+        """Takes the keys of the key management services, and checks these regularly from now on. Logs failures."""
         await self._in_force.wrong()
         self._watch()
 

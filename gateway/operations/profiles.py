@@ -1,4 +1,4 @@
-"""Profiles of the running process, with --profiling: of its CPU time, and of its memory.
+"""Profiles of the running process, with --profiling: of the functions that its threads run, and of its memory.
 
 A thread samples the stacks of all other threads at intervals; speedscope.app shows the profile as a flame graph.
 """

@@ -94,7 +94,10 @@ class SocketTransport(asyncio.Transport):
             self._protocol.pause_writing()
 
     def close(self) -> None:
-        """Ends the connection after the other end has read all written bytes: an earlier reset would destroy them."""
+        """Sends the rest, then waits for the other end to close too, at most `PARTING` seconds.
+
+        An earlier end could reset the connection, which would destroy bytes in transit.
+        """
         if self._closing:
             return
         self._closing = True

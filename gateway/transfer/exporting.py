@@ -49,7 +49,10 @@ class Exported:
 
 
 async def export(cluster: Cluster, wanted: Wanted, sink: Sink, told: Told) -> Exported:
-    """Puts objects into the sink in the order of their import. Raises UnknownResource, ApiError, Unreachable."""
+    """Puts the objects into the sink, in the order of an import; `told` is called after each.
+
+    An error with one resource is among the problems. Raises UnknownResource; ApiError if discovery fails; Unreachable.
+    """
     served = await discover(cluster)
     exported = Exported(problems=list(served.problems))
     going = frozenset[str]() if wanted.everything else await _ending(cluster)

@@ -76,8 +76,10 @@ class _Object:
 
 
 async def import_all(cluster: Cluster, objects: Iterable[tuple[str, JsonObject]], how: How, told: Told) -> Imported:
-    """Writes all objects; errors with single objects are among the problems. Raises ApiError, Unreachable if the
-    resources can't be discovered, and Unreachable if the server can no longer be reached.
+    """Writes all objects; errors with single objects are among the problems.
+
+    Raises ApiError or Unreachable if the resources can't be discovered. If the server can't be reached later, it raises
+    Unreachable, also in an ExceptionGroup.
     """
     importing = _Importing(cluster, how, await discover(cluster), told)
     found = sorted((_Object(place, value) for place, value in objects), key=lambda each: each.rank)

@@ -26,7 +26,7 @@ def marker(file: str, revision: int, began: str) -> bytes:
 
 
 def described(value: bytes) -> str:
-    """The marker in words."""
+    """The marker's value in words, for messages."""
     try:
         found = json.loads(value)
         return f"of {found['file']}, begun at {found['began']}"

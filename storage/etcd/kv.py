@@ -42,9 +42,9 @@ class Beside:
 
 
 class KV:
-    """Reads are linearizable unless asked to be serializable. Every method may raise what Endpoints.call raises.
+    """The KV service. Reads are linearizable unless `serializable` is set; a `timeout` of None is that of the settings.
 
-    A `timeout` of None is the one of the settings.
+    Every method may raise what Endpoints.call raises.
     """
 
     def __init__(self, endpoints: Endpoints) -> None:
@@ -63,7 +63,7 @@ class KV:
         serializable: bool = False,
         timeout: float | None = None,
     ) -> RangeResult:
-        """The keys in [key, range_end) in their order, or `key` alone; as of `revision`, or now when it is 0.
+        """The keys in [key, range_end) in key order, or only `key`; as of `revision`, or of now if that is 0.
 
         Raises Compacted, FutureRevision.
         """
@@ -90,7 +90,7 @@ class KV:
         serializable: bool = False,
         timeout: float | None = None,
     ) -> RangeResult:
-        """As range, of all keys that start with `prefix`."""
+        """As `range`, for all keys that start with `prefix`."""
         return await self.range(
             prefix or b"\0",
             prefix_end(prefix),

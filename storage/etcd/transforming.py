@@ -54,7 +54,7 @@ class Transformer(Protocol):
 
 
 class TransformingKV(KV):
-    """The KV service with values transformed."""
+    """The KV service, with a transformer for the values."""
 
     def __init__(self, endpoints: Endpoints, transformer: Transformer) -> None:
         super().__init__(endpoints)

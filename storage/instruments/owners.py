@@ -88,7 +88,7 @@ class Owners:
         return any(key in self._left for key in keys)
 
     def own(self, keys: Collection[Key], family: Owned, labels: Labels) -> None:
-        """Notes a child of those of these owners that are entered."""
+        """Notes that a child belongs to these owners, as far as they are entered."""
         for key in keys:
             if key in self._present:
                 self._owned.setdefault(key, {})[family, labels] = None

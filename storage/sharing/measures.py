@@ -1,4 +1,4 @@
-"""Metrics of the memory that is shared."""
+"""Metrics of the shared memory."""
 
 from __future__ import annotations
 

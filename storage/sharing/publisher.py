@@ -148,7 +148,7 @@ class Worker:
         self._loop = asyncio.get_running_loop()
         self._beginning: Iterator[Packet] | None = None
         self._pending: deque[Packet] = deque()
-        self._size = 0  # of what is pending, in bytes
+        self._size = 0  # of the pending packets, in bytes
         self._held: Packet | None = None  # the packet that the socket did not accept yet
         self._writing = False
         self.waits = False  # whether it was sent NOT_YET
