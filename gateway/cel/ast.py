@@ -1,6 +1,6 @@
 """The syntax tree of an expression.
 
-A node knows where it starts in the text. Checking gives it its type, and calls the overloads that may be meant.
+`at` is a node's offset in the text. The checker sets the type of each node, and the possible overloads of each call.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gateway.cel.types import DYN, Type
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """Any node."""
+    """The base class of nodes: offset in the text, and type (DYN until the checker has set it)."""
 
     at: int
     type: Type = field(default=DYN, init=False)
@@ -28,7 +28,7 @@ class Literal(Node):
 
 @dataclass(slots=True, eq=False)
 class Ident(Node):
-    """A name; `constant` once it is found to stand for a value that never changes."""
+    """A name. `constant` is set by the checker for the name of a type: the type's value."""
 
     name: str
     constant: Any = field(default=None, init=False)
@@ -36,7 +36,7 @@ class Ident(Node):
 
 @dataclass(slots=True, eq=False)
 class Select(Node):
-    """`operand.field`, or whether the field is there."""
+    """`operand.field`; with `test_only`, `has(operand.field)`."""
 
     operand: Node
     field: str
@@ -45,7 +45,7 @@ class Select(Node):
 
 @dataclass(slots=True, eq=False)
 class Call(Node):
-    """An operator or function, with or without the value before its dot."""
+    """A call of an operator or function. `target` is the receiver: `x` in `x.f(y)`."""
 
     function: str
     target: Node | None
@@ -98,7 +98,7 @@ class StructLiteral(Node):
 
 @dataclass(slots=True, eq=False)
 class Comprehension(Node):
-    """What macros like all and map become: a fold over a list or a map."""
+    """A fold over a list or a map. Macros like `all` and `map` are expanded to it."""
 
     range: Node
     variable: str
@@ -111,7 +111,7 @@ class Comprehension(Node):
 
 
 def qualified_name(node: Node) -> str | None:
-    """The dotted name that a node may be, if it consists of names alone."""
+    """The dotted name (`a.b.c`) of a node that has only identifiers and selections, else None."""
     match node:
         case Ident(name=name):
             return name
@@ -122,11 +122,11 @@ def qualified_name(node: Node) -> str | None:
 
 
 class TooManyNodes(Exception):
-    """Copying would make more of a tree than is allowed."""
+    """The copies of an expression's nodes exceed the limit."""
 
 
 class Copies:
-    """Copies trees, so that each copy can be given types of its own; no more than `left` nodes in all."""
+    """Copies trees, because the checker gives each copy its own types. Copies at most `left` nodes in all."""
 
     __slots__ = ("left",)
 

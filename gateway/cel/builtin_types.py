@@ -1,5 +1,6 @@
-"""What expressions see in the objects of a built-in kind, by its Go types (page "Validating Admission Policy",
-"Type checking"). Values of some types, such as quantities, are not seen: their schema has no single type."""
+"""The CEL types of a built-in kind's fields (page "Validating Admission Policy", "Type checking").
+
+Fields of some types, such as quantities, are not declared, because their schema has no single type."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ _OPAQUE_OBJECTS = ("runtime.RawExtension", "v1.FieldsV1")
 
 
 class _Declaring:
-    """Declares the types of one object; what leads back to itself is an object of which nothing is known."""
+    """Declares the types of one object. A recursive type is declared as an object without fields."""
 
     def __init__(self) -> None:
         self._known: dict[int, Declared | None] = {}
@@ -58,5 +59,5 @@ class _Declaring:
 
 
 def declare_builtin(type_: Type) -> Declared | None:
-    """What values of a type are in expressions; None if they are not seen there."""
+    """The declaration of a type; None if expressions cannot use its values."""
     return _Declaring().declare(type_)

@@ -1,6 +1,6 @@
-"""Finds the types of an expression's parts and the overloads that its calls mean (cel-spec, "Gradual type checking").
+"""Finds the type of each node and the overloads of each call (cel-spec, "Gradual type checking").
 
-The order of the rules, and so of the messages, is that of cel-go's checker.
+The rules are tried in the order of cel-go's checker, so that the errors come in the same order.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ _LOGICAL = ("_&&_", "_||_")
 
 
 def check(text: str, tree: Node, environment: Environment) -> Node:
-    """Gives all nodes of a tree their types; names of several words become one node, so the tree may be another.
+    """Sets the types of all nodes in place, and returns the checked tree. Raises CompilationError.
 
-    Raises CompilationError.
+    The returned root may be another node: a dotted name (`a.b`) of one variable becomes one Ident.
     """
     checker = _Checker(environment)
     tree = checker.check(tree)
@@ -70,14 +70,14 @@ class _Checker:
         self.found = Substitutions()
         self.problems = list[Problem]()
         self.scopes = list[dict[str, Type]]()
-        # nodes whose type has parameters that may be found later
+        # nodes whose types have type parameters; later nodes may determine these
         self.generic = list[Node]()
 
     def check(self, node: Node) -> Node:
-        """The node, or the one that it means, with its type."""
+        """Sets the type of a node. Returns it, or the Ident that replaces it."""
         kind = type(node)
         if kind is Select:
-            node = self._select(node)  # type: ignore[arg-type]  # the comparison says so
+            node = self._select(node)  # type: ignore[arg-type]  # `kind` is compared above
         elif kind is Call:
             node = self._call(node)  # type: ignore[arg-type]
         elif kind is Ident:
@@ -119,7 +119,7 @@ class _Checker:
         self._resolve(node, known)
 
     def _resolve(self, node: Ident, known: Type) -> None:
-        """Makes a name stand for what it is found to be."""
+        """Sets the type of an identifier, and its constant if it names a type."""
         node.name = node.name.removeprefix(".")
         node.type = known
         if known.kind is Kind.TYPE and known is type_names().get(node.name):
@@ -245,10 +245,10 @@ class _Checker:
             return current
         if self.found.assignable(previous, current):
             return most_general(previous, current)
-        return DYN  # refused later, unless it is an argument of a format
+        return DYN  # `validate` refuses mixed types later, except in the arguments of `format`
 
     def _option(self, node: Node, optional: bool) -> Type:
-        """The type of what is put into a literal."""
+        """The type of a list element, map value or field value. For `?x` it is the type within the optional."""
         if not optional:
             return node.type
         inner, was_optional = unwrapped(node.type)

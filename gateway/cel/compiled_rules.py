@@ -1,4 +1,4 @@
-"""One validation rule: its program and that of its messageExpression, or why it has none."""
+"""Compiles one validation rule (x-kubernetes-validations) and its messageExpression."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from gateway.validation.schema_paths import FieldPathError, follow
 
 @dataclass(slots=True)
 class CompiledRule:
-    """One rule: its program or why it has none, and the same of its messageExpression."""
+    """One rule: its program or an error, and the program of its messageExpression or an error."""
 
     rule: JsonObject
     program: Program | None = None
     error: str = ""
     uses_old_self: bool = False
-    # the most that evaluating it once may cost, and how often it may be evaluated if nothing bounds that
+    # the estimated cost of one evaluation, and the number of evaluations for the largest request if the schema has no
+    # bound
     most: int = 0
     cardinality: int = 0
     message: Program | None = None
@@ -35,18 +36,18 @@ class CompiledRule:
     message_most: int = 0
     target: str = ""
     environment: Environment | None = None
-    # whether the old value is seen as its JSON, and is another then
+    # whether oldSelf is plain JSON that differs from the converted value (see gateway.cel.raw)
     raw: bool = False
     inspecting: tuple[Program, Program | None] | None = None
 
     @property
     def optional_old_self(self) -> bool:
-        """Whether it is evaluated for new values as well."""
+        """Whether the rule is evaluated for new values too, with an empty optional as oldSelf."""
         return bool(self.rule.get("optionalOldSelf"))
 
     def programs(self, floats: bool) -> tuple[Program, Program | None]:
-        """The programs of the rule and of its message; with `floats` for objects with whole floats as integers."""
-        assert self.program is not None  # or it is not evaluated
+        """The programs of the rule and of its message. `floats`: the object has floats like 1.0 as integers."""
+        assert self.program is not None  # rules with an error are not evaluated
         if not floats:
             return self.program, self.message
         if self.inspecting is None:
@@ -54,12 +55,12 @@ class CompiledRule:
         return self.inspecting
 
     def _inspecting(self, program: Program) -> Program:
-        assert self.environment is not None  # in which it was compiled
+        assert self.environment is not None  # set when the program was compiled
         return plan(program.text, program.tree, self.environment, Trust(self.raw, refuse))
 
 
 def compile_rules(rules: list[JsonObject], schema: JsonObject, declared: Declared) -> list[CompiledRule]:
-    """The rules of one schema node, whose values are what `declared` says."""
+    """The compiled rules of one schema node. `declared` is the type of the node's values."""
     types = SchemaTypes(declared)
     cardinality = LARGEST_REQUEST // (declared.smallest + 1)
     compiled = list[CompiledRule]()
@@ -113,7 +114,7 @@ def _compile_message(one: CompiledRule, environment: Environment, declared: Decl
 def _program(
     text: str, environment: Environment, trust: Trust, not_compiled: str, not_instantiated: str
 ) -> Program | str:
-    """The program of an expression, or why there is none, after what that begins with."""
+    """The program of an expression, or an error message that starts with `not_compiled` or `not_instantiated`."""
     try:
         return compile_expression(text, environment, trust)
     except CompilationError as error:
@@ -129,7 +130,7 @@ def _mentions(node: Node, name: str) -> bool:
 
 
 def _target(path: str, schema: JsonObject) -> str:
-    """The path of the field that a rule is about, as errors write it; empty if there is no such field."""
+    """A rule's fieldPath in the notation of errors; "" if the schema has no such field."""
     try:
         steps, _ = follow(path, schema)
     except FieldPathError:

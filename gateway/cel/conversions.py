@@ -44,21 +44,21 @@ def _failed(source: str, target: str) -> EvaluationError:
 
 
 def string_to_int(text: str) -> int:
-    """As Go reads base 10."""
+    """Parses base 10 as Go does. Raises EvaluationError, as the other conversions do."""
     if _INTEGER.fullmatch(text) and len(text) < 40 and INT_MIN <= (number := int(text)) <= INT_MAX:
         return number
     raise _failed("string", "int")
 
 
 def string_to_uint(text: str) -> Uint:
-    """As Go reads base 10."""
+    """Parses base 10 as Go does."""
     if _DIGITS.fullmatch(text) and len(text) < 40 and (number := int(text)) <= UINT_MAX:
         return Uint(number)
     raise _failed("string", "uint")
 
 
 def string_to_double(text: str) -> float:
-    """As Go reads floating point numbers."""
+    """Parses a floating point number as Go does."""
     text = _SEPARATOR.sub("", text)
     if not _FLOAT.fullmatch(text):
         raise _failed("string", "double")
@@ -72,7 +72,7 @@ def string_to_double(text: str) -> float:
 
 
 def string_to_bool(text: str) -> bool:
-    """As Go reads booleans."""
+    """Parses a boolean as Go does: "1", "t", "true" and so on."""
     if text in _TRUE:
         return True
     if text in _FALSE:
@@ -81,21 +81,21 @@ def string_to_bool(text: str) -> bool:
 
 
 def string_to_duration(text: str) -> Duration:
-    """As Go reads durations."""
+    """Parses a Go duration such as "1h30m"."""
     if (length := parse_duration(text)) is None:
         raise _failed("string", "google.protobuf.Duration")
     return length
 
 
 def string_to_timestamp(text: str) -> Timestamp:
-    """RFC 3339."""
+    """Parses an RFC 3339 timestamp."""
     if (moment := parse_timestamp(text)) is None:
         raise _failed("string", "google.protobuf.Timestamp")
     return moment
 
 
 def bytes_to_string(raw: bytes) -> str:
-    """UTF-8."""
+    """Decodes UTF-8."""
     try:
         return raw.decode()
     except UnicodeDecodeError:
@@ -103,21 +103,21 @@ def bytes_to_string(raw: bytes) -> str:
 
 
 def double_to_int(number: float) -> int:
-    """Towards zero."""
-    if not -(2.0**63) < number < 2.0**63:  # NaN as well
+    """Rounds towards zero."""
+    if not -(2.0**63) < number < 2.0**63:  # false for NaN too
         raise EvaluationError("integer overflow")
     return int(number)
 
 
 def double_to_uint(number: float) -> Uint:
-    """Towards zero."""
+    """Rounds towards zero."""
     if not 0 <= number < 2.0**64:
         raise EvaluationError("unsigned integer overflow")
     return Uint(int(number))
 
 
 def format_double(number: float) -> str:
-    """As Go's %g writes it: with an exponent from seven digits before the point on."""
+    """Formats a double as Go's %g does. Numbers with seven or more digits before the point get an exponent."""
     if math.isnan(number):
         return "NaN"
     if math.isinf(number):
@@ -135,7 +135,7 @@ def format_double(number: float) -> str:
 
 
 def _digits(number: float) -> tuple[str, str, int]:
-    """The sign, the fewest digits that tell a number from others, and how many of them are before the point."""
+    """The sign ("-" or ""), the shortest digits that identify the number, and the position of the decimal point."""
     mantissa, _, power = repr(abs(number)).partition("e")
     whole, _, fraction = mantissa.partition(".")
     digits = (whole + fraction).lstrip("0")

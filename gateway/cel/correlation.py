@@ -13,7 +13,7 @@ _NOT_YET = object()
 
 
 def composite_key(item: Any, keys: list[str]) -> Any:
-    """What tells an item of a keyed list from the others; None if it has not all keys."""
+    """The values of an item's keys in a keyed list (list-type map); None if a key is missing."""
     if not isinstance(item, dict):
         return None
     parts = list[Any]()
@@ -26,7 +26,10 @@ def composite_key(item: Any, keys: list[str]) -> Any:
 
 
 def by_key(schema: JsonObject, items: list[Any]) -> Callable[[Any], Any]:
-    """Finds the item of a keyed list that has the keys of another; nothing in other lists."""
+    """A function that finds, in a keyed list, the item with the same keys as its argument, or None.
+
+    For lists that are not keyed, it always returns None.
+    """
     keys = schema.get("x-kubernetes-list-map-keys")
     if schema.get("x-kubernetes-list-type") != "map" or not keys or not items:
         return lambda item: None
@@ -39,7 +42,7 @@ def by_key(schema: JsonObject, items: list[Any]) -> Callable[[Any], Any]:
 
 @dataclass(slots=True)
 class Correlation:
-    """A value, what it was before, and the schema of both."""
+    """A value, its old value, and the schema of both."""
 
     value: Any
     old: Any
@@ -49,7 +52,7 @@ class Correlation:
     _find: Any = _NOT_YET
 
     def key(self, name: str) -> Correlation | None:
-        """The same of a member; None if it is new, or has no schema."""
+        """The correlation of a member; None if the member is new, or not in the schema."""
         if name not in self._below:
             self._below[name] = self._member(name)
         return self._below[name]
@@ -65,7 +68,7 @@ class Correlation:
         return None if below is None else Correlation(self.value[name], self.old[name], below)
 
     def index(self, at: int) -> Correlation | None:
-        """The same of an item of a keyed list."""
+        """The correlation of an item of a keyed list; None in other lists."""
         if at not in self._below:
             self._below[at] = self._item(at)
         return self._below[at]
@@ -81,7 +84,7 @@ class Correlation:
         return Correlation(self.value[at], old, items)
 
     def equal(self) -> bool:
-        """Whether nothing changed; the order of a keyed list means nothing."""
+        """Whether the value is unchanged. The order of a keyed list does not matter."""
         if self._equal is None:
             self._equal = self._compare()
         return self._equal
@@ -107,7 +110,7 @@ def _unchanged(of: Correlation | None) -> bool:
 
 
 def same_json(one: Any, other: Any) -> bool:
-    """Whether two JSON values are the same, types of numbers included."""
+    """Whether two JSON values are the same. 1 and 1.0 are not."""
     if one != other:
         return False
     return type(one) is str or json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
@@ -115,23 +118,23 @@ def same_json(one: Any, other: Any) -> bool:
 
 @dataclass(slots=True)
 class Ratchet:
-    """What is known of the old value of a part: of itself, or of the nearest part around it."""
+    """The correlation of a part of an object, and that of the nearest part around it."""
 
     current: Correlation | None
     parent: Correlation | None = None
 
     def unchanged(self) -> bool:
-        """Whether errors of this part are none of the writer's."""
+        """Whether this part is unchanged, so that its errors become warnings."""
         return _unchanged(self.current if self.current is not None else self.parent)
 
     def key(self, name: str) -> Ratchet:
-        """The same of a member."""
+        """The ratchet of a member."""
         if self.current is None:
             return self
         if self.parent is None and name in ("apiVersion", "kind"):
-            return Ratchet(None)  # both are converted to the same version
+            return Ratchet(None)  # the old object was converted to the same version
         return Ratchet(self.current.key(name), self.current)
 
     def index(self, at: int) -> Ratchet:
-        """The same of an item."""
+        """The ratchet of a list's item."""
         return self if self.current is None else Ratchet(self.current.index(at), self.current)

@@ -1,7 +1,7 @@
-"""What calls cost when they are evaluated: cel-go's runtime costs and those of Kubernetes' libraries.
+"""The costs of calls at evaluation: cel-go's runtime costs and those of Kubernetes' libraries.
 
-A call's cost is 1 unless it is said otherwise here; functions get the arguments (a member's value first) and the
-result.
+A call costs 1 unless this module has a cost function for it. A cost function gets the arguments (the receiver first)
+and the result.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Cost = Callable[[tuple[Any, ...], Any], int]
 
 
 def size_of(value: Any) -> int:
-    """How large a value is in the eyes of costs."""
+    """The size of a value for costs: characters, bytes or elements; 1 for scalars."""
     if isinstance(value, str | bytes | list | dict | tuple):
         return len(value)
     if isinstance(value, Ip | Cidr):
@@ -38,7 +38,7 @@ def _deep_size(value: Any) -> int:
 
 
 def _traversed(value: Any) -> int:
-    """What going through a whole value costs."""
+    """The cost of reading a value with all values in it."""
     if isinstance(value, str):
         return int(len(value.encode(errors="surrogatepass")) * TRAVERSAL)
     if isinstance(value, bytes):
@@ -183,7 +183,7 @@ def _equality(args: tuple[Any, ...], result: Any) -> int:
 
 
 def cost_of(function: str, overload: str) -> Cost | None:
-    """What a call costs; None if it always costs 1. `overload` is empty if it is not known before."""
+    """The cost function of a call; None if the call always costs 1. `overload` is "" if planning does not know it."""
     if function == "_==_":
         return _equality
     if function == "_!=_":

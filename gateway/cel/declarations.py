@@ -1,4 +1,4 @@
-"""The functions that Kubernetes' CEL environment declares, as hack/cel lists them (declarations.json)."""
+"""The functions that Kubernetes' CEL environment declares (declarations.json, made by hack/cel)."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class Overload:
 
     @property
     def generic(self) -> bool:
-        """Whether it takes values of more than one type."""
+        """Whether the signature has type parameters."""
         return bool(self.parameters)
 
 
 @dataclass(slots=True)
 class Function:
-    """A function: its overloads in their order, and those of fixed signatures by what they take."""
+    """A function: its overloads in cel-go's order, and the overloads of scalar arguments by the arguments' types."""
 
     name: str
     overloads: list[Overload]
@@ -54,7 +54,7 @@ class Function:
 
 
 LIST_FUNCTIONS = frozenset({"@sortByAssociatedKeys", "distinct", "flatten", "lists.range", "reverse", "slice", "sort"})
-"""cel-go's library of lists, which came later than the others."""
+"""The functions of cel-go's list library. Kubernetes added it later than the other libraries."""
 
 TYPES: dict[str, Type] = {
     "bool": BOOL,
@@ -77,7 +77,7 @@ TYPES: dict[str, Type] = {
 
 @cache
 def type_names() -> dict[str, Type]:
-    """The types of the names of types."""
+    """The CEL type of each type name, such as `int`, in an expression."""
     return {name: type_of(known) if known is not TYPE else type_of(TYPE) for name, known in TYPES.items()}
 
 

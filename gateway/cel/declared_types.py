@@ -9,7 +9,7 @@ from gateway.cel.types import Type
 
 
 class DeclaredTypes:
-    """Object types by name; expressions cannot make objects of them."""
+    """Object types by name. Expressions cannot create objects of these types."""
 
     def __init__(self, types: Mapping[str, Mapping[str, Type]]) -> None:
         self._types = types

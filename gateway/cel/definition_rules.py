@@ -23,7 +23,7 @@ _ADVICE = (
 
 @dataclass(slots=True)
 class _Total:
-    """What all rules together may cost."""
+    """The estimated cost of all rules of a definition, and the most costly rules."""
 
     cost: int = 0
     costly: list[tuple[int, str]] = field(default_factory=list)
@@ -36,23 +36,26 @@ class _Total:
 
 @dataclass(slots=True, frozen=True)
 class _Place:
-    """A node of the schema: how often its values may occur (None: there is no bound), and what is known around it."""
+    """A node of the schema. `cardinality`: the greatest number of its values in an object (None: not bounded).
+
+    `inside`: a node around it has rules.
+    """
 
     path: str
     cardinality: int | None
     declared: Declared | None = None
     inside: bool = False
     root: bool = False
-    # the path of the part around it whose old and new items cannot be told apart
+    # the path of the list around the node whose old and new items cannot be matched by keys; "" if there is none
     uncorrelated: str = ""
 
 
 def validate_definition_rules(
     schema: JsonObject, path: str, found: list[FieldError], *, per_expression: bool = True
 ) -> list[FieldError]:
-    """What is wrong with the rules of a structural schema; where `found` is something else, they are not looked at.
+    """The errors of the rules of a structural schema. A node that has errors in `found` already is skipped.
 
-    `per_expression` is False where the cost of a single rule is not held against it (it was so before).
+    `per_expression`: the cost limit of each single rule applies. It does not for a schema that is already stored.
     """
     total, errors = _Total(), list[FieldError]()
     broken = [each.field for each in found]
@@ -109,7 +112,7 @@ def _is_within(field_: str, path: str) -> bool:
 
 
 def _most_elements(schema: JsonObject) -> int | None:
-    """How many values below a value of the schema there may be; None if nothing bounds that."""
+    """The greatest number of elements of a list or map (1 for other values); None if the schema has no bound."""
     match schema.get("type"):
         case "object" if schema.get("additionalProperties") is not None:
             most = schema.get("maxProperties")
@@ -162,7 +165,7 @@ def _check_rule(compiled: CompiledRule, path: str, place: _Place, context: _Cont
 
 
 def _shown(rule: JsonObject) -> Verbatim:
-    """A rule as messages show it: the JSON of Go's type."""
+    """A rule in error messages: the JSON of kube-apiserver's Go struct."""
     fields: dict[str, Any] = {
         "Rule": rule.get("rule", ""),
         "Message": rule.get("message", ""),

@@ -1,4 +1,4 @@
-"""The expressions that select devices (page "Dynamic Resource Allocation"): their variables and limits of cost."""
+"""The CEL selectors of devices (page "Dynamic Resource Allocation"): their variables and cost limit."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from gateway.cel.source import CompilationError
 from gateway.cel.types import ANY, BOOL, STRING, map_of, struct
 from gateway.validation.field import FieldError, forbidden, internal, invalid
 
-MOST = 1_000_000  # units that a selector may cost by estimate
-_DOMAIN, _IDENTIFIER, _DRIVER, _VALUE, _NAMES = 63, 32, 63, 64, 32  # the longest names and values, the most names
+MOST = 1_000_000  # the greatest estimated cost of a selector
+# the greatest lengths of names and values, and the greatest number of names
+_DOMAIN, _IDENTIFIER, _DRIVER, _VALUE, _NAMES = 63, 32, 63, 64, 32
 _QUANTITY = struct("kubernetes.Quantity")
 _TYPES = DeclaredTypes(
     {
@@ -29,7 +30,7 @@ _ENVIRONMENT = Environment({"device": struct("kubernetes.DRADevice")}, _TYPES, f
 
 
 def _by_name(value: Declared) -> Declared:
-    """Values by domain and identifier."""
+    """A map of maps: values by domain, then by identifier."""
     inner = Declared(element=value, is_map=True, most=_NAMES, longest_key=_IDENTIFIER)
     return Declared(element=inner, is_map=True, most=_NAMES, longest_key=_DOMAIN)
 
@@ -45,7 +46,7 @@ _SIZES = Declared(
 
 
 def check_selector(text: str, path: str) -> list[FieldError]:
-    """What is wrong with a selector, in kube-apiserver's words."""
+    """The errors of a selector, with kube-apiserver's messages."""
     try:
         program = compile_expression(text, _ENVIRONMENT)
     except CompilationError as error:

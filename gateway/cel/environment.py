@@ -19,10 +19,10 @@ class Structs(Protocol):
         """Whether there is an object type of that name."""
 
     def field(self, name: str, field: str) -> Type | None:
-        """The type of a field as it is written in expressions, None if the object type has no such field."""
+        """The type of a field, None if the object type has no such field. `field` is escaped as in expressions."""
 
     def maker(self, name: str) -> Maker | None:
-        """What makes an object from the values of its fields, None if expressions cannot make such objects."""
+        """The function that makes an object from a dict of field values; None if expressions may not create it."""
 
 
 class NoStructs:
@@ -43,9 +43,9 @@ class NoStructs:
 
 @dataclass(slots=True)
 class Environment:
-    """What expressions are compiled in; `libraries` are the optional ones that it has ("jsonpatch", "bindings").
+    """The variables, object types and functions of an expression.
 
-    `absent` are names of functions that it lacks.
+    `libraries` are its optional libraries ("jsonpatch", "bindings"); `absent` are functions that it does not have.
     """
 
     variables: Mapping[str, Type] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Environment:
     absent: frozenset[str] = frozenset()
 
     def function(self, name: str) -> Function | None:
-        """The function of a name, with or without the dot that says it is a full one."""
+        """The function of a name, or None. A leading dot (an absolute name) is ignored."""
         name = name.removeprefix(".")
         if name in self.absent:
             return None
@@ -63,6 +63,6 @@ class Environment:
         return functions().get(name)
 
     def variable(self, name: str) -> Type | None:
-        """The type of what a name stands for, if for anything; types have names too."""
+        """The type of a variable, or of the name of a type (`int`); None for an unknown name."""
         name = name.removeprefix(".")
         return self.variables.get(name) or type_names().get(name)

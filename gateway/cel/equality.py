@@ -1,4 +1,4 @@
-"""When two values are equal, and which is less (cel-spec, "Equality" and "Ordering")."""
+"""Equality and order of values (cel-spec, "Equality" and "Ordering")."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _MAPS = (dict, RawMap)
 
 
 def equal(one: Any, other: Any) -> bool:
-    """Whether two values are equal; numbers of different types are by what they count."""
+    """Whether two values are equal. Numbers of different types compare by value. Raises EvaluationError."""
     kind, other_kind = type(one), type(other)
     if kind in _NUMBERS and other_kind in _NUMBERS:
         if kind is not other_kind and float in (kind, other_kind):
-            return float(one) == float(other)  # as cel-go compares them
+            return float(one) == float(other)  # cel-go converts both to double
         return bool(one == other)
     if kind in _SIMPLE:
         return kind is other_kind and bool(one == other)
@@ -65,15 +65,15 @@ def _equal_lists(one: Any, other: Any) -> bool:
 
 
 def lookup(items: list[Any]) -> Collection[Any]:
-    """What tells which values are in a list: a set where they can be in one, which takes no time that grows."""
+    """The items for membership tests: a frozenset if all are hashable, which is fast, else the list itself."""
     try:
         return frozenset(items)
-    except TypeError:  # lists and maps
+    except TypeError:  # lists and maps are not hashable
         return items
 
 
 def union(one: list[Any], other: Any) -> list[Any]:
-    """The items of a set, and then those of another list that it lacks, each once."""
+    """The items of a set, then each item of the other list that the set does not have, once."""
     items = list(one)
     known = set(map(_hashed, items))
     for each in other:
@@ -84,7 +84,7 @@ def union(one: list[Any], other: Any) -> list[Any]:
 
 
 def _hashed(item: Any) -> Hashable:
-    """What is equal for equal items: the item where it can be in a set, a text of a list or map."""
+    """A hashable value that is equal for equal items: the item itself, or the text of a list or map."""
     try:
         hash(item)
     except TypeError:
@@ -104,12 +104,12 @@ def _equal_keyed(one: KeyedList, other: Any) -> bool:
 def _equal_items(one: Any, other: Any) -> bool:
     try:
         return equal(one, other)
-    except EvaluationError:  # a whole float for an integer, which an item of the same key need not be asked about
+    except EvaluationError:  # `refuse`: an item has a float like 1.0 for an integer
         return False
 
 
 def key_of(item: Any, keys: tuple[str, ...]) -> tuple[Any, ...]:
-    """What tells an object of a keyed list from the others."""
+    """The values of an item's keys in a keyed list; None for a missing key."""
     return tuple(item.get(key) if isinstance(item, dict) else None for key in keys)
 
 
@@ -122,7 +122,7 @@ def _equal_maps(one: dict[Any, Any], other: dict[Any, Any]) -> bool:
 
 
 def _equals_raw(one: dict[Any, Any], other: dict[Any, Any]) -> bool:
-    """Whether an object that is seen as its JSON equals one whose fields have their names in expressions."""
+    """Whether an object as plain JSON equals one whose field names are escaped as in expressions."""
     for name, value in one.items():
         key = name if name in other else escape(name)
         if key not in other or not equal(value, other[key]):

@@ -1,4 +1,4 @@
-"""What calls may cost at most: by function for Kubernetes' libraries, by overload for the rest."""
+"""Cost estimates of calls: by function for Kubernetes' libraries, by overload for the rest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST_FORMAT_NAME, _LONGEST_FORMAT_REGEX = 64, 128
 
 @dataclass(slots=True)
 class Argument:
-    """An argument: its node and type, where in the schema it comes from, its size and that of its items if known."""
+    """An argument of a call: its node, type, path in the schema, and its size and that of its items if known."""
 
     node: Node | None
     type: Type
@@ -28,18 +28,18 @@ class Argument:
 
     @property
     def known(self) -> Range:
-        """Its size, as far as it is known from the expression."""
+        """The size that follows from the expression alone."""
         return self.computed or UNKNOWN
 
     @property
     def size(self) -> Range:
-        """Its size, as far as it is known from the expression or the schema."""
+        """The size that follows from the expression, else from the schema."""
         return self.computed or self.size_at(self.path) or UNKNOWN
 
 
 @dataclass(slots=True)
 class Estimate:
-    """What a call costs without its arguments, and how large its result is if that is known."""
+    """The cost of a call without its arguments, and the size of its result if known."""
 
     cost: Range
     size: Range | None = field(default=None)
@@ -51,7 +51,7 @@ _Estimator = Callable[[Target, Arguments], Estimate | None]
 
 
 def estimate_call(function: str, overload: str, target: Target, arguments: Arguments) -> Estimate | None:
-    """What a call costs; None if it has no estimate of its own."""
+    """The estimate of a call; None if the call has no estimate of its own."""
     for by in (_FIRST.get(overload), _BY_FUNCTION.get(function)):
         if by is not None and (found := by(target, arguments)) is not None:
             return found
@@ -136,7 +136,7 @@ def _join(target: Target, arguments: Arguments) -> Estimate | None:
         return None
     items, size = target.size, NOTHING
     if target.type.parameters:
-        size = items.times(target.items or _element_size(target))  # kube-apiserver knows only those of the schema
+        size = items.times(target.items or _element_size(target))  # kube-apiserver uses only the sizes of the schema
     if arguments:
         between = Range(max(items.least - 1, 0), max(items.most - 1, 0))
         size = size.plus(arguments[0].size.times(between))
@@ -158,8 +158,9 @@ def _parsed(factor: float) -> _Estimator:
 
 
 def _part_of_url(growth: int) -> _Estimator:
-    """A text of an URL is no longer than the URL, or so many times as long where it is escaped; kube-apiserver knows no
-    bound (kubernetes 141984).
+    """A part of a URL is at most `growth` times as long as the URL (more than 1 if the part is escaped).
+
+    kube-apiserver assumes no bound (kubernetes issue 141984).
     """
 
     def estimate(target: Target, arguments: Arguments) -> Estimate | None:
@@ -169,7 +170,7 @@ def _part_of_url(growth: int) -> _Estimator:
 
 
 def _address(least: int, most: int) -> _Estimator:
-    """An address as text; kube-apiserver knows no bound."""
+    """The length of an address as text. kube-apiserver assumes no bound."""
     return lambda target, arguments: Estimate(ONE, Range(least, most))
 
 

@@ -1,5 +1,7 @@
-"""How much evaluating an expression may cost at most, by the sizes that its schema allows (cel-go's checker costs and
-those of Kubernetes' libraries). Which rules a CustomResourceDefinition may have depends on these numbers.
+"""Estimates the cost of an expression from the sizes that the schema allows.
+
+The numbers are those of cel-go's cost estimator and of Kubernetes' libraries. A CustomResourceDefinition is refused if
+the estimate of a rule is too high, so they must be the same.
 """
 
 from __future__ import annotations
@@ -31,13 +33,13 @@ _FIXED_SIZE = SCALARS - {Kind.STRING, Kind.BYTES}
 
 
 def estimate(tree: Node, root: Declared | None) -> Range:
-    """The range of costs of a checked expression whose variables are of what `root` declares."""
+    """The least and the greatest cost of a checked expression. `root` declares the sizes of its variables."""
     return _Estimator(root).cost(tree)
 
 
 @dataclass(slots=True)
 class _Entries:
-    """The sizes of what a list or map holds."""
+    """The sizes of the keys and values of a list or map."""
 
     is_list: bool
     key: Range
@@ -67,7 +69,7 @@ class _Estimator:
         self._locals = dict[str, list[_Local]]()
 
     def cost(self, node: Node) -> Range:
-        """What a node and all below it cost."""
+        """The cost of a node with all nodes below it."""
         return _BY_NODE[type(node)](self, node)
 
     def _ident(self, node: Ident) -> Range:
@@ -223,7 +225,7 @@ class _Estimator:
         return total.plus(turns.times(turn))
 
     def _iteration(self, node: Comprehension) -> list[str]:
-        """Makes the iteration variables known, and gives their names."""
+        """Declares the iteration variables, and returns their names."""
         entries, path = self._entries_of(node.range), self._path(node.range)
         is_list = entries.is_list if entries is not None else node.range.type.kind is Kind.LIST
         key, value = (None, None) if entries is None else (entries.key, entries.value)
@@ -266,7 +268,7 @@ class _Estimator:
         return None
 
     def _size_at(self, path: Path) -> Range | None:
-        """How large what is at a path of the schema may be."""
+        """The sizes of a value at a path of the schema, None if the schema does not have the path."""
         if not path or self._root is None:
             return None
         declared = self._root

@@ -1,4 +1,4 @@
-"""`"%s is %d".format([…])`: writes values into a text (cel-go's ext.Strings, version 2)."""
+"""The function `format`, as in `"%s is %d".format([a, b])` (cel-go's ext.Strings, version 2)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DIGITS = re.compile("[0-9]*", re.ASCII)
 
 
 class ClauseError(Exception):
-    """A format is wrong, or its argument is."""
+    """A clause of a format (`%d`) is invalid, or does not fit its argument. The text is cel-go's message."""
 
 
 def format_string(text: str, arguments: list[Any]) -> str:
@@ -40,9 +40,9 @@ def format_string(text: str, arguments: list[Any]) -> str:
 
 
 def interpolate(text: str, count: int, write: Callable[[int, str, int | None], str]) -> str:
-    """The text with what `write` gives for each clause (its argument's index, letter, precision).
+    """Replaces each clause of the text by `write(argument index, letter, precision or None)`.
 
-    Raises ClauseError.
+    `count` is the number of arguments. Raises ClauseError.
     """
     parts, at, argument = list[str](), 0, 0
     while (found := text.find("%", at)) >= 0:
@@ -65,7 +65,7 @@ def interpolate(text: str, count: int, write: Callable[[int, str, int | None], s
 
 
 class _During(ClauseError):
-    """What is wrong with an argument; `cause` knows which."""
+    """An error of `write` for an argument. `cause` is the original error."""
 
     def __init__(self, cause: ClauseError) -> None:
         super().__init__(f"error during formatting: {cause}")
@@ -76,7 +76,7 @@ def _clause(text: str, at: int) -> tuple[str, int | None, int]:
     unparsed, places = "could not parse formatting clause", None
     if text[at] == ".":
         digits = _DIGITS.match(text, at + 1)
-        assert digits is not None  # matches nothing as well
+        assert digits is not None  # the pattern matches the empty string too
         at = digits.end()
         if at >= len(text):
             raise ClauseError(f"{unparsed}: error while parsing precision: could not find end of precision specifier")
@@ -132,7 +132,7 @@ def _number(clause: str, value: Any, places: int) -> str:
         value = float(value)
     if type(value) is not float:
         raise _wrong(clause, value)
-    # for the scientific clause, what looks like its precision is the least width
+    # as in cel-go, the precision of %e is the minimum width
     width = places if clause == "e" else 0
     if math.isnan(value):
         return "NaN".rjust(width)
@@ -190,7 +190,7 @@ def _map(pairs: dict[Any, Any]) -> str:
 
 
 def _literal(value: Any) -> str:
-    """A value inside of another, as CEL would have it written."""
+    """A value inside a list or map, written as a CEL literal."""
     match value:
         case str():
             return go_quote(value)

@@ -32,13 +32,13 @@ _ESCAPE = re.compile(
 
 
 class NotTokens(Exception):
-    """The text has characters, at the offset that is given, that start no token."""
+    """No token starts at the offset that is the exception's argument."""
 
 
 def tokens(text: str) -> tuple[list[str], list[str], list[int]]:
-    """The kinds, texts and places of all tokens, the last of kind "EOF".
+    """The kinds, texts and offsets of all tokens, as three lists of the same length. The last token is of kind "EOF".
 
-    Raises NotTokens; an operator's kind is its text.
+    The kind of an operator is its text. Raises NotTokens.
     """
     kinds, texts, places = list[str](), list[str](), list[int]()
     end, at = len(text), 0

@@ -1,4 +1,4 @@
-"""What literals in the text of an expression stand for (cel-spec, "String and Bytes Values")."""
+"""The values of string and bytes literals (cel-spec, "String and Bytes Values")."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _OCTAL = re.compile(r"[0-3][0-7]{2}")
 
 
 def unquote(text: str) -> str:
-    """The string of a string literal; raises ValueError with the reason."""
+    """The string of a literal with its quotes. Raises ValueError with cel-go's message."""
     raw, body = _body(text)
     if raw or "\\" not in body:
         return body
@@ -26,7 +26,7 @@ def unquote(text: str) -> str:
 
 
 def unquote_bytes(text: str) -> bytes:
-    """The bytes of a bytes literal without its b; raises ValueError with the reason."""
+    """The bytes of a bytes literal without its prefix `b`. Raises ValueError with cel-go's message."""
     raw, body = _body(text)
     if raw or "\\" not in body:
         return body.encode()
@@ -50,7 +50,7 @@ def _body(text: str) -> tuple[bool, str]:
 
 
 def _escape(rest: str, *, binary: bool) -> tuple[int, str]:
-    """The code that an escape sequence stands for, and what follows it."""
+    """The code point of the escape sequence at the start of `rest`, and the text after it."""
     kind = rest[:1]
     if kind in _ESCAPES:
         return _ESCAPES[kind], rest[1:]

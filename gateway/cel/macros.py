@@ -1,5 +1,6 @@
-"""Macros: calls that stand for comprehensions (cel-spec, "Macros"; and those of cel-go's optional, list and
-two-variable comprehension libraries that Kubernetes has)."""
+"""Macros: calls that the parser expands to comprehensions (cel-spec, "Macros").
+
+Also the macros of cel-go's optional, list and two-variable comprehension libraries that Kubernetes has."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ _OVERWRITES = "iteration variable overwrites accumulator variable"
 
 
 class MacroError(Exception):
-    """A macro's arguments are not what it takes."""
+    """A macro has invalid arguments. `at` is the offset, `message` cel-go's message."""
 
     def __init__(self, at: int, message: str) -> None:
         super().__init__(message)
@@ -42,9 +43,9 @@ _Expander = Callable[[int, Node, list[Node]], Node | None]
 def expand(
     at: int, name: str, target: Node | None, arguments: list[Node], copies: Copies, libraries: Collection[str] = ()
 ) -> Node | None:
-    """What a call stands for if it is a macro, None if it is none; some use what they are called on twice.
+    """The expansion of a macro call; None if the call is no macro.
 
-    Raises MacroError.
+    `copies` copies the target for macros that use it twice. Raises MacroError.
     """
     if target is None:
         if name != "has" or len(arguments) != 1:
@@ -163,7 +164,7 @@ def _transform_map_entry(at: int, target: Node, arguments: list[Node]) -> Node:
 
 
 def _bound(at: int, name: str, value: Node, result: Node) -> Node:
-    """`result` with `name` standing for `value`: a fold over nothing."""
+    """Binds `name` to `value` in `result`. This is a fold over an empty list, as in cel-go."""
     return Comprehension(at, ListLiteral(at, []), UNUSED, "", name, value, Literal(at, False), Ident(at, name), result)
 
 

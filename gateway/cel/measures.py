@@ -1,4 +1,4 @@
-"""How long expressions take to be compiled and evaluated, under the names of apiserver's `pkg/cel/metrics`."""
+"""Metrics of compilation and evaluation times, with the names of apiserver's `pkg/cel/metrics`."""
 
 from __future__ import annotations
 

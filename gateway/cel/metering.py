@@ -1,9 +1,9 @@
 """Limits of an evaluation besides its cost: memory for its values, and the size of nested values.
 
-Costs are cel-go's: there, joining two lists costs 1 whatever their length, and comparing two counts the length of the
-shorter one, whatever is in them. Here lists are joined at once, so the size of a call's result is measured before it is
-made (`growth_of`). Nested values are measured too (`weigh`): a list that has the same list twice, thirty levels deep,
-is small in memory but takes for ever to walk through.
+cel-go's costs do not bound memory and time here. Joining two lists costs 1, because cel-go does not copy them; here
+they are copied. So the size of a call's result is computed before the call (`growth_of`). Comparing two lists costs by
+the length of the shorter one, whatever their elements are. But a list that has the same list twice, thirty levels deep,
+is small in memory and takes very long to read. So nested values are counted too (`weigh`).
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from gateway.cel.types import Kind, Type
 from gateway.cel.values import CostExceeded, Optional
 from gateway.time_limits import look
 
-SPACE = 64 << 20  # bytes that one evaluation may make, what is let go of meanwhile too
-LOOKS = 5_000_000  # values that it may go through where they are within others
-STRIDE = 20_000  # units of cost between looks whether anybody waits for the evaluation
-_SLOT, _TEXT, _NUMBER = 8, 50, 36  # bytes of a place in a list, of a short text, of a number
-_PRECISE = 1000  # characters that a clause of a format makes at most of a number
-_PIECE = 16  # characters that are gone through in the time of a value
+SPACE = 64 << 20  # bytes that one evaluation may allocate, including bytes that it frees again
+LOOKS = 5_000_000  # nested values that one evaluation may read
+STRIDE = 20_000  # units of cost between two checks whether the request still waits for the result
+_SLOT, _TEXT, _NUMBER = 8, 50, 36  # bytes of a list's slot, of a short string, of a number
+_PRECISE = 1000  # the greatest number of characters of a formatted number
+_PIECE = 16  # characters that count as one value, by the time to read them
 
-# what a frame starts with: cost so far, up to where it may come before `passed` is asked, what was converted, its
-# limit, bytes and looks that are left, what nested values weigh
+# the first items of a frame: the cost so far; the cost at which `passed` must be called; the cache of converted values;
+# the cost limit; the bytes left; the nested values left; the known weights of nested values
 COST, LIMIT, CACHE, MOST, LEFT, LOOKS_LEFT, WEIGHTS, FIRST_VARIABLE = 0, 1, 2, 3, 4, 5, 6, 7
 Frame = list[Any]
 Measure = Callable[[tuple[Any, ...]], int]
 
 
 def new_frame(cost: int, limit: int) -> Frame:
-    """A frame without variables: `cost` is what the evaluation always costs, `limit` what it may cost."""
+    """A frame without variables. `cost` is the fixed cost of the evaluation, `limit` its cost limit."""
     return [cost, min(limit, cost + STRIDE), {}, limit, SPACE, LOOKS, {}]
 
 
 def passed(frame: Frame) -> int:
-    """To be called when the cost has passed what the frame says: up to where it may come now.
+    """To be called when the cost exceeds `frame[LIMIT]`. Sets and returns the next such cost.
 
-    Raises CostExceeded, and GivenUp where nobody waits for the evaluation any more.
+    Raises CostExceeded. Raises GivenUp if the request does not wait for the result any more.
     """
     cost, most = frame[COST], frame[MOST]
     if cost > most:
@@ -49,7 +49,7 @@ def passed(frame: Frame) -> int:
 
 
 def take(frame: Frame, size: int) -> None:
-    """Counts bytes that are about to be made. Raises CostExceeded where they are too many."""
+    """Counts bytes before they are allocated. Raises CostExceeded if they are too many."""
     frame[LEFT] -= size
     if frame[LEFT] < 0:
         raise CostExceeded
@@ -58,7 +58,7 @@ def take(frame: Frame, size: int) -> None:
 
 
 def go_through(frame: Frame, values: tuple[Any, ...]) -> None:
-    """Counts values that are about to be gone through with all that is in them. Raises CostExceeded."""
+    """Counts values, and all values in them, before they are read. Raises CostExceeded if they are too many."""
     known: dict[int, tuple[int, Any]] = frame[WEIGHTS]
     frame[LOOKS_LEFT] -= sum(weigh(each, known) for each in values)
     if frame[LOOKS_LEFT] < 0:
@@ -67,9 +67,9 @@ def go_through(frame: Frame, values: tuple[Any, ...]) -> None:
 
 
 def weigh(value: Any, known: dict[int, tuple[int, Any]]) -> int:
-    """How many values are in a value, each as often as it is there; texts by their length.
+    """The number of values in a value, with repetitions. A string counts by its length.
 
-    `known` are those that were weighed, by identity, which lasts as long as they are kept there.
+    `known` has the weights of lists and maps by `id`, and the values themselves, so that no id is used again.
     """
     kind = type(value)
     if kind is str or kind is bytes:
@@ -86,7 +86,7 @@ def weigh(value: Any, known: dict[int, tuple[int, Any]]) -> int:
 
 
 def holds_containers(of: Type) -> bool:
-    """Whether values of a type may hold others that hold others."""
+    """Whether values of a type may have lists or maps in them."""
     return of.kind in (Kind.DYN, Kind.PARAMETER) or any(
         each.kind not in _SCALARS or holds_containers(each) for each in of.parameters
     )
@@ -96,7 +96,7 @@ _SCALARS = {Kind.INT, Kind.UINT, Kind.DOUBLE, Kind.BOOL, Kind.STRING, Kind.BYTES
 
 
 def growth_of(function: str, types: list[Type]) -> Measure | None:
-    """What a call would make, in bytes, from its arguments; None where its cost bounds that."""
+    """A function that computes the bytes of a call's result from its arguments. None if the cost bounds them."""
     if function == "_+_":
         return _joined if any(each.kind in (Kind.LIST, Kind.DYN) for each in types) else None
     return _GROWTH.get(function)

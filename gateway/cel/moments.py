@@ -35,12 +35,12 @@ _WORDS = {
     "w": ("w", "wk", "week"),
 }
 _LONG = {**_UNITS, "d": 24 * 3600 * NANOS, "w": 7 * 24 * 3600 * NANOS}
-_LONG_PARTS = re.compile(r"(?<!\d)(\d++)\s*+([A-Za-zµ]+)", re.ASCII)  # looks at each digit once
-_SHOWN = 18  # digits of a fraction of a unit that can make a nanosecond
+_LONG_PARTS = re.compile(r"(?<!\d)(\d++)\s*+([A-Za-zµ]+)", re.ASCII)  # possessive: reads each digit once
+_SHOWN = 18  # digits of a fraction that are read; more do not change the nanoseconds
 
 
 def parse_timestamp(text: str) -> Timestamp | None:
-    """The moment of an RFC 3339 text, None if it is none; raises EvaluationError if CEL has no such moment."""
+    """Parses an RFC 3339 timestamp; None for another text. Raises EvaluationError for a year that CEL does not have."""
     found = _RFC3339.fullmatch(text)
     if found is None:
         return None
@@ -70,7 +70,7 @@ def _valid_seconds(seconds: int) -> int:
 
 
 def timestamp_of_seconds(seconds: int) -> Timestamp:
-    """The moment so many seconds after 1970; raises EvaluationError."""
+    """The timestamp of a Unix time in seconds. Raises EvaluationError if it is out of range."""
     return Timestamp(_valid_seconds(seconds) * NANOS)
 
 
@@ -94,7 +94,7 @@ def _zone(offset: int) -> str:
 
 
 def parse_duration(text: str) -> Duration | None:
-    """The length of a text such as "1h30m", None if it is none (Go's time.ParseDuration)."""
+    """Parses a duration such as "1h30m" as Go's time.ParseDuration does; None for another text."""
     negative, rest = text[:1] == "-", text[1:] if text[:1] in ("+", "-") and text else text
     if rest == "0":
         return Duration(0)
@@ -118,13 +118,13 @@ def parse_duration(text: str) -> Duration | None:
 
 
 def _number(digits: str) -> int | None:
-    """What digits stand for, 0 for none; None for what no duration has."""
+    """The number of a string of digits (0 for ""); None if it is longer than any duration."""
     digits = digits.lstrip("0")
     return int(digits or 0) if len(digits) <= len(str(INT_MAX)) else None
 
 
 def parse_long_duration(text: str) -> Duration | None:
-    """A Go duration, or words such as "2 days" (the OpenAPI format "duration" of kube-apiserver)."""
+    """Parses a Go duration or words such as "2 days" (the OpenAPI format "duration"); None for another text."""
     if (plain := parse_duration(text)) is not None:
         return plain
     total, known = 0, False
@@ -140,7 +140,7 @@ def parse_long_duration(text: str) -> Duration | None:
 
 
 def format_duration(length: Duration) -> str:
-    """The length in seconds, as shortly as it can be written."""
+    """A duration in seconds with as few digits as possible, such as "1.5s"."""
     sign, nanos = ("-", -length.nanos) if length.nanos < 0 else ("", length.nanos)
     seconds, rest = divmod(nanos, NANOS)
     if not rest:
@@ -150,19 +150,19 @@ def format_duration(length: Duration) -> str:
 
 
 def valid_duration(nanos: int) -> Duration:
-    """A length that Go can hold; raises EvaluationError."""
+    """A duration of so many nanoseconds. Raises EvaluationError if they do not fit 64 bits."""
     if INT_MIN <= nanos <= INT_MAX:
         return Duration(nanos)
     raise EvaluationError("duration overflow")
 
 
 def between(one: Timestamp, other: Timestamp) -> Duration:
-    """How much later one is than the other; raises EvaluationError."""
+    """The duration `one - other`. Raises EvaluationError if it does not fit 64 bits."""
     return Duration(in_int_range(one.nanos - other.nanos))
 
 
 def valid_timestamp(nanos: int, offset: int) -> Timestamp:
-    """A moment that CEL has; raises EvaluationError."""
+    """A timestamp of nanoseconds since 1970 and a UTC offset. Raises EvaluationError if it is out of range."""
     if EARLIEST <= nanos // NANOS <= LATEST:
         return Timestamp(nanos, offset)
     raise EvaluationError("timestamp overflow")
@@ -189,7 +189,7 @@ def _offset_zone(text: str) -> timezone:
 
 
 def in_zone(moment: Timestamp, zone: str | None) -> datetime:
-    """The calendar's and the clock's view of a moment, in UTC unless a zone is given; raises EvaluationError."""
+    """The date and time of a timestamp in a zone ("Europe/Berlin" or "+01:00"), or in UTC. Raises EvaluationError."""
     seconds = moment.nanos // NANOS
     where: timezone | ZoneInfo | None
     if zone is None or zone in ("", "UTC"):

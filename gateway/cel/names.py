@@ -20,7 +20,7 @@ _WRITTEN = re.compile(r"__([^_]+)__")
 
 
 def escape(name: str) -> str | None:
-    """How the property `name` is written in an expression; None if it cannot be."""
+    """The escaped name of a property in expressions; None if expressions cannot name it."""
     if name in RESERVED:
         return f"__{name}__"
     if not _NAME.fullmatch(name):
@@ -29,7 +29,7 @@ def escape(name: str) -> str | None:
 
 
 def unescape(written: str) -> str | None:
-    """The property that is written as `written`; None if none is."""
+    """The property of an escaped name; None if the name is no valid escape."""
     if "__" not in written:
         return written
     parts, at = list[str](), 0

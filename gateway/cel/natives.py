@@ -1,4 +1,4 @@
-"""Objects of declared types as maps, for expressions of type dyn."""
+"""Converts objects of declared types to CEL maps, for expressions of type dyn."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from gateway.cel.values import KeyedList, SetList
 
 
 def holds_objects(of: Type) -> bool:
-    """Whether values of a type are or hold objects of declared types."""
+    """Whether a type is an object type, or has one among its parameters."""
     return of.kind is Kind.STRUCT or any(map(holds_objects, of.parameters))
 
 
 def native(value: Any, of: Type, structs: SchemaTypes, frame: list[Any], *, whole: bool = False) -> Any:
-    """The value with its objects as maps of what their fields are in expressions.
+    """The value with its objects as maps from escaped field names to converted values.
 
-    `whole`: with what the schema does not know of them as well, which no expression can name, but which has to be the
-    same in equal objects.
+    `whole`: include members that the schema does not have. Expressions cannot name them, but equality compares them.
     """
     if of.kind is Kind.STRUCT and (declared := structs.of(of.name)) is not None:
         return _object(value, declared, frame[CACHE], whole)
@@ -32,7 +31,7 @@ def native(value: Any, of: Type, structs: SchemaTypes, frame: list[Any], *, whol
 
 
 def like(value: list[Any], items: list[Any]) -> list[Any]:
-    """The items as a list of the same sort; keys are known by their names in expressions."""
+    """The items as a list of the same class as `value`. The keys of a keyed list get their escaped names."""
     if type(value) is KeyedList:
         return KeyedList(items, tuple(escape(key) or key for key in value.keys))
     return SetList(items) if type(value) is SetList else items

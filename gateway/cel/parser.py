@@ -1,6 +1,6 @@
-"""Reads the text of an expression into a syntax tree (cel-spec, "Syntax").
+"""Parses the text of an expression into a syntax tree (cel-spec, "Syntax").
 
-Each open part of the grammar counts against the limit that cel-go has for it, so that no text nests without end.
+The parser limits the nesting of expressions, relations, sums and members, each to `DEEPEST`, as cel-go does.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from gateway.cel.values import INT_MAX, INT_MIN, UINT_MAX, Uint
 
 LONGEST_EXPRESSION = 100_000
 DEEPEST = 250
-# nodes that macros may use twice; each such macro in another's target doubles them
+# Some macros use their target twice, and copy its nodes. Nested in targets, such macros double the nodes each time:
+# this limits the copied nodes of one expression.
 MOST_COPIED = 10_000
 _RELATIONS = {op: f"_{op}_" for op in ("<", "<=", ">=", ">", "==", "!=")} | {"in": "@in"}
 _SUMS = {"+": "_+_", "-": "_-_"}
@@ -38,7 +39,7 @@ _PRODUCTS = {"*": "_*_", "/": "_/_", "%": "_%_"}
 
 
 class _Unexpected(Exception):
-    """The grammar allows something else here: after the token at the offset that is given."""
+    """The grammar does not allow the token at the offset that is the exception's argument."""
 
 
 class _TooDeep(Exception):
@@ -46,9 +47,9 @@ class _TooDeep(Exception):
 
 
 def parse(text: str, libraries: Collection[str] = ()) -> Node:
-    """The syntax tree of an expression, macros expanded: those that all have, and those of optional `libraries`.
+    """The syntax tree of an expression. The standard macros and those of the optional `libraries` are expanded.
 
-    Raises CompilationError, worded as cel-go words it.
+    Raises CompilationError with the message of cel-go.
     """
     if len(text) > LONGEST_EXPRESSION:
         size = f"expression code point size exceeds limit: size: {len(text)}, limit {LONGEST_EXPRESSION}"
@@ -57,7 +58,7 @@ def parse(text: str, libraries: Collection[str] = ()) -> Node:
         parser = _Parser(text, libraries)
         tree = parser.whole()
     except (_Unexpected, NotTokens) as found:
-        from gateway.cel.syntax_errors import syntax_problems  # costly, and hardly ever needed
+        from gateway.cel.syntax_errors import syntax_problems  # slow to import, and rarely needed
 
         raise CompilationError(text, syntax_problems(text, found.args[0], _literal_problems)) from None
     except (_TooDeep, RecursionError):
@@ -85,7 +86,7 @@ class _Parser:
         self.at = 0
         self.problems = list[Problem]()
         self.copies = Copies(MOST_COPIED)
-        # how many are open: expressions, relations, sums, members
+        # the present nesting of expressions, relations, sums and members
         self.depths = [0, 0, 0, 0]
 
     def whole(self) -> Node:
@@ -381,7 +382,7 @@ class _Parser:
 
 
 def balanced(function: str, terms: list[Node], places: list[int]) -> Node:
-    """A chain of `&&` or `||` as a tree that is no deeper than it must be, as cel-go builds it."""
+    """A chain of `&&` or `||` as a balanced binary tree, as cel-go builds it. `places` has the operators' offsets."""
     if not places:
         return terms[0]
     middle = len(places) // 2

@@ -1,6 +1,7 @@
-"""The values that mutating policies make: `Object{…}`, with types named by the path of fields, and `JSONPatch{…}`.
+"""The values that mutating policies create: `Object{…}` and `JSONPatch{…}`.
 
-Fields of an Object are not checked before it is applied: any name is allowed, with any value.
+The type of a nested object is named by the path of its fields: `Object.spec.template`. An Object may have any field
+with any value. Its fields are checked when it is applied.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from gateway.cel.types import DYN, STRING, Kind, Type
 from gateway.cel.values import Joined, register
 
 OBJECT, JSON_PATCH = "Object", "JSONPatch"
-_UNKNOWN = Type(Kind.OPAQUE, "")  # of a field that a JSONPatch does not have: no value is of it
+_UNKNOWN = Type(Kind.OPAQUE, "")  # the type of fields that a JSONPatch does not have; no value has this type
 _PATCH_FIELDS = {"op": STRING, "path": STRING, "from": STRING, "value": DYN}
 
 
 class ObjectValue(dict[str, Any]):
-    """An object that an expression made, and the name of its type."""
+    """An object that an expression created, and the name of its type."""
 
     __slots__ = ("type",)
 
@@ -28,7 +29,7 @@ class ObjectValue(dict[str, Any]):
 
 
 class PatchValue(dict[str, Any]):
-    """A JSONPatch: `op`, `path`, `from` and, if it has one, `value`."""
+    """A JSONPatch: `op`, `path`, `from`, and `value` if the expression sets it."""
 
     __slots__ = ()
 
@@ -38,7 +39,7 @@ register(PatchValue, JSON_PATCH)
 
 
 class PatchTypes:
-    """The object types of mutations."""
+    """The object types of mutating policies: Object with its nested types, and JSONPatch."""
 
     def known(self, name: str) -> bool:
         """See gateway.cel.environment.Structs."""
@@ -62,7 +63,7 @@ def _patch(fields: dict[str, Any]) -> PatchValue:
 
 
 def misnamed(value: Any) -> list[str]:
-    """What is wrong with the names of the types in an object that was made: each is that of the path to it."""
+    """The errors of type names in a created object: each nested type must be named by the path to its value."""
     return list(_misnamed(value, (value.type,))) if isinstance(value, ObjectValue) else []
 
 
@@ -74,7 +75,7 @@ def _misnamed(value: Any, path: Sequence[str]) -> Iterator[str]:
         for name, each in value.items():
             yield from _misnamed(each, (*path, name))
     elif isinstance(value, list):
-        if type(value) is Joined:  # in Go its items are no values of CEL any more, and are not looked at
+        if type(value) is Joined:  # cel-go does not check the items of joined lists
             return
         for each in value:
             yield from _misnamed(each, path)

@@ -1,8 +1,8 @@
 """The planner: makes closures of a checked syntax tree.
 
-A closure takes a frame and returns a value or raises. Costs that are known when planning are added up, and charged at
-once at the start, at each branch, and in each iteration of a loop (`Planner.measured`); other costs are charged during
-the evaluation. So a rule that compares a few fields charges once.
+A closure takes a frame and returns a value or raises EvaluationError. Fixed costs, known when planning, are added up
+(`Planner.measured`). They are charged once at the start, at each branch, and in each iteration of a loop. Other costs
+are charged where they arise. So a rule that compares a few fields charges once.
 """
 
 from __future__ import annotations
@@ -20,15 +20,18 @@ from gateway.cel.types import Kind, Type
 from gateway.cel.values import EvaluationError, Optional, type_name
 
 Evaluate = Callable[[Frame], Any]
-# what plans each sort of node
+# the planner function of each node class
 Planners = Mapping[type[Node], Callable[["Planner", Any], Evaluate]]
-# looks at a value, given the type that it should be of; raises EvaluationError for what can't be used
+# returns a value of the declared type, maybe converted; raises EvaluationError for a value that does not fit
 Inspect = Callable[[Any, Type], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """How far values are what their types say: `raw` ones may come, and `inspect` looks at each that is computed."""
+    """How far the values of variables can be trusted to be of their declared types.
+
+    `raw`: values may be plain JSON values of other types. `inspect` is called for each computed value.
+    """
 
     raw: bool = False
     inspect: Inspect | None = None
@@ -38,7 +41,7 @@ TYPED = Trust()
 
 
 class Constant:
-    """A closure whose value is known before."""
+    """A closure that returns a constant."""
 
     __slots__ = ("value",)
 
@@ -51,7 +54,7 @@ class Constant:
 
 
 class Planner:
-    """Plans one expression. `variables` are those of its environment, in the order of the frame."""
+    """Plans one expression. `variables` are the variables of its environment, in the order of the frame."""
 
     __slots__ = ("_planners", "_scopes", "fixed", "inspect", "makers", "nests", "raw", "size", "structs")
 
@@ -63,24 +66,24 @@ class Planner:
         self.structs = structs if isinstance(structs, SchemaTypes) else None
         self.makers = structs.maker
         self.fixed = 0
-        self.nests = False  # whether what was planned so far may put lists or maps into others
+        self.nests = False  # whether an expression planned so far may put lists or maps into lists or maps
 
     def slot(self, name: str) -> int:
-        """Where in the frame a variable is."""
+        """The index of a variable in the frame."""
         for scope in reversed(self._scopes):
             if name in scope:
                 return scope[name]
         raise KeyError(name)
 
     def enter(self, *names: str) -> list[int]:
-        """Opens a scope with further variables and gives their slots."""
+        """Opens a scope with these variables, and returns their indices in the frame."""
         slots = [self.size + at for at in range(len(names))]
         self._scopes.append(dict(zip(names, slots, strict=True)))
         self.size += len(names)
         return slots
 
     def put_within(self, element: Type) -> None:
-        """Notes that values of a type are put into a list or a map."""
+        """Notes that the expression puts values of this type into a list or a map."""
         self.nests = self.nests or element.kind in _NESTING
 
     def leave(self) -> None:
@@ -88,7 +91,7 @@ class Planner:
         self._scopes.pop()
 
     def measured(self, node: Node, plan: Callable[[Node], Evaluate] | None = None) -> tuple[Evaluate, int]:
-        """A plan, and what it always costs, which is for the caller to charge."""
+        """The closure of a node, and its fixed cost. The caller must charge that cost."""
         before, self.fixed = self.fixed, 0
         planned = (plan or self.plan)(node)
         cost, self.fixed = self.fixed, before

@@ -26,7 +26,7 @@ Step = Callable[[Any, Frame], Any]
 
 
 def is_attribute(node: Node) -> bool:
-    """Whether a node is a variable, a selection, or a choice between some."""
+    """Whether a node is a variable, a selection, an index, or a conditional."""
     match node:
         case Ident():
             return node.constant is None
@@ -38,7 +38,7 @@ def is_attribute(node: Node) -> bool:
 
 
 def plan_ident(planner: Planner, node: Ident) -> Evaluate:
-    """A variable, or what a name stands for."""
+    """The closure of a variable, or of the name of a type."""
     if node.constant is not None:
         return Constant(node.constant)
     planner.fixed += 1
@@ -47,7 +47,7 @@ def plan_ident(planner: Planner, node: Ident) -> Evaluate:
 
 
 def plan_attribute(planner: Planner, node: Node, extra: int) -> Evaluate:
-    """A chain of selections; `extra` is charged for the chain itself."""
+    """The closure of a chain of selections. `extra` is the cost of the chain itself, without its selections."""
     chain = list[Node]()
     while (operand := _operand(node)) is not None:
         chain.append(node)
@@ -75,7 +75,7 @@ def _operand(node: Node) -> Node | None:
 
 
 def _is_optional(node: Node, base: Node) -> bool:
-    """Whether a selection gives an optional value."""
+    """Whether a selection (`a[?b]`, `a.?b`) has an optional result."""
     return isinstance(node, Call) and node.function != "_[_]"
 
 
@@ -107,7 +107,10 @@ def _from_variable(planner: Planner, slot: int, base: Node, chain: list[Node]) -
 
 
 def _plain_fields(planner: Planner, base: Node, chain: list[Node]) -> list[tuple[str, str]] | None:
-    """The properties that a chain goes through, if it does nothing but get them as they are, and how it names them."""
+    """The properties of a chain of fields, each with its name in the expression.
+
+    None if a step is no field of an object, or must convert its value.
+    """
     names, operand = list[tuple[str, str]](), base
     for each in chain:
         if not isinstance(each, Select) or operand.type.kind is not Kind.STRUCT or planner.structs is None:
@@ -121,12 +124,12 @@ def _plain_fields(planner: Planner, base: Node, chain: list[Node]) -> list[tuple
 
 
 def missing(name: Any) -> EvaluationError:
-    """What selecting what is not there fails with."""
+    """The error for a field or key that does not exist."""
     return EvaluationError(f"no such key: {shown(name)}")
 
 
 def shown(value: Any) -> str:
-    """A key as messages show it."""
+    """A key in error messages."""
     if type(value) is bool:
         return "true" if value else "false"
     if type(value) is float:
@@ -160,7 +163,7 @@ def _from_value(planner: Planner, base: Evaluate, operand: Node, chain: list[Nod
 
 
 def _optional_chain(base: Evaluate, steps: list[tuple[Step, bool]], starts_optional: bool) -> Evaluate:
-    """Selections of which some may find nothing; those that find something cost."""
+    """A chain with optional selections. A selection costs 1 only if it finds a value."""
 
     def evaluate(frame: Frame) -> Any:
         value = base(frame)
@@ -181,13 +184,13 @@ def _optional_chain(base: Evaluate, steps: list[tuple[Step, bool]], starts_optio
 
 
 class _Absent(EvaluationError):
-    """Nothing is there."""
+    """The selected field, key or element does not exist."""
 
 
 def _step(planner: Planner, operand: Node, node: Node, optional: bool) -> Step:
     if isinstance(node, Select):
         return _field_step(planner, operand, node.field, optional)
-    assert isinstance(node, Call)  # _operand gives no other
+    assert isinstance(node, Call)  # `_operand` returns only selections and calls
     if node.function == "_?._":
         field = node.arguments[1]
         assert isinstance(field, Literal)  # the parser makes no other
@@ -236,13 +239,13 @@ def _property_step(name: str, convert: ToCel | None, written: str, optional: boo
 
 
 def _unless_raw(step: Step, field: str, optional: bool) -> Step:
-    """The same for objects that may be raw, whose properties have their own names alone."""
+    """A step that handles raw objects too: their properties have unescaped names."""
     look = find if optional else qualify
     return lambda value, frame: look(value, field) if type(value) is RawMap else step(value, frame)
 
 
 def qualify(value: Any, key: Any) -> Any:
-    """The field, entry or element of a value of any type; raises EvaluationError."""
+    """The field, entry or element of a value of any type. Raises EvaluationError if it does not exist."""
     try:
         return find(value, key)
     except _Absent:
@@ -252,7 +255,7 @@ def qualify(value: Any, key: Any) -> Any:
 
 
 def find(value: Any, key: Any) -> Any:
-    """The same; raises _Absent if nothing is there."""
+    """Like `qualify`, but raises _Absent if the field, entry or element does not exist."""
     if isinstance(value, dict):
         if type(key) not in (str, bool, int, Uint, float):
             raise no_overload()
@@ -288,7 +291,7 @@ def _index(key: Any) -> int:
 
 
 def plan_presence(planner: Planner, node: Select) -> Evaluate:
-    """`has(a.b)`: what selecting the operand costs, and 1."""
+    """The closure of `has(a.b)`. It costs 1 more than its operand."""
     operand, field = node.operand, node.field
     if is_attribute(operand):
         base = plan_attribute(planner, operand, 0)

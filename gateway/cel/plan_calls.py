@@ -1,4 +1,4 @@
-"""Plans operators and functions."""
+"""Plans calls of operators and functions, and how they are charged."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "_==_": operator.eq,
     "_!=_": operator.ne,
 }
-# the same of two closures
+# the same comparisons, of the results of two closures
 _COMPARED: dict[str, Callable[[Evaluate, Evaluate], Evaluate]] = {
     "_<_": lambda one, other: lambda frame: one(frame) < other(frame),
     "_<=_": lambda one, other: lambda frame: one(frame) <= other(frame),
@@ -47,16 +47,16 @@ _TEXT_CALLS: dict[str, Callable[[Any, Any], bool]] = {
     "starts_with_string": str.startswith,
     "ends_with_string": str.endswith,
 }
-# values that Python compares as CEL does
+# types whose values Python compares as CEL does
 _COMPARABLE = {Kind.INT, Kind.UINT, Kind.STRING, Kind.BYTES, Kind.BOOL, Kind.TIMESTAMP, Kind.DURATION}
 _COST_BY_RESULT = {"slice", "lists.range", "reverse", "join"}
-# what 0, 1, 2… characters cost to go through
+# the cost of reading 0, 1, 2… characters
 _SHORT = 256
 TRAVERSALS = tuple(ceil(length * TRAVERSAL) for length in range(_SHORT))
 
 
 def charge_length(length: int) -> int:
-    """What going through so many characters costs."""
+    """The cost of reading so many characters."""
     return TRAVERSALS[length] if length < _SHORT else ceil(length * TRAVERSAL)
 
 
@@ -79,7 +79,7 @@ def plan_call(planner: Planner, node: Call) -> Evaluate:
 
 
 def _folded(node: Call, argument: Constant) -> Constant:
-    """A conversion of a constant; raises EvaluationError, which makes the expression unusable."""
+    """Computes the conversion of a constant when planning. Its EvaluationError makes the expression invalid."""
     return Constant(_implementation(node, [])(argument.value))
 
 
@@ -90,7 +90,7 @@ def _general(planner: Planner, node: Call, planned: list[Evaluate], types: list[
         and isinstance(planned[1], Constant)
         and type(planned[1].value) is str
     ):
-        compiled(planned[1].value)  # so that what is no pattern is found out before
+        compiled(planned[1].value)  # so that an invalid pattern is found when planning
     overload = node.overloads[0] if len(node.overloads) == 1 else ""
     cost, measure = cost_of(node.function, overload), growth_of(node.function, types)
     if cost is None:
@@ -103,7 +103,7 @@ def _general(planner: Planner, node: Call, planned: list[Evaluate], types: list[
 
 
 def _text_call(test: Callable[[Any, Any], bool], text: Evaluate, part: Evaluate) -> Evaluate:
-    """A test of a string, which costs by its length."""
+    """A test of a string. It costs by the string's length."""
 
     def evaluate(frame: Frame) -> bool:
         value = text(frame)
@@ -138,7 +138,7 @@ def _uncharged(function: Callable[..., Any], planned: list[Evaluate]) -> Evaluat
 
 
 def _measured(function: Callable[..., Any], planned: list[Evaluate], measure: Measure) -> Evaluate:
-    """A call that always costs the same, whatever it makes."""
+    """A call with a fixed cost, whose result's bytes are counted."""
 
     def evaluate(frame: Frame) -> Any:
         values = tuple([each(frame) for each in planned])
@@ -151,7 +151,7 @@ def _measured(function: Callable[..., Any], planned: list[Evaluate], measure: Me
 def _charged(
     function: Callable[..., Any], planned: list[Evaluate], cost: Cost, measure: Measure | None, within: bool = False
 ) -> Evaluate:
-    """A call that is paid for before it is carried out; `within`: what is within its arguments is looked at, too."""
+    """A call that is charged before it runs. `within`: the values nested in its arguments are counted too."""
 
     def evaluate(frame: Frame) -> Any:
         values = tuple([each(frame) for each in planned])
@@ -166,7 +166,7 @@ def _charged(
         try:
             return function(*values)
         except EvaluationError:
-            frame[COST] = before  # as cel-go, which charges what has a value
+            frame[COST] = before  # cel-go does not charge a call that fails
             raise
 
     return evaluate
@@ -175,7 +175,7 @@ def _charged(
 def _charged_after(
     function: Callable[..., Any], planned: list[Evaluate], cost: Cost, measure: Measure | None
 ) -> Evaluate:
-    """A call whose cost goes by its result, which is measured before it is made."""
+    """A call that is charged by its result, after it ran. The result's bytes are counted before it runs."""
 
     def evaluate(frame: Frame) -> Any:
         values = tuple([each(frame) for each in planned])
@@ -191,7 +191,10 @@ def _charged_after(
 
 
 def _implementation(node: Call, types: list[Type], raw: bool = False) -> Callable[..., Any]:
-    """The function that a call means, or one that finds it out from the arguments, whose types may be `raw` ones."""
+    """The function of a call. If planning does not know the overload, the function chooses it by its arguments.
+
+    `raw`: arguments may be raw values, which are not of their declared types.
+    """
     dynamic = DYNAMIC.get(node.function)
     if len(node.overloads) == 1 and not raw and not any(map(_is_dynamic, types)):
         known = implementations().get(node.overloads[0])
@@ -231,7 +234,7 @@ def _takes(overload: Overload, values: tuple[Any, ...]) -> bool:
 
 
 def is_of(value: Any, wanted: Type) -> bool:
-    """Whether a value is of a type, as far as its first element tells."""
+    """Whether a value is of a type. Of a list or map, only the first element is checked."""
     if wanted.kind in (Kind.DYN, Kind.PARAMETER):
         return True
     if type_name(value) != wanted.name:
@@ -251,7 +254,7 @@ def _dyn(planner: Planner, node: Call, planned: Evaluate) -> Evaluate:
 
 
 def as_native(planner: Planner, planned: Evaluate, of: Type, *, whole: bool = False) -> Evaluate:
-    """A closure whose objects are maps of what their fields are in expressions; see `native`."""
+    """A closure that converts the objects in its result to maps; see `native`."""
     structs = planner.structs
     if structs is None or not holds_objects(of):
         return planned
@@ -276,7 +279,7 @@ def _compared(function: str, left: Evaluate, right: Evaluate) -> Evaluate:
 
 
 def _compared_texts(compare: Callable[[Any, Any], Any], left: Evaluate, right: Evaluate) -> Evaluate:
-    """Comparison of strings, which costs by the shorter one."""
+    """A comparison of strings or bytes. It costs by the length of the shorter one."""
     if isinstance(right, Constant) and len(right.value) < _SHORT:
         constant = right.value
         length, most = len(constant), TRAVERSALS[len(constant)]
@@ -307,7 +310,7 @@ def _equality(planner: Planner, node: Call) -> Evaluate:
         planner.fixed += 1
         return _compared(node.function, left, right)
     cost = cost_of(node.function, "equals")
-    assert cost is not None  # it depends on what is compared
+    assert cost is not None  # equality has a cost function
     if not same(first, second) or _has_special_objects(planner, first):
         left, right = as_native(planner, left, first, whole=True), as_native(planner, right, second, whole=True)
     if negated:

@@ -1,4 +1,4 @@
-"""Plans what computes one of its operands only if another one says so, and is charged for it only then."""
+"""Plans `&&`, `||`, `?:`, `or` and `orValue`: an operand is computed, and charged, only if it is needed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def plan_logical(planner: Planner, node: Call) -> Evaluate:
-    """`&&` and `||`: an operand that decides makes an error of the other one void."""
+    """The closure of `&&` or `||`. If one operand decides the result, an error of the other one is ignored."""
     left = planner.plan(node.arguments[0])
     right, cost = planner.measured(node.arguments[1])
     decisive = node.function == "_||_"
@@ -45,7 +45,7 @@ def plan_logical(planner: Planner, node: Call) -> Evaluate:
 
 
 def plan_conditional(planner: Planner, node: Call) -> Evaluate:
-    """`condition ? chosen : other`."""
+    """The closure of `condition ? chosen : other`."""
     condition = planner.plan(node.arguments[0])
     chosen, chosen_cost = planner.measured(node.arguments[1], lambda each: _branch(planner, each))
     other, other_cost = planner.measured(node.arguments[2], lambda each: _branch(planner, each))
@@ -64,12 +64,12 @@ def plan_conditional(planner: Planner, node: Call) -> Evaluate:
 
 
 def _branch(planner: Planner, node: Node) -> Evaluate:
-    """The plan of an operand that may be chosen: variables cost less there."""
+    """The closure of a branch. In branches, cel-go does not charge the variable of a chain of selections."""
     return plan_attribute(planner, node, 0) if is_attribute(node) else planner.plan(node)
 
 
 def plan_or_value(planner: Planner, node: Call) -> Evaluate:
-    """`a.or(b)` and `a.orValue(b)`, which do not compute b if a is there, and cost nothing themselves."""
+    """The closure of `a.or(b)` or `a.orValue(b)`. b is computed only if a is empty. The call itself costs nothing."""
     assert node.target is not None  # they are members
     first = planner.plan(node.target)
     second, cost = planner.measured(node.arguments[0])

@@ -1,4 +1,4 @@
-"""Plans comprehensions: each macro becomes a loop, which charges the cost of cel-go's fold."""
+"""Plans comprehensions: each macro becomes a Python loop that is charged like cel-go's fold."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from gateway.cel.values import EvaluationError, no_overload, type_name
 if TYPE_CHECKING:
     from gateway.cel.plan import Planner
 
-# `@result` and what looks at it: "is it not false", "is it not true", "plus one", "plus a list"
+# the costs of cel-go's fold in each turn, for the accumulator `@result`: the test of `all`, the test of `exists`,
+# reading it, adding 1 to it, appending to it
 _ALL_TURN, _EXISTS_TURN, _READ, _COUNT, _APPEND = 3, 4, 1, 2, 2 + LIST_BASE
 _GO_TYPES = {
     "int": "types.Int",
@@ -33,7 +34,7 @@ Fill = Callable[[Frame, Any], None]
 
 
 def plan_fold(planner: Planner, node: Comprehension) -> Evaluate:
-    """The closure of a comprehension that a macro made."""
+    """The closure of a comprehension. The parser makes comprehensions from macros only."""
     if node.variable == UNUSED:
         return _bound(planner, node)
     over = planner.plan(node.range)
@@ -46,7 +47,7 @@ def plan_fold(planner: Planner, node: Comprehension) -> Evaluate:
 
 
 def _bound(planner: Planner, node: Comprehension) -> Evaluate:
-    """A value with a name, computed when it is first asked for."""
+    """The closure of a binding (`cel.bind`, `optMap`): computes the value, then the result that uses it."""
     value, cost = planner.measured(node.initial)
     (slot,) = planner.enter(node.accumulator)
     result = planner.plan(node.result)
@@ -62,7 +63,7 @@ def _bound(planner: Planner, node: Comprehension) -> Evaluate:
 
 def _loop(planner: Planner, node: Comprehension, over: Evaluate, slots: list[int]) -> Evaluate:
     step = node.step
-    assert isinstance(step, Call)  # all macros make calls
+    assert isinstance(step, Call)  # the step of every macro is a call
     values = _values(over, len(slots) == 2)
     items = _items(values, slots)
     match step.function, node.initial:
@@ -90,7 +91,7 @@ Values = Callable[[Frame], Any]
 
 
 def _values(over: Evaluate, two: bool) -> Values:
-    """What a comprehension goes through: elements or keys, or pairs of them with what they are for."""
+    """The range of a comprehension: elements or keys; with `two` variables, pairs (index, element) or (key, value)."""
 
     def single(frame: Frame) -> Any:
         values = over(frame)
@@ -110,7 +111,7 @@ def _values(over: Evaluate, two: bool) -> Values:
 
 
 class _Numbered:
-    """The elements of a list with their indices."""
+    """Pairs of index and element of a list, with a length."""
 
     __slots__ = ("_values",)
 
@@ -129,7 +130,7 @@ def _go_type(value: Any) -> str:
 
 
 def _items(values: Values, slots: list[int]) -> Items:
-    """Goes through what there is; each turn sets the variables."""
+    """Iterates over the range. Each turn sets the variables in the frame."""
     first, second = slots[0], slots[1] if len(slots) > 1 else 0
 
     def single(frame: Frame) -> Iterator[None]:
@@ -148,7 +149,7 @@ def _items(values: Values, slots: list[int]) -> Items:
 def _quantified(
     planner: Planner, predicate: Node, values: Values, slots: list[int], decisive: bool, turn: int
 ) -> Evaluate:
-    """`all` and `exists`: ends at the first element that decides; errors count only if none does."""
+    """`all` and `exists`: stops at the first element that decides. Raises the first error only if no element does."""
     test, cost = planner.measured(predicate)
     cost, look, undecided = cost + turn, turn - _READ, not decisive
     first, second = slots[0], slots[1] if len(slots) > 1 else 0
@@ -240,7 +241,7 @@ def _collected(planner: Planner, condition: Node | None, element: Node, items: I
 
 
 def _mapped(planner: Planner, condition: Node | None, parts: list[Node], items: Items) -> Evaluate:
-    """`transformMap` (a key and a value each) and `transformMapEntry` (a map each)."""
+    """`transformMap` (`parts`: key and value) and `transformMapEntry` (`parts`: a map)."""
     test, test_cost = _condition(planner, condition)
     planned = [planner.measured(each) for each in parts]
     cost = sum(each for _, each in planned) + 2

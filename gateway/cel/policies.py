@@ -1,7 +1,7 @@
 """The expressions of admission policies and of webhooks' match conditions: their variables and result types.
 
-Source: pages "Validating Admission Policy", "Mutating Admission Policy" and "Dynamic Admission Control", with the types
-that kube-apiserver declares.
+Source: pages "Validating Admission Policy", "Mutating Admission Policy" and "Dynamic Admission Control". The types are
+those that kube-apiserver declares.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _TYPES: Mapping[str, Mapping[str, Type]] = {
 }
 ASKING = struct("kubernetes.authorization.Authorizer")
 _CHECKED = struct("kubernetes.authorization.ResourceCheck")
-# what an expression has to be; variables may be anything
+# the result types that each use allows; a variable may have any type
 _RETURNS: Mapping[Use, tuple[Type, ...]] = {
     Use.CONDITION: (BOOL,),
     Use.MESSAGE: (STRING,),
@@ -76,7 +76,7 @@ _SCALARS = {Kind.NULL, Kind.BOOL, Kind.INT, Kind.UINT, Kind.DOUBLE, Kind.STRING,
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """An expression and its program, or why it has none."""
+    """An expression, and its program or the fault for which it has none."""
 
     text: str
     program: Program | None
@@ -84,7 +84,7 @@ class Compiled:
 
 
 class PolicyTypes:
-    """The object types of one policy: those of requests, its variables, and `others`."""
+    """The object types of one policy: those of the admission request, the policy's variables, and `others`."""
 
     def __init__(self, variables: Mapping[str, Type], *others: Structs) -> None:
         self._variables, self._others = variables, others
@@ -110,8 +110,8 @@ class PolicyTypes:
 class PolicyExpressions:
     """The expressions of one policy, or of one webhook, in the order in which they are compiled.
 
-    `params`: the policy has a paramKind. `composed`: it may have variables, which are those that were compiled before.
-    `absent` are functions that expressions may not use, but for those of `kept`, which are stored already.
+    `params`: the policy has a paramKind. `composed`: expressions may use the variables that were compiled before them.
+    `absent`: functions that new expressions may not use. The expressions in `kept` are stored already, and may.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class PolicyExpressions:
         self._patching = Environment(authorized, PolicyTypes(self._defined, PatchTypes()), frozenset({"jsonpatch"}))
 
     def compile(self, text: str, use: Use) -> Compiled:
-        """The program of an expression, or why there is none."""
+        """Compiles an expression for one use, such as a condition or a message. An error is in `Compiled.fault`."""
         environment = self._message if use is Use.MESSAGE else self._patching if use in _PATCHES else self._plain
         if self._absent and text not in self._kept:
             environment = replace(environment, absent=self._absent)
@@ -160,7 +160,7 @@ class PolicyExpressions:
         return Compiled(text, program)
 
     def variable(self, name: str, text: str) -> Compiled:
-        """The same of a variable, which expressions can name from now on, even if it has no program."""
+        """Compiles a variable. Later expressions may use it; its type is dyn for them if it does not compile."""
         compiled = self.compile(text, Use.VARIABLE)
         self._defined[name] = DYN if compiled.program is None else seen_type(compiled.program.type)
         return compiled
@@ -185,7 +185,7 @@ def _written(of: Type) -> str:
 
 
 def seen_type(of: Type) -> Type:
-    """The type of a variable as other expressions see it: of objects they know nothing."""
+    """The type of a variable in other expressions. Objects, and all types but scalars, lists and maps, become dyn."""
     if of.kind in _SCALARS or of.kind is Kind.TIMESTAMP:
         return of
     if of.kind is Kind.LIST:

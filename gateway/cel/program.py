@@ -35,7 +35,7 @@ from gateway.cel.values import CostExceeded, EvaluationError
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of an evaluation: a value, or why there is none; and what it cost."""
+    """The result of an evaluation: a value, or an error message ("" for none), and the cost."""
 
     value: Any
     error: str
@@ -55,7 +55,7 @@ class Program:
     run: Evaluate
 
     def evaluate(self, variables: Mapping[str, Any], limit: int = PER_EXPRESSION) -> Outcome:
-        """Computes the expression; it is given up when it costs more than `limit`."""
+        """Computes the expression. Raises nothing: errors, and a cost over `limit`, are in the outcome."""
         frame = [*new_frame(self.fixed, limit), *map(variables.get, self.variables)]
         frame += [None] * (self.size - len(frame))
         try:
@@ -68,7 +68,7 @@ class Program:
             return Outcome(None, str(error), frame[0])
         except RecursionError:
             return Outcome(None, "internal error: the expression nests too deeply", frame[0])
-        except AttributeError:  # as the two below: an object that was stored under another schema is of other types
+        except AttributeError:  # as below: an object stored under an earlier schema has other types
             return Outcome(None, "invalid data, expected a map for the provided schema with type=object", frame[0])
         except (TypeError, ValueError):
             return Outcome(None, "no such overload", frame[0])
@@ -88,13 +88,13 @@ _PLANNERS: Planners = {
 
 
 class InstantiationError(Exception):
-    """An expression is well typed, but a constant in it has no value."""
+    """An expression is well typed, but one of its constants can't be computed."""
 
 
 def compile_expression(text: str, environment: Environment, trust: Trust = TYPED) -> Program:
     """Parses, checks and plans an expression.
 
-    Raises CompilationError (worded as cel-go does) and InstantiationError.
+    Raises CompilationError (with cel-go's message) and InstantiationError.
     """
     began = perf_counter()
     try:

@@ -1,7 +1,7 @@
-"""Values that rules see as plain JSON, without the types of their schema.
+"""Values that are plain JSON in expressions, without the types of their schema.
 
-This is the old value of a rule with optionalOldSelf: kube-apiserver unwraps the optional to the raw JSON. There
-properties have their own names, not the escaped ones (`a__dash__b`), and times, durations, bytes and numbers are JSON.
+The `oldSelf` of a rule with optionalOldSelf is such a value: kube-apiserver unwraps the optional to the raw JSON. Its
+properties have unescaped names, not `a__dash__b`. Its times, durations, bytes and numbers are JSON values.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gateway.cel.values import register
 
 
 class RawMap(dict[str, Any]):
-    """An object or map as its JSON."""
+    """An object or map as plain JSON."""
 
     __slots__ = ()
 
@@ -22,14 +22,14 @@ register(RawMap, "map")
 
 
 def raw(value: Any) -> Any:
-    """The value with all objects in it as their JSON."""
+    """A copy of a JSON value with all objects in it as RawMaps."""
     if isinstance(value, dict):
         return RawMap({name: raw(each) for name, each in value.items()})
     return [raw(each) for each in value] if isinstance(value, list) else value
 
 
 def differs_raw(declared: Declared | None) -> bool:
-    """Whether some values of a type are others when they are seen as their JSON."""
+    """Whether plain JSON differs from the CEL value for some values of a type (other names, or converted scalars)."""
     if declared is None or declared.special:
         return declared is not None
     if declared.element is not None:

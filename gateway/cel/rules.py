@@ -1,6 +1,7 @@
 """Validation rules of a schema (x-kubernetes-validations): compiled once, then evaluated for each object.
 
-Source: page "Validation rules"; the values of `self` and `oldSelf`, messages and their order are kube-apiserver's.
+Source: page "Validation rules". The values of `self` and `oldSelf`, the messages and their order are the same as in
+kube-apiserver.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from gateway.jsontypes import JsonObject
 from gateway.validation.field import MOST_ERRORS, FieldError, duplicate, forbidden, go_quote, invalid, path_to, required
 
 LONGEST_MESSAGE = 5 * 1024
-_BEGINNING = 20  # units of cost that take as long as to begin with an expression
+_BEGINNING = 20  # the time to start an expression, in units of cost
 _OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
 _LIMIT_EXCEEDED = "operation cancelled: actual cost limit exceeded"
 
@@ -32,19 +33,19 @@ def _child(path: str, name: str) -> str:
 
 
 class TooCostly(Exception):
-    """Evaluating the rules takes longer than the caller has patience for."""
+    """The rules cost more than the caller's `patience`."""
 
 
 @dataclass(slots=True)
 class _Check:
-    """One evaluation of all rules of an object: what is left to spend, and what was found."""
+    """One evaluation of all rules of an object: the remaining budget, and the errors so far."""
 
     budget: int
-    # what may be spent at all; None: whatever the budget allows
+    # the cost above which TooCostly is raised; None: no limit but the budget
     patience: int | None = None
-    # whether the object has whole floats where integers are wanted
+    # whether the object has floats like 1.0 where the schema wants integers
     floats: bool = False
-    # whether an error has the value that is wrong, or its type
+    # whether an error shows the wrong value (else its type)
     shows_values: bool = True
     errors: list[FieldError] = field(default_factory=list)
     warnings: list[FieldError] = field(default_factory=list)
@@ -60,10 +61,10 @@ class _Check:
         return outcome
 
     def report(self, path: str, error: FieldError) -> None:
-        """Notes an error; the root has no path, and that is written so."""
+        """Adds an error. The path of the root is written as <nil>."""
         self.errors.append(error if path else error.at(error.field or "<nil>"))
         if len(self.errors) >= MOST_ERRORS:
-            self.budget = -1  # nobody is told of more
+            self.budget = -1  # further errors would not be reported
 
 
 @dataclass(slots=True)
@@ -78,8 +79,8 @@ class SchemaRules:
     properties: dict[str, SchemaRules] = field(default_factory=dict)
     additional: SchemaRules | None = None
     all_of: list[SchemaRules] = field(default_factory=list)
-    holds_floats: Holds | None = None  # of the root
-    shows_values: bool = True  # of the root: whether an error has the value, or its type
+    holds_floats: Holds | None = None  # set at the root only
+    shows_values: bool = True  # set at the root only: whether an error shows the wrong value (else its type)
 
     def validate(
         self,
@@ -91,10 +92,10 @@ class SchemaRules:
         ratchet: bool = False,
         patience: int | None = None,
     ) -> tuple[list[FieldError], list[FieldError]]:
-        """The errors of a value, and those to warn of, which an unchanged part had before (`ratchet`).
+        """The errors of a value, and the warnings.
 
-        With `patience`, raises TooCostly as soon as more than that is spent: an event loop tries with little, and asks
-        again in a thread.
+        With `ratchet`, an error of a part that did not change since `old` becomes a warning. With `patience`, raises
+        TooCostly once the cost exceeds it: the event loop tries with a low one, and repeats the call in a thread.
         """
         floats = self.holds_floats is not None and self.holds_floats(value)
         check = _Check(budget, patience, floats, self.shows_values)
@@ -189,7 +190,7 @@ class SchemaRules:
     def _broken(
         self, check: _Check, path: str, rule: CompiledRule, value: Any, told: tuple[str, bool], ratchet: Ratchet
     ) -> None:
-        """Says that a rule does not hold."""
+        """Reports that the value breaks a rule. `told` is the result of `_message`."""
         where = _child(path, rule.target) if rule.target else path
         detail, failed = told
         if failed:
@@ -206,7 +207,7 @@ class SchemaRules:
 
 
 def _seen_by(rule: CompiledRule, variables: dict[str, Any], old: Any) -> dict[str, Any]:
-    """The variables as a rule sees them: the old value may be one that need not be there."""
+    """The variables of a rule. With optionalOldSelf, `oldSelf` is an optional."""
     if not rule.optional_old_self:
         return variables
     seen = raw(old) if rule.raw and isinstance(old, dict | list) else variables["oldSelf"]
@@ -228,7 +229,7 @@ def _failure(outcome: Outcome, text: str) -> str:
 
 
 def _message(rule: CompiledRule, message: Program | None, variables: dict[str, Any], check: _Check) -> tuple[str, bool]:
-    """What is said of a value for which the rule does not hold, and whether saying it took too much."""
+    """The message for a value that breaks the rule, and whether messageExpression exceeded its limit."""
     plain = str(rule.rule.get("message") or "").strip() or f"failed rule: {_name(rule.rule)}"
     if message is None:
         return plain, False
@@ -260,9 +261,9 @@ def _by_reason(path: str, value: Any, detail: str, reason: str | None, plain: bo
 
 
 def compile_schema(schema: JsonObject, *, root: bool = True, shows_values: bool = True) -> SchemaRules | None:
-    """The rules of a custom resource's schema, or of a part of one (`root` is False); None if it has none.
+    """The rules of a custom resource's schema, or of a part of one (`root` is False). None if it has no rules.
 
-    `shows_values` says whether the errors have the values that are wrong, or their types.
+    `shows_values`: errors show the wrong values, else their types.
     """
     if not _has_rules(schema):
         return None
@@ -275,9 +276,10 @@ def compile_schema(schema: JsonObject, *, root: bool = True, shows_values: bool 
 def validate_default(
     rules: SchemaRules, value: Any, path: str, budget: int, patience: int | None = None
 ) -> tuple[list[FieldError], int]:
-    """The errors of a default: of an update that leaves it as it is, else of a value that is new; and what is left.
+    """The errors of a default value, and the remaining budget (-1 if the rules exceeded it).
 
-    Nothing is left (-1) where that was too much. Raises TooCostly as `SchemaRules.validate` does.
+    The default is validated as an update that does not change it, then as a new value. Errors of the first end it.
+    Raises TooCostly as `SchemaRules.validate` does.
     """
     update = _Check(budget, patience, shows_values=rules.shows_values)
     rules._validate(update, path, value, value, Ratchet(None))
@@ -298,7 +300,7 @@ def _has_rules(schema: JsonObject) -> bool:
 def _node(
     saying: JsonObject, schema: JsonObject, declared: Declared | None, *, root: bool = False
 ) -> SchemaRules | None:
-    """The rules that `saying` has for the values of `schema`: the schema itself, or what it says under allOf."""
+    """The rules that `saying` has for values of `schema`. `saying` is the schema itself, or a part of its allOf."""
     rules, error = list[CompiledRule](), ""
     if listed := saying.get("x-kubernetes-validations"):
         if declared is None:

@@ -1,4 +1,4 @@
-"""The types that expressions see in the values of a structural schema (page "Validation rules").
+"""The CEL types of a structural schema (page "Validation rules").
 
 A `Declared` has the CEL type of a schema's values, their largest size, and the conversion from JSON to CEL values.
 """
@@ -31,17 +31,20 @@ from gateway.cel.values import EvaluationError, KeyedList, SetList
 from gateway.jsontypes import JsonObject, Whole
 
 LARGEST_REQUEST = 3 * 1024 * 1024
-# kept for one evaluation: lists that were converted, by the identity of what they were made from
+# the lists and maps converted in one evaluation, by the id of the JSON value
 Cache = dict[int, Any]
 ToCel = Callable[[Any, Cache], Any]
 
 
 @dataclass(slots=True, eq=False)
 class Declared:
-    """What a schema declares: a scalar's type, or an object's fields, or the values of a list or map."""
+    """The declaration of a schema: a scalar's type, an object's fields, or the element of a list or map.
+
+    `most`: the greatest size. `longest_key`: of a map's keys. `smallest`: the least number of bytes as JSON.
+    """
 
     scalar: Type | None = None
-    # by their names in expressions: the property's name and what it is
+    # by escaped name: the property's own name and its declaration
     fields: dict[str, tuple[str, Declared]] | None = None
     element: Declared | None = None
     is_map: bool = False
@@ -49,14 +52,14 @@ class Declared:
     longest_key: int = 0
     smallest: int = 2
     convert: ToCel | None = None
-    # whether values of this type, or in them, are other than their JSON
+    # whether values of this type, or values in them, are converted from JSON
     special: bool = False
 
 
 def declare(schema: JsonObject, *, root: bool = False) -> Declared | None:
-    """What a schema's values are in expressions; None if they are not seen there.
+    """The declaration of a schema; None if expressions cannot use its values.
 
-    `root`: it is the schema of a whole object, which has its kind and some metadata in any case.
+    `root`: the schema is that of a whole object, so apiVersion, kind and some metadata are declared too.
     """
     if schema.get("x-kubernetes-int-or-string"):
         most = schema.get("maxLength")
@@ -217,7 +220,7 @@ def _cached(make: ToCel) -> ToCel:
 
 
 class SchemaTypes:
-    """The object types of one schema: the root's name, and the ways from it."""
+    """The object types of one schema. They are named by the root's name and the path from it: `selfType.spec`."""
 
     __slots__ = ("_known", "root", "type")
 
@@ -240,7 +243,7 @@ class SchemaTypes:
         return name in self._known
 
     def declared(self, name: str, field: str) -> tuple[str, Declared] | None:
-        """The property that a field means, and what it is."""
+        """The property's own name and its declaration for an escaped field name; None if there is no such field."""
         fields = self._known[name].fields if name in self._known else None
         if fields is None:
             return None
@@ -249,11 +252,11 @@ class SchemaTypes:
         return fields.get(field)
 
     def of(self, name: str) -> Declared | None:
-        """What an object type is."""
+        """The declaration of an object type."""
         return self._known.get(name)
 
     def maker(self, name: str) -> None:
-        """See Structs: objects of schemas cannot be made."""
+        """See Structs. Expressions cannot create objects of a schema."""
 
     def field(self, name: str, field: str) -> Type | None:
         """See Structs."""

@@ -1,4 +1,4 @@
-"""Ranges of sizes and costs, with the arithmetic of unsigned 64 bit numbers that stop at the largest one."""
+"""Ranges of sizes and costs. The arithmetic is that of unsigned 64-bit numbers; it saturates instead of overflowing."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ LARGEST = (1 << 64) - 1
 
 
 class Range(NamedTuple):
-    """From the least to the most that something may be."""
+    """A least and a greatest size or cost."""
 
     least: int
     most: int
 
     def plus(self, other: Range) -> Range:
-        """Both together."""
+        """The sum of two ranges."""
         return Range(_capped(self.least + other.least), _capped(self.most + other.most))
 
     def times(self, other: Range) -> Range:
-        """One for each of the other."""
+        """The product of two ranges."""
         return Range(_capped(self.least * other.least), _capped(self.most * other.most))
 
     def scaled(self, factor: float) -> Range:
-        """So much for each."""
+        """The range times a factor, rounded up."""
         return Range(_scaled(self.least, factor), _scaled(self.most, factor))
 
     def union(self, other: Range) -> Range:
-        """What either may be."""
+        """The smallest range that has both."""
         return Range(min(self.least, other.least), max(self.most, other.most))
 
 
 def fixed(size: int) -> Range:
-    """Neither more nor less."""
+    """The range of exactly one size."""
     return Range(size, size)
 
 

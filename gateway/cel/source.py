@@ -1,4 +1,4 @@
-"""The text of an expression, and messages that point into it, worded as cel-go does."""
+"""Error messages that point to a place in the text of an expression, in the format of cel-go."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _LONGEST_SNIPPET = 16384
 
 @dataclass(slots=True, frozen=True)
 class Problem:
-    """What is wrong with an expression, and the offset of the character where."""
+    """One error of an expression: the message, and the offset (in code points) of the wrong character."""
 
     at: int
     message: str
 
 
 class CompilationError(Exception):
-    """An expression is none: `problems` says why, `str()` is what a client is told."""
+    """The text is no valid expression. `problems` has the errors; `str()` is the message for the client."""
 
     def __init__(self, text: str, problems: list[Problem]) -> None:
         self.problems = problems
@@ -27,7 +27,7 @@ class CompilationError(Exception):
 
 
 def describe(text: str, problems: list[Problem]) -> str:
-    """All problems in the order of their places, each with the line that it is in."""
+    """The message for all problems, sorted by place. Each has the source line and a mark under the wrong character."""
     starts = [0, *(at + 1 for at, character in enumerate(text) if character == "\n")]
     if not text:
         return "\n".join(f"ERROR: <input>:1:0: {each.message}" for each in problems)

@@ -1,8 +1,8 @@
-"""Syntax errors in the words of cel-go's parser.
+"""Finds the syntax errors that cel-go's parser reports, with its messages.
 
-ANTLR generates that parser. Its messages depend on how it recovers from errors, so they are found by running the same
-automaton (grammar.json) with ANTLR's runtime, in the same steps as the generated code. This is slow: it is done only
-for texts that are refused, and for the first tokens of long ones.
+ANTLR generates cel-go's parser. Its messages depend on how it recovers from errors. So this module runs the same
+automaton (grammar.json) with ANTLR's runtime, in the steps of the generated code. This is slow: it runs only for
+invalid expressions, and only over the beginning of long ones.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class _GivenUp(Exception):
 
 
 def syntax_problems(text: str, at: int, literal_problems: Callable[[str], list[Problem]]) -> list[Problem]:
-    """Why `text` is no expression, where reading it stopped at the offset `at`.
+    """The syntax errors of a text whose parsing failed at the offset `at`.
 
-    `literal_problems` says what is wrong with the text of a literal.
+    `literal_problems` returns the errors of the text of one literal.
     """
     looked_at = text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS]
     listener = _Listener(looked_at)
@@ -71,12 +71,12 @@ def syntax_problems(text: str, at: int, literal_problems: Callable[[str], list[P
     except _GivenUp as reason:
         if reason.args:
             listener.problems.append(Problem(NO_LOCATION, reason.args[0]))
-    except RecursionError:  # ANTLR's runtime walks along all rules that are open
+    except RecursionError:  # ANTLR's runtime recurses over all open rules
         listener.problems.append(Problem(NO_LOCATION, _TOO_DEEP))
     listener.problems += parser.problems
     if len(looked_at) == len(text):
         return listener.problems
-    # where the text was cut there is nothing wrong
+    # errors near the cut come from the cut
     known = [each for each in listener.problems if each.at < _MOST_CHARACTERS - _MARGIN]
     return known or [Problem(at, f"Syntax error: no viable alternative at input '{text[at : at + 10]}'")]
 
@@ -91,7 +91,7 @@ def _grammar(part: str) -> Any:
 
 
 def _automaton(part: str) -> Any:
-    # anew each time: ANTLR's runtime changes the sets that it keeps in it
+    # not cached: ANTLR's runtime changes sets in the automaton
     return ATNDeserializer().deserialize(_grammar(part)["automaton"])
 
 
@@ -164,7 +164,7 @@ class _Interpreter(ParserInterpreter):
         tables = [DFA(state, decision) for decision, state in enumerate(automaton.decisionToState)]
         self._interp = ParserATNSimulator(self, automaton, tables, PredictionContextCache())
         self.problems = list[Problem]()
-        # how often each rule is open
+        # the nesting of each grammar rule
         self._open = Counter[int]()
         self._looped = False
         self._choices: dict[int, list[set[int]] | None] = {}
@@ -221,14 +221,14 @@ class _Interpreter(ParserInterpreter):
         return any(each.target.stateType == ATNState.BLOCK_END for each in state.transitions)
 
     def _lookahead(self, state: Any) -> list[set[int]] | None:
-        """The tokens that each alternative may start with, if one token tells them apart."""
+        """The tokens that each alternative may start with; None if one token does not decide between them."""
         if state.decision not in self._choices:
             sets = [self._starts_with(each.target) for each in state.transitions]
             self._choices[state.decision] = sets if _disjoint(sets) and not self._recursive(state) else None
         return self._choices[state.decision]
 
     def _starts_with(self, state: Any) -> set[int]:
-        """The tokens that may come next in a state; none if that depends on precedence."""
+        """The tokens that may come next in a state; empty if that depends on precedence."""
         found = IntervalSet()
         LL1Analyzer(self.atn)._LOOK(state, None, PredictionContext.EMPTY, found, set(), set(), False, False)
         tokens = set(found)
@@ -286,7 +286,7 @@ class _Interpreter(ParserInterpreter):
         self.state = self.atn.states[self.state].transitions[0].followState.stateNumber
 
     def _name_problems(self, rule: str) -> None:
-        """What cel-go finds wrong with names when it reads what could be parsed."""
+        """Adds the errors that cel-go reports when it visits the parse tree: of names and of literals."""
         place = self._ctx.start.start
         parent = self._ctx.parentCtx
         around = self.ruleNames[parent.ruleIndex] if parent is not None else ""

@@ -1,5 +1,5 @@
 """Type-checks expressions of policies by the schemas of the kinds that they match (page "Validating Admission Policy",
-"Type checking"). Its findings are warnings only, for at run time objects have no types.
+"Type checking"). Its errors are only warnings: objects are of type dyn when expressions are evaluated.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from gateway.cel.validators import validate
 
 
 class TypedExpressions:
-    """The expressions of a policy, for objects of one kind and parameters of one (None where nothing is known of them).
+    """Type-checks the expressions of a policy for objects of one kind and params of one kind.
 
-    `variables` are names and texts, in their order.
+    `of_object` and `of_params` declare their types; None means dyn. `variables` are the names and texts of the
+    policy's variables, in their order.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class TypedExpressions:
             self._defined[name] = DYN if isinstance(found, str) else seen_type(found)
 
     def problem(self, text: str) -> str:
-        """What is wrong with the types of an expression, "" if nothing is."""
+        """The type errors of an expression as one message; "" if there are none."""
         found = self._type_of(text)
         return found if isinstance(found, str) else ""
 

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Kind(IntEnum):
-    """What sort of type a type is."""
+    """The kinds of types."""
 
     DYN = 0
     ERROR = 1
@@ -28,7 +28,7 @@ class Kind(IntEnum):
 
 
 class Type:
-    """A type: its kind, its name at run time, and the types that it is made with."""
+    """A type: its kind, its name at run time, and its parameters (such as a list's element type)."""
 
     __slots__ = ("generic", "kind", "name", "parameters")
 
@@ -36,7 +36,7 @@ class Type:
         self.kind = kind
         self.name = name
         self.parameters = parameters
-        # whether it has type parameters, and so depends on what they are found to be
+        # whether it has type parameters that the checker must substitute
         self.generic: bool = kind is Kind.PARAMETER or any(each.generic for each in parameters)
 
     def __repr__(self) -> str:
@@ -50,7 +50,7 @@ class Type:
 
 
 DYN = Type(Kind.DYN, "dyn")
-ANY = Type(Kind.DYN, "any")  # as dyn, by another name
+ANY = Type(Kind.DYN, "any")  # like dyn, but with another name in messages
 ERROR = Type(Kind.ERROR, "!error!")
 NULL = Type(Kind.NULL, "null_type")
 BOOL = Type(Kind.BOOL, "bool")
@@ -93,12 +93,12 @@ def map_of(key: Type, value: Type) -> Type:
 
 
 def type_of(described: Type) -> Type:
-    """The type of the value that stands for a type."""
+    """The type of a type's value: `type(int)` for the name `int`."""
     return Type(Kind.TYPE, "type", described)
 
 
 def optional_of(value: Type) -> Type:
-    """The type of a value that may be absent."""
+    """The optional type of a value's type."""
     return Type(Kind.OPAQUE, "optional_type", value)
 
 
@@ -108,17 +108,17 @@ def struct(name: str) -> Type:
 
 
 def parameter(name: str) -> Type:
-    """A type that is still to be found."""
+    """A type parameter."""
     return Type(Kind.PARAMETER, name)
 
 
 def is_optional(of: Type) -> bool:
-    """Whether values of the type may be absent."""
+    """Whether the type is an optional type."""
     return of.kind is Kind.OPAQUE and of.name == "optional_type"
 
 
 def same(one: Type, other: Type) -> bool:
-    """Whether two types are one and the same."""
+    """Whether two types are identical."""
     if one is other:
         return True
     if one.kind is not other.kind or one.name != other.name or len(one.parameters) != len(other.parameters):
@@ -127,7 +127,7 @@ def same(one: Type, other: Type) -> bool:
 
 
 def describe(of: Type) -> str:
-    """A type as messages write it."""
+    """A type in error messages, such as "list(int)"."""
     if of.kind in _WRITTEN:
         return _WRITTEN[of.kind]
     if not of.parameters:
@@ -136,7 +136,7 @@ def describe(of: Type) -> str:
 
 
 def parse(text: str) -> Type:
-    """The type that is written as `text`; a single capital letter is a type parameter."""
+    """Parses a type, such as "map(string, A)". A single letter is a type parameter."""
     name, _, rest = text.partition("(")
     if not rest:
         if text in _NAMED:

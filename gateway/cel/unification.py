@@ -1,5 +1,6 @@
-"""Whether one type can be assigned to another, and the values of type parameters (cel-spec, "Gradual type checking";
-the rules have the order of cel-go's checker).
+"""Decides whether one type can be assigned to another, and finds the values of type parameters.
+
+Source: cel-spec, "Gradual type checking". The rules are tried in the order of cel-go's checker.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ Bindings = dict[str, Type]
 
 
 class Substitutions:
-    """What the type parameters of an expression are found to be."""
+    """The types that the checker has substituted for the type parameters of an expression."""
 
     __slots__ = ("_bound", "_count")
 
@@ -23,18 +24,21 @@ class Substitutions:
         self._count = 0
 
     def fresh(self) -> Type:
-        """A type parameter that nothing is known of."""
+        """A new type parameter without a substitution."""
         self._count += 1
         return Type(Kind.PARAMETER, f"_var{self._count - 1}")
 
     def assignable(self, one: Type, other: Type) -> bool:
-        """Whether `one` may stand for `other`; remembers what follows from that."""
+        """Whether `one` and `other` are assignable. Stores the substitutions that follow from it."""
         if one is other and not one.generic:
             return True
         return self.all_assignable([one], [other])
 
     def all_assignable(self, given: list[Type], wanted: list[Type]) -> bool:
-        """Whether all of `given` may stand for all of `wanted`; remembers what follows from that."""
+        """Whether each of `given` and its counterpart in `wanted` are assignable.
+
+        Stores the substitutions that follow from it; none if one pair is not assignable.
+        """
         if len(given) != len(wanted):
             return False
         kept = dict(self._bound)
@@ -68,7 +72,7 @@ class Substitutions:
         return one.name == other.name
 
     def _substitutes(self, one: Type, parameter: Type) -> tuple[bool, bool]:
-        """Whether `one` may be what `parameter` is, and whether that is known to be something."""
+        """Whether `one` may be substituted for `parameter`, and whether `parameter` had a substitution already."""
         if same(one, parameter):
             return True, True
         known = self._bound.get(parameter.name)
@@ -95,7 +99,7 @@ class Substitutions:
         return all(self._apart(parameter, each) for each in within.parameters)
 
     def apply(self, to: Type, *, final: bool = False) -> Type:
-        """A type with what is known put in; with `final`, dyn where nothing is."""
+        """A type with its type parameters substituted. `final`: parameters without a substitution become dyn."""
         if not to.generic:
             return to
         if to.kind is Kind.PARAMETER:
@@ -107,7 +111,7 @@ class Substitutions:
 
 
 def rename(of: Type, names: dict[str, Type]) -> Type:
-    """A type with other parameters."""
+    """A type with its type parameters replaced by those in `names`."""
     if not of.generic:
         return of
     if of.kind is Kind.PARAMETER:
@@ -116,7 +120,7 @@ def rename(of: Type, names: dict[str, Type]) -> Type:
 
 
 def most_general(one: Type, other: Type) -> Type:
-    """The type of the two that says less."""
+    """The more general of two types."""
     return one if _says_no_more(one, other) else other
 
 
@@ -135,5 +139,5 @@ def _says_no_more(one: Type, other: Type) -> bool:
 
 
 def unwrapped(of: Type) -> tuple[Type, bool]:
-    """What an optional type is an option of, and whether it is one."""
+    """The type within an optional type and True; for another type, itself and False."""
     return (of.parameters[0], True) if is_optional(of) else (of, False)

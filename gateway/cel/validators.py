@@ -1,5 +1,6 @@
-"""Further checks of well-typed expressions: invalid literals, lists and maps of several types, formats that do not fit
-their arguments (the validators of Kubernetes' CEL environment).
+"""The validators of Kubernetes' CEL environment: further checks of well-typed expressions.
+
+They refuse invalid literals, lists and maps of mixed types, and formats that do not fit their arguments.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _CLAUSES = {
 
 
 def validate(text: str, tree: Node) -> None:
-    """Raises CompilationError if something in a checked tree is to be refused."""
+    """Runs all validators on a checked tree. Raises CompilationError."""
     found = _Findings()
     found.visit(tree, exempt=False)
     problems = found.durations + found.timestamps + found.patterns + found.lists + found.maps + found.formats
@@ -51,7 +52,7 @@ def validate(text: str, tree: Node) -> None:
 
 
 class _Findings:
-    """Problems by what finds them, in cel-go's order."""
+    """The problems of each validator. `validate` reports them in cel-go's order."""
 
     __slots__ = ("durations", "formats", "lists", "maps", "patterns", "timestamps")
 
@@ -64,10 +65,10 @@ class _Findings:
         self.formats = list[Problem]()
 
     def visit(self, node: Node, exempt: bool) -> None:
-        """Looks at a node and all below it; `exempt`: it is in the arguments of a format."""
+        """Checks a node and all nodes below it. `exempt`: the node is in the arguments of `format`."""
         kind = type(node)
         if kind is Call:
-            self._call(node)  # type: ignore[arg-type]  # the comparison says so
+            self._call(node)  # type: ignore[arg-type]  # `kind` is compared above
             exempt = exempt or node.function == "format"  # type: ignore[attr-defined]
         elif kind is Ident or kind is Literal:
             return
@@ -141,7 +142,7 @@ class _Findings:
 
 
 def children(node: Node) -> list[Node]:
-    """The nodes directly below one."""
+    """The child nodes of a node."""
     below = _BELOW.get(type(node))
     return below(node) if below is not None else []
 
@@ -179,7 +180,7 @@ def _mismatch(node: Node, wanted: Type, given: Type) -> Problem:
 
 
 def _unformattable(node: Node, letter: str) -> Node | None:
-    """The node that a clause cannot write."""
+    """The first node that the clause `letter` cannot format; None if it can format all."""
     if node.type.kind is not Kind.DYN and node.type.kind not in _CLAUSES[letter.lower()]:
         return node
     if letter != "s":

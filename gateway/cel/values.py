@@ -1,6 +1,6 @@
-"""The values that expressions work on, where JSON's own do not do (cel-spec, "Values").
+"""The CEL values for which Python has no type, and the errors of evaluation (cel-spec, "Values").
 
-int, float, str, bool, None, bytes, list and dict are themselves. Failures of evaluation are exceptions.
+int, float, str, bool, None, bytes, list and dict stand for the CEL values of the same kind.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from gateway.cel.types import Type
 
 INT_MIN, INT_MAX, UINT_MAX = -(1 << 63), (1 << 63) - 1, (1 << 64) - 1
 NANOS = 1_000_000_000
-# the years 1 to 9999
+# seconds since 1970: the years 1 to 9999
 EARLIEST, LATEST = -62135596800, 253402300799
 
 Json = Any
 
 
 class EvaluationError(Exception):
-    """An expression has no value; `str()` is why, in cel-go's words."""
+    """An evaluation failed. `str()` is cel-go's message."""
 
 
 class CostExceeded(Exception):
-    """An expression used more than its budget."""
+    """An evaluation cost more than its limit."""
 
     def __init__(self) -> None:
         super().__init__("operation cancelled: actual cost limit exceeded")
 
 
 def no_overload(function: str = "") -> EvaluationError:
-    """What a call fails with whose arguments have other types than any overload."""
+    """The error of a call for whose argument types the function has no overload."""
     return EvaluationError(f"no such overload: {function}" if function else "no such overload")
 
 
@@ -42,7 +42,7 @@ class Uint(int):
 
 @dataclass(slots=True, frozen=True, order=True)
 class Timestamp:
-    """A moment, in nanoseconds since 1970, and how far from UTC it was written."""
+    """A moment in nanoseconds since 1970, and the UTC offset in seconds with which it was written."""
 
     nanos: int
     offset: int = 0
@@ -86,7 +86,7 @@ class SetList(list[Any]):
 
 
 class KeyedList(list[Any]):
-    """A list of objects that `keys` tell apart (x-kubernetes-list-type: map)."""
+    """A list of objects with unique values of `keys` (x-kubernetes-list-type: map)."""
 
     __slots__ = ("keys",)
 
@@ -96,13 +96,13 @@ class KeyedList(list[Any]):
 
 
 class Texts(list[str]):
-    """A list of strings that a function has made; it is a slice of strings in Go, and no list of CEL values."""
+    """A list of strings that a function returned. In Go it is a []string, not a list of CEL values."""
 
     __slots__ = ()
 
 
 class Joined(list[Any]):
-    """Two lists that `+` has joined, neither of them empty."""
+    """The result of `+` for two lists that are not empty."""
 
     __slots__ = ()
 
@@ -128,7 +128,7 @@ _NAMES: dict[type, str] = {
 
 
 def register(kind: type, name: str) -> None:
-    """Makes values of a Python type known as being of the CEL type `name`."""
+    """Registers `name` as the CEL type of the values of a Python class."""
     _NAMES[kind] = name
 
 

@@ -1,7 +1,7 @@
 """Whole floats (3.0) where a schema wants integers: valid by the schema, but an error when a rule reads them.
 
-kube-apiserver accepts such a value and stores an integer; but in the write that has the float, a rule that reads it
-fails. Objects with such values are evaluated by programs of their own, so that others do not pay for this.
+kube-apiserver accepts such a value and stores an integer, but a rule that reads it in the same write fails. Separate
+programs evaluate objects with such values, so that other objects are not slowed down.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NEITHER = "invalid data, expected XIntOrString value to be either a string or i
 
 
 def refuse(value: Any, of: Type) -> Any:
-    """The value; raises EvaluationError for a whole float. Integers or strings are of no type in expressions."""
+    """Returns the value. Raises EvaluationError for a whole float; int-or-string fields (dyn) get another message."""
     found = value.value if type(value) is Optional else value
     if type(found) is Whole:
         raise EvaluationError(_NEITHER if of.kind is Kind.DYN else _NO_INTEGER)
@@ -27,7 +27,7 @@ def refuse(value: Any, of: Type) -> Any:
 
 
 def finder(schema: JsonObject) -> Holds | None:
-    """What tells whether a value has whole floats where its schema wants integers; None if it wants none."""
+    """A function that tells whether a value has whole floats for integers; None if the schema has no integers."""
     if schema.get("x-kubernetes-int-or-string") or schema.get("type") == "integer":
         return _is_whole
     items, additional = schema.get("items"), schema.get("additionalProperties")

@@ -1,4 +1,4 @@
-"""What the functions of Kubernetes' CEL environment do, one module a library; `implementations()` has them all."""
+"""The implementations of the functions of Kubernetes' CEL environment, one module for each library."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @cache
 def implementations() -> dict[str, Callable[..., Any]]:
-    """The functions by the ids of their overloads."""
+    """The Python functions by the ids of the CEL overloads."""
     from gateway.cel.conversions import CONVERSIONS
     from gateway.cel.libraries import (
         addresses,

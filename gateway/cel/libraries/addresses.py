@@ -14,26 +14,26 @@ from gateway.validation.field import go_quote
 
 @dataclass(slots=True, frozen=True)
 class Ip:
-    """An address."""
+    """An IP address."""
 
     address: IPv4Address | IPv6Address
 
     @property
     def size(self) -> int:
-        """Its bytes."""
+        """Its length in bytes: 4 or 16."""
         return self.address.max_prefixlen // 8
 
 
 @dataclass(slots=True, frozen=True)
 class Cidr:
-    """An address in a block."""
+    """An IP address with a prefix length. Host bits are kept."""
 
     address: IPv4Address | IPv6Address
     length: int
 
     @property
     def size(self) -> int:
-        """The bytes of its prefix."""
+        """The length of its prefix in bytes, rounded up."""
         return -(-self.length // 8)
 
     def __str__(self) -> str:
@@ -47,7 +47,7 @@ _HEX = re.compile("[0-9a-fA-F]+", re.ASCII)
 
 
 def _problem(text: str) -> str:
-    """Why Go's netip.ParseAddr refuses a text; empty if it does not."""
+    """The error of Go's netip.ParseAddr for a text; "" for a valid address."""
     quoted = go_quote(text)
     for character in text:
         if character == ".":
@@ -86,7 +86,7 @@ def _ipv6_problem(text: str, quoted: str) -> str:
 
 
 def _fields_problem(rest: str) -> str:
-    """What is wrong with the fields of an IPv6 address, read from left to right."""
+    """The first error in the fields of an IPv6 address, from left to right; "" for none."""
     count, elided = 0, rest.startswith("::")
     if elided and not (rest := rest[2:]):
         return ""
@@ -138,7 +138,7 @@ def _at(reason: str, rest: str) -> str:
 
 
 def ip(text: str) -> Ip:
-    """The address of a text; raises EvaluationError."""
+    """Parses an IP address. Raises EvaluationError."""
     if problem := _problem(text):
         raise EvaluationError(f"IP Address {go_quote(text)} parse error during conversion from string: {problem}")
     address = ip_address(text)
@@ -173,7 +173,7 @@ def _parse_cidr(text: str) -> Cidr:
 
 
 def cidr(text: str) -> Cidr:
-    """The block of a text; raises EvaluationError."""
+    """Parses a CIDR such as "10.0.0.0/8". Raises EvaluationError."""
     try:
         return _parse_cidr(text)
     except EvaluationError as error:

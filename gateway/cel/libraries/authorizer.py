@@ -1,7 +1,7 @@
 """Kubernetes' library of authorization checks: `authorizer.group('').resource('pods').check('create').allowed()`.
 
-Who decides is given by whoever evaluates: `Authorizer(decide, user)`. `decide` may raise what is no EvaluationError:
-that ends the evaluation, and so it can say that an answer is still to be found.
+The caller of the evaluation passes `Authorizer(decide, user)` as a variable. `decide` is synchronous. If it needs to
+wait for an answer, it raises an exception that is no EvaluationError: this aborts the evaluation.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class ServiceAccount:
 
 @dataclass(slots=True, frozen=True)
 class Question:
-    """What is asked: whether somebody may do something to a resource, or at a path; hashable if users are."""
+    """An authorization check: may the user do the verb on a resource or a path? Hashable if the user is."""
 
     user: Any
     verb: str = ""
@@ -40,7 +40,7 @@ class Question:
 
 @dataclass(slots=True, frozen=True)
 class Decision:
-    """The answer."""
+    """The authorizer's decision."""
 
     allowed: bool
     reason: str = ""
@@ -52,7 +52,7 @@ Decide = Callable[[Question], Decision]
 
 @dataclass(slots=True, frozen=True)
 class Authorizer:
-    """Asks for one user."""
+    """The variable `authorizer`: checks for one user."""
 
     decide: Decide
     user: Any
@@ -65,19 +65,19 @@ class _Check:
 
 
 class PathCheck(_Check):
-    """A question about a path."""
+    """`authorizer.path(...)`: a check of a non-resource path."""
 
     __slots__ = ()
 
 
 class GroupCheck(_Check):
-    """A question about a group."""
+    """`authorizer.group(...)`: a check that has no resource yet."""
 
     __slots__ = ()
 
 
 class ResourceCheck(_Check):
-    """A question about a resource."""
+    """`authorizer.group(...).resource(...)`: a check of a resource."""
 
     __slots__ = ()
 

@@ -26,7 +26,7 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 
 @dataclass(slots=True, frozen=True)
 class NamedFormat:
-    """A format: how it is called, what is wrong with a text, and how much checking costs."""
+    """A format: its name, the function that finds a text's problems, and the size for which validation is charged."""
 
     name: str
     problems: Callable[[str], Iterable[str]]
@@ -51,7 +51,7 @@ def _is_byte(text: str) -> bool:
 
 
 def is_moment(text: str) -> bool:
-    """Whether a text is RFC 3339."""
+    """Whether a text is an RFC 3339 timestamp."""
     try:
         return parse_timestamp(text) is not None
     except EvaluationError:

@@ -26,7 +26,7 @@ def _order(one: Any, other: Any) -> int:
     try:
         return compare(one, other)
     except EvaluationError:
-        return 0  # as good as equal here
+        return 0  # values without an order count as equal here
 
 
 def _sum(zero: Any) -> Callable[[list[Any]], Any]:

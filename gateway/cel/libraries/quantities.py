@@ -12,7 +12,7 @@ register(Quantity, "kubernetes.Quantity")
 
 
 def quantity(text: str) -> Quantity:
-    """The quantity of a text; raises EvaluationError."""
+    """Parses a quantity. Raises EvaluationError."""
     try:
         return parse_quantity(text)
     except QuantityError as error:
@@ -32,7 +32,7 @@ def _order(one: Quantity, other: Quantity) -> int:
 
 
 def _as_integer(of: Quantity) -> int | None:
-    """The number, if kube-apiserver keeps it as an integer of 64 bits with a scale that is not negative."""
+    """The number, if it is an integer of 64 bits with a scale of 0 to 18; else None."""
     if of.scale < 0 or of.scale > 18:
         return None
     number = of.unscaled * 10**of.scale

@@ -1,4 +1,4 @@
-"""Regular expressions in time that grows with the text only (RE2, as Go's regexp package has them)."""
+"""Regular expressions of Go's regexp package (RE2 syntax). Matching takes linear time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gateway.validation import go_regexp
 
 
 def compiled(pattern: str) -> Any:
-    """The compiled pattern; raises EvaluationError with Go's complaint."""
+    """Compiles a pattern. Raises EvaluationError with Go's message."""
     expression, complaint = go_regexp.compiled(pattern)
     if complaint:
         raise EvaluationError(f"error parsing regexp: {complaint}")
@@ -42,7 +42,7 @@ def _find_all(text: str, pattern: str, most: int = -1) -> Texts:
     last = -1
     for each in finder.finditer(text):
         if each.start() == each.end() and each.start() == last:
-            continue  # Go has no empty match right after another
+            continue  # Go drops an empty match right after another match
         found.append(each[0])
         last = each.end()
         if len(found) == most:

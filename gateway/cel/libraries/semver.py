@@ -17,7 +17,7 @@ _UINT_MAX = (1 << 64) - 1
 
 @dataclass(slots=True, frozen=True, eq=False)
 class Version:
-    """A version; what was built from it does not count in comparisons."""
+    """A semantic version. `before` has the pre-release identifiers. The build metadata is dropped."""
 
     major: int
     minor: int
@@ -66,7 +66,7 @@ def _number(text: str, name: str) -> int:
 
 
 def _patch(text: str) -> tuple[str, str | None, str | None]:
-    """The patch number's text, what it comes before, what it was built from."""
+    """The patch number, the pre-release and the build metadata of a text; None for one that is missing."""
     rest, plus, build = text.partition("+")
     number, dash, before = rest.partition("-")
     return number, before if dash else None, build if plus else None
@@ -85,7 +85,7 @@ def _before(text: str) -> int | str:
 
 
 def parse(text: str) -> Version:
-    """The version of a text; raises EvaluationError."""
+    """Parses a version. Raises EvaluationError."""
     if not text:
         raise EvaluationError("Version string empty")
     parts = text.split(".", 2)

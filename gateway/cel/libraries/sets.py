@@ -1,4 +1,4 @@
-"""cel-go's set library (ext.Sets): lists whose order and repetitions mean nothing."""
+"""cel-go's set library (ext.Sets): lists as sets, without regard to order and repetitions."""
 
 from __future__ import annotations
 

@@ -26,12 +26,12 @@ from gateway.cel.values import (
     type_name,
 )
 
-# types that take any call, and refuse it themselves
+# types whose values get the call in cel-go and refuse it themselves: the error does not name the operator
 _RECEIVERS = (str, Timestamp, Duration)
 
 
 def _refused(name: str, value: Any, *able: type) -> EvaluationError:
-    """What an operator fails with whose first argument is `value`; `able` are the types that know the operator."""
+    """The error of an operator whose first argument is `value`. `able` are the types that have the operator."""
     return no_overload("" if type(value) in (*able, *_RECEIVERS) else name)
 
 
@@ -62,7 +62,7 @@ def add(one: Any, other: Any) -> Any:
 
 
 def add_lists(one: Any, other: Any) -> Any:
-    """One list after the other, the other one alone where one is empty; sets and keyed lists are joined."""
+    """`+` of two lists: concatenates them. A set or keyed list on the left is merged by item or by key."""
     if type(one) is SetList:
         return SetList(union(one, other))
     if type(one) is KeyedList:
@@ -73,9 +73,9 @@ def add_lists(one: Any, other: Any) -> Any:
 
 
 def _merged(one: KeyedList, other: Any) -> KeyedList:
-    """The items of one, each replaced by the other's last item of its key, and then the other's items of other keys.
+    """The items of `one`, each replaced by the last item of `other` with the same key; then the other items of `other`.
 
-    Neither list is merged in itself. Of items of one that have the same key, or lack it, the last is replaced.
+    Duplicates within a list stay. If `one` has a key twice, its last item is replaced.
     """
     items = list(one)
     places = {key_of(each, one.keys): place for place, each in enumerate(one)}
@@ -194,12 +194,12 @@ def contained(value: Any, within: Any) -> bool:
 
 
 def is_key(value: Any) -> bool:
-    """Whether a map may have the value as key."""
+    """Whether the value is of a type that map keys may have."""
     return type(value) in (str, int, Uint, bool, float)
 
 
 def key(value: Any) -> Any:
-    """How a value is kept as a key of a map."""
+    """The Python key of a CEL map key: the value itself."""
     return value
 
 
@@ -225,7 +225,7 @@ ends_with = _text_call(str.endswith)
 
 
 def insert(into: dict[Any, Any], name: Any, value: Any) -> dict[Any, Any]:
-    """A map with one more key; raises EvaluationError if it has that key."""
+    """A copy of a map with one more entry. Raises EvaluationError if the map has the key already."""
     if name in into:
         raise EvaluationError(f"insert failed: key {name} already exists")
     return {**into, name: value}
@@ -253,7 +253,7 @@ def _ordered(name: str, test: Callable[[int], bool]) -> Callable[[Any, Any], boo
 _WITH_ORDER = (int, Uint, float, bool, str, bytes, Timestamp, Duration)
 
 
-# operators whose arguments may have any type, by function
+# operators by function: they accept arguments of any type, and check the types themselves
 DYNAMIC: dict[str, Callable[..., Any]] = {
     "_+_": add,
     "_-_": subtract,

@@ -96,6 +96,6 @@ OVERLOADS: dict[str, Callable[..., Any]] = {
     "list_join_string": _join,
     "strings_quote": lambda text: f'"{text.translate(_QUOTED)}"',
     "string_format": format_string,
-    # of the library that mutating policies have (RFC 6901)
+    # the jsonpatch library of mutating policies (RFC 6901)
     "jsonpatch_escape_key_string": lambda text: text.replace("~", "~0").replace("/", "~1"),
 }

@@ -1,4 +1,4 @@
-"""Parts of timestamps and durations (cel-spec, "Timestamps and Durations")."""
+"""Functions like `getHours` on timestamps and durations (cel-spec, "Timestamps and Durations")."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _SAFE_IN_PATH = "/$&+,;=:@~!'()*[]%"
 
 
 def _request_uri(text: str) -> Url:
-    """Only absolute URLs and paths, as Go's ParseRequestURI has it; raises UrlError."""
+    """Parses an absolute URL or path as Go's ParseRequestURI does. Raises UrlError."""
     if not text:
         raise UrlError('parse "": empty url')
     if text == "*":
@@ -29,7 +29,7 @@ def _request_uri(text: str) -> Url:
 
 
 def url(text: str) -> Url:
-    """The URL of a text; raises EvaluationError."""
+    """Parses an absolute URL or path. Raises EvaluationError."""
     try:
         _request_uri(text)
         return parse_url(text)
@@ -43,7 +43,7 @@ def is_url(text: str) -> bool:
 
 
 def url_problem(text: str) -> str:
-    """Why a text is no absolute URL or path; empty if it is one."""
+    """The error for a text that is no absolute URL or path; "" if it is one."""
     try:
         _request_uri(text)
     except UrlError as error:
