@@ -1,4 +1,4 @@
-"""What differs between two values of a type: structured-merge-diff's Compare, compiled for each type."""
+"""Compares two values of a type: structured-merge-diff's Compare, compiled for each type."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gateway.schema.zero import zero
 
 
 class Comparison(NamedTuple):
-    """The sets of what is added or modified in the new value, and of what is removed from the old."""
+    """The fields that are added or modified in the new value, and the fields that are removed from the old one."""
 
     changed: FieldSet
     removed: FieldSet
@@ -24,11 +24,11 @@ SAME = Comparison({}, {})
 _MODIFIED = Comparison({".": LEAF}, {})
 
 Compare = Callable[[Any, Any], "Comparison | None"]
-"""Compares two values that are both there: None when they are the same, `_MODIFIED` when the element itself differs."""
+"""Compares an old and a new value. Returns None if they are the same, `_MODIFIED` if the element itself differs."""
 
 
 def compare(old: JsonObject, new: JsonObject, type_: Type) -> Comparison:
-    """Compares two objects of a struct type."""
+    """The differences of two objects of a struct type."""
     if old == new and (not _may_hold_anything(type_) or not _only_in_python(old, new)):
         return SAME
     differ = _comparer(type_)
@@ -36,12 +36,12 @@ def compare(old: JsonObject, new: JsonObject, type_: Type) -> Comparison:
 
 
 unset = compiled(zero)
-"""What Go writes of a struct nobody has set a field of, not to be changed: new objects are compared with it."""
+"""Go's JSON of an empty struct of a type. New objects are compared with it. It must not be changed."""
 
 
 @compiled
 def _may_hold_anything(type_: Type) -> bool:
-    """Whether there may be a number in one value where there is a boolean in another: to Python 1 equals True."""
+    """Whether values of a type may have a number and a boolean at the same place. In Python, 1 equals True."""
     reached, left = {type_}, [type_]
     while left:
         each = left.pop()
@@ -54,12 +54,12 @@ def _may_hold_anything(type_: Type) -> bool:
 
 
 def _only_in_python(old: Any, new: Any) -> bool:
-    """Whether values that are equal to Python are not to JSON."""
+    """Whether two values that Python finds equal differ as JSON."""
     return not identical(old, new) and _told_apart(old) != _told_apart(new)
 
 
 def _told_apart(value: Any) -> Any:
-    """A copy of a value in which booleans equal no numbers."""
+    """A copy of a value with strings for booleans, so that they do not equal numbers."""
     if type(value) is dict:
         return {name: _told_apart(member) for name, member in value.items()}
     if type(value) is list:
@@ -69,7 +69,7 @@ def _told_apart(value: Any) -> Any:
 
 @compiled
 def _comparer(type_: Type) -> Compare | None:
-    """None for leaves, which differ as wholes."""
+    """The compare function of a type; None for leaves, which differ only as a whole."""
     match shape_of(type_):
         case Shape.LEAF:
             return None
@@ -145,9 +145,9 @@ def _note(found: Comparison | None, element: str, changed: FieldSet, removed: Fi
 def _compare_free(old: Any, new: Any) -> Comparison | None:
     if isinstance(old, dict) and isinstance(new, dict):
         return _compare_free_objects(old, new)
-    if isinstance(old, dict) and old:  # what is null now is there still
+    if isinstance(old, dict) and old:  # if it became null, only its members are removed
         return Comparison({} if new is None else {".": LEAF}, children_of(_every_free(old)))
-    if isinstance(new, dict) and new and old is None:  # what was null is there already
+    if isinstance(new, dict) and new and old is None:  # it was null: only its members are added
         return Comparison(children_of(_every_free(new)), {})
     if isinstance(new, dict) and new:
         return Comparison(_every_free(new), {})
@@ -155,7 +155,7 @@ def _compare_free(old: Any, new: Any) -> Comparison | None:
 
 
 def _compare_leaves(old: Any, new: Any) -> Comparison | None:
-    """Of leaves that differ to Python: integers beyond 64 bits are the float64 that Go reads them as."""
+    """Compares leaves that Python finds different. Integers of over 64 bits compare as float64, as in Go."""
     numbers = type(old) in (int, float) and type(new) in (int, float)
     return None if numbers and identical(old, new) else _MODIFIED
 

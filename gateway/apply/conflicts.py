@@ -1,4 +1,4 @@
-"""The conflict of an apply: fields that it would change and other managers own."""
+"""Conflicts of an apply: fields that it would change although other managers own them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Conflicts = list[tuple[Identity, tuple[str, ...]]]
 
 
 class Conflict(Exception):
-    """Managers and the paths that each of them owns and the apply would change."""
+    """An apply has conflicts. `conflicts` has pairs of a manager and the path of a field that it owns."""
 
     def __init__(self, conflicts: Conflicts) -> None:
         super().__init__(f"{len(conflicts)} conflicts")
@@ -19,7 +19,7 @@ class Conflict(Exception):
 
 
 def conflict_error(conflicts: Conflicts) -> StatusError:
-    """409 with a cause for each path, managers in order."""
+    """The StatusError 409 with a cause for each path, sorted by manager."""
     conflicts = sorted(conflicts, key=lambda conflict: str(conflict[0]))
     causes = [
         {

@@ -1,4 +1,4 @@
-"""The entries of metadata.managedFields: reading, telling apart, ordering and limiting them."""
+"""The entries of metadata.managedFields: reads, identifies, sorts and limits them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from gateway.apply.path_element import quoted
 from gateway.jsontypes import JsonObject
 
 MAX_UPDATE_MANAGERS = 10
-"""More entries of updates than these are merged, the oldest first."""
+"""The greatest number of entries with the operation Update. If there are more, the oldest are merged."""
 
 _ANCIENT = "ancient-changes"
 
 
 class Identity(NamedTuple):
-    """Who an entry belongs to; an applier is the same in whatever version it applies."""
+    """The identity of an entry's manager. For the operation Apply, the version is "": it does not matter."""
 
     manager: str
     operation: str
@@ -23,7 +23,7 @@ class Identity(NamedTuple):
     subresource: str
 
     def __str__(self) -> str:
-        """The JSON by which kube-apiserver sorts managers."""
+        """The JSON of kube-apiserver, which sorts managers by it."""
         members = {
             "manager": self.manager,
             "operation": self.operation,
@@ -40,7 +40,7 @@ def identity_of(entry: JsonObject) -> Identity:
 
 
 def new_entry(identity: Identity, api_version: str, time: str | None, fields: FieldSet) -> JsonObject:
-    """An entry with its members in the order that Go writes them."""
+    """An entry of managedFields with its members in Go's order."""
     entry: JsonObject = {"manager": identity.manager} if identity.manager else {}
     entry |= {"operation": identity.operation, "apiVersion": api_version}
     if time:
@@ -53,7 +53,7 @@ def new_entry(identity: Identity, api_version: str, time: str | None, fields: Fi
 
 
 def is_reset(sent: Any) -> bool:
-    """Whether a client asks to forget all managers: an empty list, or a list of one empty entry."""
+    """Whether the managedFields of a client ask to drop all managers: an empty list, or one empty entry."""
     return isinstance(sent, list) and (not sent or (len(sent) == 1 and not any(_values(sent[0]))))
 
 
@@ -62,7 +62,7 @@ def _values(entry: Any) -> list[Any]:
 
 
 def read(sent: list[Any]) -> list[JsonObject]:
-    """Entries that a client has sent, in canonical form, the last one of each identity; raises ValueError."""
+    """A client's entries in canonical form. Of entries with the same identity, the last counts. Raises ValueError."""
     found: dict[Identity, JsonObject] = {}
     for i, entry in enumerate(sent):
         if entry.get("operation") not in ("Apply", "Update"):
@@ -81,7 +81,7 @@ def read(sent: list[Any]) -> list[JsonObject]:
 
 
 def in_order(entries: list[JsonObject]) -> list[JsonObject]:
-    """Applies before updates, older before newer, then by name."""
+    """Sorts entries: first by operation (Apply before Update), then by time, then by name."""
     return sorted(entries, key=_order) if len(entries) > 1 else entries
 
 
@@ -96,7 +96,7 @@ def _order(entry: JsonObject) -> tuple[str, str, str, str, str]:
 
 
 def capped(entries: list[JsonObject]) -> list[JsonObject]:
-    """Merges the oldest entries of updates, each version's for itself, until there are no more than allowed."""
+    """Merges the oldest Update entries, separately for each version, until there are no more than allowed."""
     updates = [entry for entry in entries if entry["operation"] == "Update"]
     excess = len(updates) - MAX_UPDATE_MANAGERS
     if excess <= 0:

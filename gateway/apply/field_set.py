@@ -1,9 +1,9 @@
-"""Sets of fields, kept in the very form of fieldsV1, and their algebra.
+"""Sets of field paths in the form of fieldsV1, and operations on them.
 
-A set is a dict of path elements to the sets below them. An element is itself a member when the set below it is empty
-or has the entry "."; `{"f:a": {".": {}, "f:b": {}}, "f:c": {"f:d": {}}}` has the members a, a.b and c.d. Sets are
-shared freely and therefore never changed once made; a function returns its argument when that is the result.
-Semantics are those of structured-merge-diff's fieldpath.Set.
+A set is a dict from path elements to the sets below them. An element is a member itself if the set below it is empty
+or has the entry ".". So `{"f:a": {".": {}, "f:b": {}}, "f:c": {"f:d": {}}}` has the members a, a.b and c.d. Sets are
+shared, so they are never changed after they are made. A function returns its argument if the result equals it.
+The semantics are those of structured-merge-diff's fieldpath.Set.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ LEAF: FieldSet = {}
 
 
 def is_member(below: FieldSet) -> bool:
-    """Whether an element is a member of the set, by what stands below it."""
+    """Whether an element with the set `below` it is a member."""
     return not below or "." in below
 
 
 def node(member: bool, children: FieldSet) -> FieldSet | None:
-    """What stands below an element that is a member or not and has `children` (without "."); None for nothing."""
+    """The set below an element that has `children` (without "."). None if it is no member and has no children."""
     if not children:
         return LEAF if member else None
     return {".": LEAF, **children} if member else children
@@ -37,20 +37,20 @@ def children_of(below: FieldSet) -> FieldSet:
 
 
 def in_order(fields: FieldSet) -> FieldSet:
-    """The same set with its elements on the top level in canonical order."""
+    """The set with its top-level elements in canonical order."""
     return {element: fields[element] for element in sorted(fields, key=order)}
 
 
 def ordered(fields: FieldSet) -> FieldSet:
-    """The same set in canonical order on all levels."""
+    """The set in canonical order on all levels."""
     result = {element: ordered(below) if below else LEAF for element, below in fields.items()}
     return in_order(result) if len(result) > 1 else result
 
 
 def from_wire(value: Any) -> FieldSet:
-    """A set read from somebody's fieldsV1, in canonical form; elements of unknown kinds are dropped.
+    """Reads a client's fieldsV1 into canonical form. Elements of unknown kinds are dropped.
 
-    Raises ValueError for what is no field set.
+    Raises ValueError if the value is no field set.
     """
     fields: FieldSet = {}
     if value is None:
@@ -91,7 +91,7 @@ def union(a: FieldSet, b: FieldSet) -> FieldSet:
 
 
 def union_of(sets: list[FieldSet]) -> FieldSet:
-    """The members of any of the sets, joined two by two: one after the other would copy what grows each time."""
+    """The members of any of the sets. Joins them in pairs: one after another would copy a growing set each time."""
     while len(sets) > 1:
         pairs = [union(a, b) for a, b in zip(sets[::2], sets[1::2], strict=False)]
         sets = [*pairs, *sets[len(pairs) * 2 :]]
@@ -109,7 +109,7 @@ def _joined(a: FieldSet, b: FieldSet) -> FieldSet:
 
 
 def difference(a: FieldSet, b: FieldSet) -> FieldSet:
-    """The members of `a` that are not in `b`; members below one of `b` stay."""
+    """The members of `a` that are not in `b`. Members of `a` below a member of `b` stay."""
     if not b:
         return a
     result: FieldSet | None = None
@@ -140,7 +140,7 @@ def _left(a: FieldSet, b: FieldSet) -> FieldSet | None:
 
 
 def recursive_difference(a: FieldSet, b: FieldSet) -> FieldSet:
-    """The members of `a` that neither are in `b` nor below a member of `b`."""
+    """The members of `a` that are neither in `b` nor below a member of `b`."""
     result: FieldSet | None = None
     for element, below in b.items():
         if element == "." or element not in a:
@@ -177,12 +177,12 @@ def intersection(a: FieldSet, b: FieldSet) -> FieldSet:
 
 
 def leaves(fields: FieldSet) -> FieldSet:
-    """The members that have no members below them."""
+    """The members without members below them."""
     return {element: leaves(below) if below else LEAF for element, below in fields.items() if element != "."}
 
 
 def has(fields: FieldSet, path: tuple[str, ...]) -> bool:
-    """Whether the path, of elements in their wire form, is a member."""
+    """Whether a path of path elements is a member."""
     for element in path:
         if element not in fields:
             return False
@@ -191,7 +191,7 @@ def has(fields: FieldSet, path: tuple[str, ...]) -> bool:
 
 
 def paths(fields: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """All members: those of a level before those below it."""
+    """The paths of all members. On each level, members come before the members below them."""
     for element, below in fields.items():
         if element != "." and is_member(below):
             yield (*prefix, element)
@@ -201,12 +201,12 @@ def paths(fields: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str,
 
 
 def shown_path(path: tuple[str, ...]) -> str:
-    """A path as error messages have it: `.spec.containers[name="x"].image`."""
+    """A path in error messages: `.spec.containers[name="x"].image`."""
     return "".join(map(shown, path))
 
 
 def of_paths(*members: tuple[str, ...]) -> FieldSet:
-    """The set of these paths of field names."""
+    """The set of these paths. A path is a tuple of field names."""
     fields: FieldSet = {}
     for path in members:
         below: FieldSet = LEAF

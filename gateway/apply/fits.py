@@ -1,4 +1,4 @@
-"""The quick answer to whether a value conforms to its type, compiled for each type."""
+"""A quick test whether a value conforms to its type, compiled for each type."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PLAIN: dict[TypeKind, frozenset[type]] = {
 
 @compiled
 def fits(type_: Type) -> Test:
-    """A test of values: True when the value conforms without doubt, False when it has to be looked at closely."""
+    """A test of values. True: the value conforms. False: it may not conform, and `nonconformity` must check it."""
     match type_.kind:
         case TypeKind.STRUCT:
             return _struct_test(type_)
@@ -51,7 +51,7 @@ def _plain(type_: Type) -> frozenset[type]:
 
 
 def _struct_test(type_: Type) -> Test:
-    """Values with the same members of the same Python types need to be tested only in what is inside of those."""
+    """Tests structs. The scalar members are checked once for each combination of member names and Python types."""
     plans: dict[tuple[tuple[str, ...], tuple[type, ...]], list[tuple[str, Test]]] = {}
     member_of, fields, open_ = members_of(type_), type_.fields, is_open(type_)
 
@@ -118,7 +118,7 @@ def _list_test(type_: Type) -> Test:
 
 
 def _are_distinct(items: list[Any], identity: Callable[[Any], Any]) -> bool:
-    """Whether the items have keys, all of them different."""
+    """Whether all items have keys, and no two the same."""
     try:
         keys = {identity(item) for item in items}
     except (AttributeError, TypeError):

@@ -1,4 +1,4 @@
-"""An object in the versions in which managers own its fields."""
+"""Converts an object to the versions in which managers own its fields."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from gateway.jsontypes import JsonObject
 from gateway.schema.types import Type
 
 ToVersion = Callable[[JsonObject, str], "tuple[JsonObject, Type] | None"]
-"""Takes an object and an apiVersion, returns it in that version with its type.
+"""Takes an object and an apiVersion. Returns the object in that version, and its type.
 
-None for a version that is forgotten together with whoever owns fields in it; ValueError where nothing can be told.
+Returns None for a version that does not exist any more: its managers are dropped. Raises ValueError if the conversion
+fails.
 """
 
 
 class InVersions:
-    """One object in several versions, converted to each once."""
+    """One object in several versions. It is converted to each version at most once."""
 
     __slots__ = ("_convert", "_converted", "_own", "obj")
 
@@ -23,11 +24,11 @@ class InVersions:
         self.obj = obj
         self._own = (api_version, type_)
         self._convert = convert
-        self._converted: dict[str, tuple[JsonObject, Type] | None] | None = None  # few objects have managers of others
+        self._converted: dict[str, tuple[JsonObject, Type] | None] | None = None  # None: few objects need it
 
     @property
     def of_one_version(self) -> bool:
-        """Whether it is the same in whatever version."""
+        """Whether the kind has one version only."""
         return self._convert is None
 
     def at(self, version: str) -> tuple[JsonObject, Type] | None:
@@ -38,12 +39,12 @@ class InVersions:
         if self._converted is None:
             self._converted = {}
         if version not in self._converted:
-            assert self._convert is not None  # or it is of one version
+            assert self._convert is not None  # kinds with one version have no managers in others
             self._converted[version] = self._convert(self.obj, version)
         return self._converted[version]
 
     def remembered(self, entries: list[JsonObject]) -> list[JsonObject]:
-        """The entries of managedFields without those of forgotten versions; itself with all. Raises ValueError."""
+        """The entries of managedFields whose versions exist; the same list if all do. Raises ValueError."""
         if self._convert is None:
             return entries
         api_version = self._own[0]

@@ -1,6 +1,6 @@
-"""Migration from kubectl's client-side apply, whose annotation has what the user applied last.
+"""Migration from kubectl's client-side apply, which stores the last applied configuration in an annotation.
 
-Only for the field manager "kubectl" (Kubernetes' "Server-Side Apply", "Upgrading from client-side apply").
+Only for the field manager "kubectl" (Kubernetes, "Server-Side Apply", "Upgrading from client-side apply").
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MAX_ANNOTATIONS = 256 * 1024
 
 
 def unchanged_fields(live: JsonObject, type_: Type, api_version: str) -> FieldSet | None:
-    """The fields that were applied by the client and are still the same; None without a usable annotation."""
+    """The fields of the last client-side apply whose live values are unchanged; None without a usable annotation."""
     applied = _last_applied(live)
     if applied is None or applied.get("apiVersion") != api_version:
         return None
@@ -33,7 +33,7 @@ def unchanged_fields(live: JsonObject, type_: Type, api_version: str) -> FieldSe
 
 
 def refreshed(value: JsonObject, config: JsonObject) -> JsonObject:
-    """`value` with the annotation, if it has it, holding `config`; without it when it would grow too large."""
+    """`value` with its annotation set to `config`, if it has one. An annotation that gets too large is removed."""
     annotations: dict[str, str] = value["metadata"].get("annotations") or {}
     if not annotations.get(ANNOTATION):
         return value

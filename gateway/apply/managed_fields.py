@@ -1,4 +1,7 @@
-"""metadata.managedFields of ordinary writes: who last changed which field (API Concepts, "Server Side Apply")."""
+"""Updates metadata.managedFields for all writes but applies (API Concepts, "Server Side Apply").
+
+managedFields tell which manager last changed which field.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,10 @@ from gateway.schema.types import Type, compiled
 
 
 class Shared(Protocol):
-    """A member that new objects have in common."""
+    """A member (such as spec) that many new objects have with the same value. Its field set is computed once."""
 
     member: str
-    fields: FieldSet | None  # which the member sets, once that is known
+    fields: FieldSet | None  # the field set below the member; None before the first object
 
 
 NEVER_OWNED = frozenset(
@@ -36,10 +39,10 @@ NEVER_OWNED = frozenset(
         "resourceVersion",
     }
 )
-"""Fields of an object's metadata that belong to the server; neither do apiVersion and kind have managers."""
+"""Fields of the metadata that have no managers."""
 
 NOBODYS = of_paths(("apiVersion",), ("kind",), ("metadata",), *(("metadata", name) for name in sorted(NEVER_OWNED)))
-"""The same as a field set."""
+"""The field set of all fields without managers: those in NEVER_OWNED, metadata itself, apiVersion and kind."""
 
 
 def update_managed(
@@ -58,9 +61,10 @@ def update_managed(
 ) -> None:
     """Sets `new["metadata"]["managedFields"]` in place for a create (`old` is None), update or patch.
 
-    `new` arrives with the managedFields that the client sent, `[]` included, or none. `reset` has the paths that a
-    write through this resource can't change; a new object has one member of `shared`. An update of an object without
-    managed fields leaves it without. Raises ValueError where a manager's version can't be had.
+    On entry, `new` has the managedFields that the client sent, if any. `reset`: the paths that a write through this
+    resource can't change. `shared`: a member of a new object whose value many objects have. An update of an object
+    without managed fields does not add them. Raises ValueError if the object can't be converted to the version of a
+    manager.
     """
     metadata = new["metadata"]
     sent = metadata.pop("managedFields", None)
@@ -68,13 +72,13 @@ def update_managed(
     known = _starting_point(sent, live, bool(subresource))
     if old is not None and not known:
         return
-    if old is not None and type_.structural:  # whose CRD may have changed since
+    if old is not None and type_.structural:  # its CRD may have changed since the last write
         known = _fitting(known, type_, api_version)
     before = None if old is None else InVersions(old, type_, api_version, convert)
     after = InVersions(new, type_, api_version, convert)
     try:
         differences = Differences(before, after, type_, api_version, reset, shared)
-    except ValueError:  # it does not conform to its schema: owners of fields cannot be computed
+    except ValueError:  # the object does not conform to its schema, so owners of fields can't be computed
         return
     known = (before or after).remembered(known)
     writer = Identity(manager or "unknown", operation, api_version, subresource)
@@ -91,9 +95,9 @@ def update_managed(
 
 
 def keep_timestamps(new: JsonObject, old: JsonObject) -> None:
-    """Puts the old times back into `new`'s managedFields when nothing else than times differs from `old`.
+    """Restores the old managedFields of `new`, in place, if `new` and `old` differ only in the times of managedFields.
 
-    So a write that changes nothing is none. resourceVersions have to be equal or absent.
+    Then the write changes nothing, and is not stored. The resourceVersions must be equal or absent.
     """
     after, before = new["metadata"].get("managedFields"), old["metadata"].get("managedFields")
     if not after or not before or after == before or len(after) != len(before):
@@ -108,11 +112,11 @@ def keep_timestamps(new: JsonObject, old: JsonObject) -> None:
 
 
 class Nonconforming(ValueError):
-    """What an object becomes in the version of a manager does not conform to it."""
+    """An object, converted to the version of a manager, does not conform to that version."""
 
 
 class Differences:
-    """What a write changes, as seen in each version in which managers hold fields; compared once a version."""
+    """The fields that a write changes, in each version in which managers own fields. Each version is compared once."""
 
     def __init__(
         self,
@@ -133,7 +137,7 @@ class Differences:
         self._by_version: dict[str, Comparison | None] = {api_version: self._own}
 
     def in_version(self, version: str) -> Comparison | None:
-        """None when there is no such version any more."""
+        """The changes in a version; None if the version does not exist any more. Raises Nonconforming."""
         if version not in self._by_version:
             self._by_version[version] = self._converted(version)
         return self._by_version[version]
@@ -146,7 +150,7 @@ class Differences:
         if new is None or (old is None and self._old is not None):
             return None
         found = _compared(old[0] if old else None, new[0], new[1])
-        return found if new[1].structural else self._filtered(found)  # a CRD's kind resets in the written version alone
+        return found if new[1].structural else self._filtered(found)  # in CRDs, only the written version has `reset`
 
     def _filtered(self, found: Comparison) -> Comparison:
         if not self._reset:
@@ -163,7 +167,10 @@ def _seen(obj: InVersions, version: str, which: str) -> tuple[JsonObject, Type] 
 
 
 def _compared(old: JsonObject | None, new: JsonObject, type_: Type) -> Comparison:
-    """Raises ValueError for values of a CRD's kind that do not conform: others are decoded by their type."""
+    """The changes between two objects. Raises ValueError for custom objects that do not conform to their schema.
+
+    Built-in kinds always conform, because they are decoded by their type.
+    """
     if type_.structural:
         for value in (old, new):
             if value is not None and (problem := nonconformity(value, type_, duplicates=True)):
@@ -172,7 +179,7 @@ def _compared(old: JsonObject | None, new: JsonObject, type_: Type) -> Compariso
 
 
 def _compared_new(new: JsonObject, type_: Type, shared: Shared) -> Comparison:
-    """What a new object has, one of its members being as in objects before it."""
+    """The fields of a new object. Those of its shared member are taken from `shared`, or stored there."""
     empty, bare, member = _owned(None, type_), _owned(new, type_), shared.member
     if shared.fields is None:
         found = compare(empty, bare, type_)
@@ -186,12 +193,15 @@ def _compared_new(new: JsonObject, type_: Type, shared: Shared) -> Comparison:
 
 @lru_cache(256)
 def reset_set(paths: tuple[tuple[str, ...], ...]) -> FieldSet:
-    """The set of paths that a write can't change."""
+    """The field set of paths, cached."""
     return of_paths(*paths)
 
 
 def _starting_point(sent: object, live: list[JsonObject], is_subresource: bool) -> list[JsonObject]:
-    """The entries before the write: the client's, if it sent valid ones and may, else the live ones."""
+    """The entries before the write: the client's if they are valid, else the live ones.
+
+    Entries that are sent to a subresource are ignored.
+    """
     if not is_subresource and sent is not None and sent != live:
         if managers.is_reset(sent):
             return []
@@ -205,7 +215,7 @@ def _starting_point(sent: object, live: list[JsonObject], is_subresource: bool) 
 
 
 def _last_of_each(live: list[JsonObject]) -> list[JsonObject]:
-    """The last entry of each identity: a write to a Scale may have left two, and kube-apiserver forgets the first."""
+    """The last entry of each identity. A write to a Scale may have stored two; kube-apiserver drops the first."""
     if len(live) < 2:
         return live
     last = {identity_of(entry): entry for entry in live}
@@ -213,7 +223,7 @@ def _last_of_each(live: list[JsonObject]) -> list[JsonObject]:
 
 
 def _fitting(known: list[JsonObject], type_: Type, api_version: str) -> list[JsonObject]:
-    """The entries with what is atomic by now owned as a whole; the same list where nothing changes."""
+    """The entries, adapted to types that have become atomic (see `reconciled`); the same list if nothing changes."""
     found = []
     for entry in known:
         fields: FieldSet = entry.get("fieldsV1") or {}
@@ -223,7 +233,7 @@ def _fitting(known: list[JsonObject], type_: Type, api_version: str) -> list[Jso
 
 
 def _owned(value: JsonObject | None, type_: Type) -> JsonObject:
-    """The object without what nobody owns; what a new object is compared with, for None."""
+    """The object without the fields that have no managers. For None, the empty object to compare new ones with."""
     if value is None:
         return _unowned(type_)
     bare = value.copy()
@@ -233,16 +243,16 @@ def _owned(value: JsonObject | None, type_: Type) -> JsonObject:
     if metadata:
         bare["metadata"] = {name: m for name, m in metadata.items() if name not in NEVER_OWNED}
     elif type_.structural:
-        bare["metadata"] = {}  # its presence has no owner of its own; other types do not record it anyway
+        bare["metadata"] = {}  # so that metadata itself gets no owner; in built-in types it has none anyway
     return bare
 
 
 _unowned = compiled(lambda type_: _owned(unset(type_), type_))
-"""What a new object is compared with, not to be changed."""
+"""The empty object to compare new objects with. It must not be changed."""
 
 
 def _remaining(known: list[JsonObject], differences: Differences, type_: Type, api_version: str) -> list[JsonObject]:
-    """What the managers keep of their fields when those that differ are taken from them."""
+    """The entries without the fields that the write changes or removes. Entries that lose all fields are dropped."""
     left: list[JsonObject] = []
     for entry in known:
         version = entry["apiVersion"]

@@ -1,4 +1,4 @@
-"""The name of a field manager: where it comes from and what it may be."""
+"""The name of a field manager: finds and validates it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def validate_manager_name(name: str, path: str = "fieldManager") -> list[FieldEr
 
 
 def manager_or_user_agent(name: str, user_agent: str) -> str:
-    """The manager of a write: the parameter, or else the printable start of the User-Agent before its first slash."""
+    """The manager of a write: the parameter fieldManager, else the part of the User-Agent before the first slash."""
     if name:
         return name
     prefix = "".join(char for char in user_agent.partition("/")[0] if _is_printable(char))
@@ -29,5 +29,5 @@ def manager_or_user_agent(name: str, user_agent: str) -> str:
 
 
 def _is_printable(char: str) -> bool:
-    """Go's unicode.IsPrint, which counts no space but the ASCII one."""
+    """As Go's unicode.IsPrint: the only printable space is the ASCII one."""
     return char.isprintable()

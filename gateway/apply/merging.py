@@ -1,6 +1,7 @@
 """Merges an applied configuration into a live value: structured-merge-diff's Merge, compiled for each type.
 
-It removes nothing. The result shares unchanged parts with the live value; if nothing changes, it is the live value.
+Merging removes nothing. The result shares unchanged parts with the live value. If nothing changes, the result is the
+live value itself.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ Merge = Callable[[Any, Any], Any]
 
 
 def merged(live: Any, config: Any, type_: Type) -> Any:
-    """`live` with `config` merged into it, both of the type."""
+    """`live` with `config` merged into it. Both are values of the type."""
     merge = _merger(type_)
     return (merge or _merge_leaf)(live, config)
 
 
 @compiled
 def _merger(type_: Type) -> Merge | None:
-    """A function of a live and an applied value; None for leaves."""
+    """A function that merges an applied value into a live one; None for leaves."""
     match shape_of(type_):
         case Shape.LEAF:
             return None
@@ -55,7 +56,7 @@ def _struct_merger(type_: Type) -> Merge:
 
 
 def _object_merger(member: Callable[[str], Merge | None], *, exactly: bool = False) -> Merge:
-    """`exactly`: values need not be of one type, so that 1 and true may meet."""
+    """A function that merges objects. `exactly`: values may have any JSON type, so 1 must not equal true."""
 
     def merge(live: Any, config: Any) -> Any:
         if not live:
@@ -110,11 +111,11 @@ def _list_merger(type_: Type) -> Merge:
 def _merged_items(
     live: list[Any], config: list[Any], live_keys: list[Any], keys: list[Any], element: Type
 ) -> list[Any]:
-    """Items of both lists: the applied ones in the order applied, the others keeping their places among them."""
+    """The items of both lists: the applied ones in their order, the other live ones at their places between them."""
     merge = _merger(element) or _merge_leaf
     by_key: dict[Any, Any] = {}
     for key, item in zip(live_keys, live, strict=True):
-        by_key[key] = None if key in by_key else item  # an item that stands twice is not merged with
+        by_key[key] = None if key in by_key else item  # duplicate live items are replaced, not merged
     applied = set(keys)
     shared = iter([key for key in keys if key in by_key])
     next_shared = next(shared, None)
@@ -136,7 +137,7 @@ def _merged_items(
                 left, right, next_shared = left + 1, right + 1, next(shared, None)
                 continue
             if key in applied and next_shared is not None and next_shared != key:
-                left += 1  # its turn comes with the applied items
+                left += 1  # it is added later, with the applied items
                 continue
         if left < len(live):
             key = live_keys[left]

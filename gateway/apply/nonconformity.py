@@ -1,4 +1,4 @@
-"""Checks that an applied configuration conforms to its type, with structured-merge-diff's wording."""
+"""Checks that a value conforms to its type, with structured-merge-diff's messages."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _UNTYPED = frozenset({TypeKind.QUANTITY, TypeKind.TIME, TypeKind.MICROTIME, Type
 
 
 def nonconformity(value: Any, type_: Type, *, duplicates: bool = False) -> str | None:
-    """What is wrong with the value, all of it in one text; None when it conforms.
+    """All errors of the value in one text; None if it conforms to the type.
 
-    Items that are there twice are wrong unless `duplicates` are allowed.
+    Duplicate items of a list are errors unless `duplicates` is True.
     """
     if fits(type_)(value):
         return None
@@ -106,7 +106,7 @@ def _scalar_error(value: Any, kind: TypeKind) -> str | None:
 
 
 def _pointer(value: Any) -> str:
-    """How Go prints the pointer to a struct that holds the value."""
+    """The text that Go prints for a pointer to a struct with the value."""
     return f"&{{{go_print(value)}}}"
 
 

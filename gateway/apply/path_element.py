@@ -1,7 +1,7 @@
-"""Path elements of field sets in the form that fieldsV1 has: `f:name`, `k:{"name":"x"}`, `v:"x"`, `i:3`.
+"""Path elements of field sets in the form of fieldsV1: `f:name`, `k:{"name":"x"}`, `v:"x"`, `i:3`.
 
-Rules: the documentation of structured-merge-diff's serialisation, and its order of elements: fields by name, then
-keys, values and indexes, each by their values.
+Source: structured-merge-diff's documentation of its serialisation. The canonical order is fields by name, then keys,
+values and indexes, each sorted by value.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ _RANKS = {"f": 0, "k": 1, "v": 2, "i": 3}
 
 @memo()
 def quoted(value: str) -> str:
-    """A string as JSON, with the characters escaped that Go escapes for HTML."""
+    """A string as JSON, with the escapes that Go adds for HTML (`<`, `>`, `&`)."""
     return go_escaped(dumps(value).decode())
 
 
 def scalar(value: Any) -> str:
-    """A value of a key or a set as JSON."""
+    """The JSON text of a list item's key or of a set's member."""
     if isinstance(value, str):
         return quoted(value)
     return str(value) if type(value) is int else go_escaped(dumps(value).decode())
 
 
 def key_element(members: dict[str, Any]) -> str:
-    """The element of a list item with these keys, which have to be in the order of their names."""
+    """The element of a list item with these keys and values. The keys must be sorted by name."""
     return "k:{" + ",".join([f"{quoted(name)}:{scalar(value)}" for name, value in members.items()]) + "}"
 
 
@@ -40,9 +40,12 @@ def value_element(value: Any) -> str:
     return "v:" + scalar(value)
 
 
-@memo(8 << 20, share=40)  # a key of many members takes much more than its text
+@memo(8 << 20, share=40)  # the parsed key takes much more memory than its text
 def parsed(element: str) -> tuple[str, Any]:
-    """The kind ("f", "k", "v" or "i") and the content of an element; raises ValueError."""
+    """The kind ("f", "k", "v" or "i") and the content of an element; ("", None) for an unknown kind.
+
+    Raises ValueError for an invalid element.
+    """
     if len(element) < 2:
         raise ValueError("key must be 2 characters long:")
     kind, colon, text = element[0], element[1], element[2:]
@@ -66,7 +69,7 @@ def parsed(element: str) -> tuple[str, Any]:
 
 
 def canonical(element: str) -> str | None:
-    """The element as it is written here, None for a kind unknown here; raises ValueError."""
+    """The element in canonical form; None for an unknown kind. Raises ValueError for an invalid element."""
     kind, content = parsed(element)
     match kind:
         case "k":
@@ -81,7 +84,7 @@ def canonical(element: str) -> str | None:
 
 
 def shown(element: str) -> str:
-    """The element as error messages have it: `.spec`, `[name="x"]`, `[="x"]`, `[3]`."""
+    """The element in error messages: `.spec`, `[name="x"]`, `[="x"]`, `[3]`."""
     kind, content = parsed(element)
     match kind:
         case "f":
@@ -109,7 +112,7 @@ def _shown_value(value: Any) -> str:
 
 
 def order(element: str) -> Any:
-    """A sort key that gives elements their canonical order."""
+    """The sort key of an element for the canonical order."""
     if element[:2] == "f:":
         return (0, element)
     if element == ".":
@@ -117,7 +120,7 @@ def order(element: str) -> Any:
     return _parsed_order(element)
 
 
-@memo(8 << 20, share=40)  # a key of many members takes much more than its text
+@memo(8 << 20, share=40)  # see `parsed`
 def _parsed_order(element: str) -> Any:
     kind, content = parsed(element)
     if kind == "k":
@@ -126,7 +129,7 @@ def _parsed_order(element: str) -> Any:
 
 
 def value_order(value: Any) -> tuple[int, Any]:
-    """A sort key for scalars of any type: numbers, strings, booleans, others."""
+    """The sort key of a value of any type: first numbers, then strings, booleans, and others."""
     match value:
         case bool():
             return (2, value)

@@ -1,4 +1,4 @@
-"""Removes fields from the merged object that this manager applied before and not now, unless others own them too."""
+"""Removes from the merged object the fields that the manager applied before but not now, unless others own them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ def pruned(
     api_version: str,
     convert: ToVersion | None,
 ) -> JsonObject:
-    """`merged` without the dropped fields.
+    """`merged` without the fields that the manager does not apply any more. Raises ValueError if it can't be converted.
 
-    `previous` is the applier's entry so far, `fields` all that the configuration names now (the object's own name
-    included), `others` what other managers own, by version. Items and maps in which somebody still owns something stay.
+    `previous`: the manager's entry before this apply. `fields`: all fields of the configuration, including the object's
+    name. `others`: the field sets of other managers, by version. List items and maps stay if any manager still owns a
+    field in them.
     """
     last: FieldSet = previous.get("fieldsV1") or {}
     version = previous["apiVersion"]
@@ -66,7 +67,10 @@ def _in_version(
     what: str = "",
     step: str = "",
 ) -> tuple[JsonObject, Type] | None:
-    """Raises ValueError, which says at which step what could not be converted."""
+    """A value and its type in another version, None if that does not exist any more.
+
+    Raises ValueError with a message made of `step`, `what` and the error.
+    """
     if version == current or convert is None:
         return value, type_
     try:
@@ -81,12 +85,12 @@ def _all(value: Any, type_: Type) -> FieldSet:
 
 
 def _restored(merged: JsonObject, part: JsonObject, owned: FieldSet, type_: Type) -> JsonObject:
-    """`part` with the fields of `merged` back that somebody owns."""
+    """`part` with the fields of `merged` restored that are in `owned`."""
     keep = union(_all(part, type_), with_named_fields(owned, type_))
     return without(merged, difference(_all(merged, type_), keep), type_) or {}
 
 
 def _without_dangling(merged: JsonObject, part: JsonObject, last: FieldSet, type_: Type) -> JsonObject:
-    """`merged` without the fields that are not in `part`, as far as the applier had owned them."""
+    """`merged` without the fields that are not in `part`, if they are in `last`, the manager's previous fields."""
     gone = intersection(difference(_all(merged, type_), _all(part, type_)), with_named_fields(last, type_))
     return without(merged, gone, type_) or {}

@@ -1,7 +1,7 @@
 """Adapts a stored field set to a schema in which a list or map has become atomic.
 
-The manager of its parts then owns the whole. The reverse change needs no adaptation (structured-merge-diff's
-ReconcileFieldSetWithSchema).
+A manager that owns parts of it then owns the whole. The reverse change needs no adaptation. The rules are those of
+structured-merge-diff's ReconcileFieldSetWithSchema.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from gateway.schema.types import Type, TypeKind
 
 
 def reconciled(fields: FieldSet, type_: Type, touched: FieldSet | None = None) -> FieldSet:
-    """`fields` as a manager's of an object of the type; the same object when nothing has to change.
+    """`fields`, adapted to the type; the same dict if nothing changes.
 
-    With `touched`, only what that set also leads to is looked at.
+    With `touched`, only elements that are in that set too are adapted.
     """
     result: FieldSet | None = None
     for element in fields if touched is None else [element for element in touched if element in fields]:

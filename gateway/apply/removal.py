@@ -1,4 +1,4 @@
-"""Removes the parts of a value that a field set names, and adds to a set the fields on the paths to its members."""
+"""Removes the members of a field set from a value, and adds to a set the fields on the paths to its members."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from gateway.schema.types import Type, TypeKind
 
 
 def without(value: Any, unwanted: FieldSet, type_: Type) -> Any:
-    """`value` without the members of `unwanted`: fields, map entries and list items, with all that is in them.
+    """`value` without the members of `unwanted` (fields, map entries, list items) and all values in them.
 
-    A container that is left empty is null, and so is an atomic one that the set looks into.
+    A container that becomes empty is None. An atomic container is None if the set has paths into it.
     """
     if not unwanted:
         return value
@@ -62,7 +62,7 @@ def _without_items(value: list[Any], unwanted: FieldSet, type_: Type) -> list[An
 
 
 def with_named_fields(fields: FieldSet, type_: Type) -> FieldSet:
-    """`fields` and, as members, the declared fields of structs that have members below them."""
+    """`fields`, with each declared struct field that has members below it as a member too."""
     struct = type_.fields if type_.kind is TypeKind.STRUCT else {}
     result: FieldSet = {}
     for name, below in fields.items():

@@ -1,8 +1,7 @@
-"""Applies that change nothing, known again by what they are made of.
+"""Remembers applies that changed nothing, so that their repetitions are not computed again.
 
-Controllers and deployment tools apply the same configuration again and again, to objects that already are as it says.
-What comes of an apply follows from the object, the configuration and the manager alone, so one that changed nothing
-need not be worked out anew.
+Controllers and deployment tools often apply the same configuration to objects that have it already. The result of an
+apply depends only on the object, the configuration, the manager and the options.
 """
 
 from __future__ import annotations
@@ -10,11 +9,11 @@ from __future__ import annotations
 from hashlib import blake2b
 
 MOST = 4096
-"""Applies that are remembered; when there are more, all are forgotten: those that are made again are soon back."""
+"""The greatest number of remembered applies. When it is reached, all are forgotten; repeated ones soon come back."""
 
 
 class Repeated:
-    """The applies to objects of one endpoint that changed nothing, each as a digest of 16 bytes."""
+    """The applies to objects of one endpoint that changed nothing, as digests of 16 bytes."""
 
     __slots__ = ("_known",)
 
@@ -33,10 +32,10 @@ class Repeated:
 
 
 def digest_of(value: bytes, revision: int, config: bytes, asked: bytes) -> bytes:
-    """What stands for an apply of `config`, as it was sent, to the object that is stored as `value` at a revision.
+    """The digest of an apply of the body `config` to the object stored as `value` at a mod revision.
 
-    `asked` is all else that the outcome depends on: the manager and the options. The revision counts since a
-    configuration may name it.
+    `asked` has all other input: the media type, the manager and the options. The revision is included because a
+    configuration may have a resourceVersion.
     """
     digest = blake2b(b"%d %d %d " % (len(value), len(config), revision), digest_size=16)
     digest.update(value)

@@ -1,4 +1,4 @@
-"""Managed fields between an object and its scale subresource, which shows one of its fields as spec.replicas."""
+"""Converts managedFields between an object and its Scale, which has one of the object's fields as spec.replicas."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from gateway.jsontypes import JsonObject
 SCALE_VERSION = "autoscaling/v1"
 
 ReplicasPaths = Mapping[str, tuple[str, ...]]
-"""By apiVersion of the object: the names that lead to its number of replicas."""
+"""By apiVersion of the object: the path of field names to its number of replicas."""
 
 _IN_SCALE = of_paths(("spec", "replicas"))
 _PATH_IN_SCALE = ("f:spec", "f:replicas")
 
 
 def to_scale(entries: list[JsonObject], replicas: ReplicasPaths) -> list[JsonObject]:
-    """The managedFields of the Scale: a manager for each that owns the replicas, by the last of its entries."""
+    """The managedFields of the Scale: the managers that own the replicas. Of each, the last entry counts."""
     found = []
     for entry in {identity_of(entry): entry for entry in entries}.values():
         path = replicas.get(entry["apiVersion"])
@@ -30,10 +30,11 @@ def to_scale(entries: list[JsonObject], replicas: ReplicasPaths) -> list[JsonObj
 def to_parent(
     parent: list[JsonObject], scale: list[JsonObject], api_version: str, replicas: ReplicasPaths
 ) -> list[JsonObject]:
-    """The object's managedFields after a write to its Scale, of which `scale` has the managedFields.
+    """The object's managedFields after a write to its Scale. `scale`: the managedFields of the written Scale.
 
-    Whoever lost the replicas there loses them here. Updaters are never recognised, as their entries of the Scale have
-    its version: they get an entry for the replicas alone, without a time, as kube-apiserver gives them.
+    Managers that lost the replicas in the Scale lose them in the object. An Update entry of the Scale has the Scale's
+    version, so it never matches an entry of the object. Its manager gets a new entry for the replicas alone, without a
+    time, as in kube-apiserver.
     """
     writers = {identity_of(entry): entry for entry in scale}
     result: list[JsonObject] = []

@@ -25,7 +25,7 @@ from gateway.schema.types import Type
 
 @dataclass(frozen=True, slots=True)
 class _Apply:
-    """One request to apply, as far as it stays the same on the way through."""
+    """The constant parameters of one apply."""
 
     type_: Type
     manager: str
@@ -55,10 +55,11 @@ def server_side_apply(
     reset: tuple[tuple[str, ...], ...] = (),
     convert: ToVersion | None = None,
 ) -> JsonObject:
-    """Returns the merged object with its managedFields; raises StatusError (400, 409 conflicts, 500 as kube-apiserver).
+    """Merges the configuration into the live object (None for a create), and returns it with its managedFields.
 
-    The result still has to be decoded and defaulted. When the apply changes nothing, it is the live object itself.
-    `kind` is the type's name unless given.
+    The caller must still decode and default the result. If the apply changes nothing, the result is the live object
+    itself. `kind` is the type's name unless given. Raises StatusError: 400, 409 for conflicts, or 500 as kube-apiserver
+    does.
     """
     _check(config, type_, api_version, kind or type_.name.rpartition(".")[2])
     request = _Apply(type_, manager, api_version, subresource, force, now, reset, convert)
@@ -73,7 +74,7 @@ def server_side_apply(
             result = _despite_conflicts(conflict, live, seen, config, request)
         except Nonconforming as error:
             raise StatusError(500, "", str(error)) from None
-        except ValueError as error:  # converted to the version of some manager, it no longer conforms
+        except ValueError as error:  # the object does not conform in the version of a manager
             raise StatusError(500, "", f"failed to compare objects: {error}") from None
     if manager == last_applied.MANAGER:
         result = last_applied.refreshed(result, config)
@@ -94,15 +95,15 @@ def _check(config: JsonObject, type_: Type, api_version: str, kind: str) -> None
 
 
 def _check_live(live: JsonObject, type_: Type, api_version: str, kind: str) -> None:
-    """A CRD's kind may have objects that do not conform to its schema of today."""
+    """Raises StatusError 500 for a custom object that does not conform to the present schema of its CRD."""
     if type_.structural and (problem := nonconformity(live, type_, duplicates=True)):
         raise _untyped("live", live["metadata"], _shown_kind(api_version, kind), problem)
 
 
 def _in_versions(live: JsonObject, request: _Apply) -> InVersions:
-    """The live object without managers of versions that are gone; raises StatusError 500.
+    """The live object without the managers of versions that do not exist any more.
 
-    It may not conform to the schema of another version, which a manager has written in; that is asked of each.
+    Converts it to the version of each manager. Raises StatusError 500 if it does not conform to one of them.
     """
     seen = InVersions(live, request.type_, request.api_version, request.convert)
     entries = live["metadata"].get("managedFields") or []
@@ -126,13 +127,13 @@ def _text(value: Any) -> str:
 
 
 def _shown_kind(api_version: str, kind: str) -> str:
-    if api_version.count("/") > 1:  # no group and version, so no kind of any
+    if api_version.count("/") > 1:  # not a valid apiVersion: Go prints an empty kind
         return "/, Kind="
     return f"{api_version if '/' in api_version else f'/{api_version}'}, Kind={kind}"
 
 
 def _claims(config: JsonObject, request: _Apply) -> FieldSet:
-    """The fields that a configuration names, those included that nobody owns."""
+    """The fields that a configuration sets, including those without managers, but without `reset`."""
     walk = applied_paths(request.type_)
     fields = (walk(config) if walk else None) or {}
     return recursive_difference(fields, reset_set(request.reset))
@@ -147,7 +148,7 @@ def _created(config: JsonObject, request: _Apply) -> JsonObject:
 
 
 def _tracked(live: JsonObject, request: _Apply) -> JsonObject:
-    """The live object; one without managed fields gets a manager for what was there before the first apply."""
+    """The live object. If it has no managedFields, the manager before-first-apply gets all of its fields."""
     if live["metadata"].get("managedFields"):
         return live
     tracked: JsonObject = {**live, "metadata": dict(live["metadata"])}
@@ -214,7 +215,10 @@ def _reconciled(entry: JsonObject, request: _Apply) -> JsonObject:
 
 
 def _take_over(entries: dict[Identity, JsonObject], live: InVersions, result: JsonObject, request: _Apply) -> None:
-    """Takes from the other managers, in place, the fields that the apply changes; raises Conflict unless it may."""
+    """Removes the fields that the apply changes from the other managers' entries, in place.
+
+    Raises Conflict if there are such fields and the apply is not forced.
+    """
     after = InVersions(result, request.type_, request.api_version, request.convert)
     differences = Differences(live, after, request.type_, request.api_version, request.reset)
     conflicts: list[tuple[Identity, tuple[str, ...]]] = []
@@ -237,7 +241,7 @@ def _take_over(entries: dict[Identity, JsonObject], live: InVersions, result: Js
 def _despite_conflicts(
     conflict: Conflict, live: JsonObject, seen: InVersions, config: JsonObject, request: _Apply
 ) -> JsonObject:
-    """Applies all the same if kubectl's client-side apply set the fields in conflict; raises StatusError 409."""
+    """Applies with force if kubectl's client-side apply set all fields in conflict; else raises StatusError 409."""
     found = conflict.conflicts
     if request.manager == last_applied.MANAGER:
         allowed: Any = last_applied.unchanged_fields(live, request.type_, request.api_version)

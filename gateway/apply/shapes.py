@@ -1,7 +1,8 @@
-"""How field sets see a type: as a leaf, or as a value whose parts have their own owners.
+"""The shape of a type for field sets: a leaf with one owner, or a value whose parts have their own owners.
 
-Rules: kube-openapi's conversion of schemas for structured-merge-diff. Lists are atomic unless they are sets or
-associative; maps and structs are granular unless they are atomic; in arbitrary JSON only maps are granular.
+The rules are those by which kube-openapi converts schemas for structured-merge-diff. Lists are atomic unless they are
+sets or associative. Maps and structs are granular unless they are marked atomic. In arbitrary JSON, only maps are
+granular.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from gateway.schema.types import Omit, Type, TypeKind
 
 
 class Shape(Enum):
-    LEAF = "leaf"  # scalars and everything atomic
+    LEAF = "leaf"  # scalars and all atomic types
     STRUCT = "struct"
     MAP = "map"
-    ITEMS = "items"  # a list whose items are told apart by keys
+    ITEMS = "items"  # an associative list: keys identify the items
     SET = "set"
-    FREE = "free"  # what it is shows in the value
+    FREE = "free"  # arbitrary JSON: the shape depends on the value
 
 
 FREE = Type(TypeKind.ANY, "interface {}")
@@ -38,7 +39,7 @@ def shape_of(type_: Type) -> Shape:
             return {"map": Shape.ITEMS, "set": Shape.SET}.get(type_.list_type, Shape.LEAF)
         case TypeKind.ANY:
             return Shape.LEAF if type_.name == _ANY_IS_ATOMIC else Shape.FREE
-        case TypeKind.INT_OR_STRING if type_.structural:  # a CRD's has no type, as far as field sets are concerned
+        case TypeKind.INT_OR_STRING if type_.structural:  # in a CRD it counts as arbitrary JSON
             return Shape.FREE
     return Shape.LEAF
 
@@ -49,7 +50,7 @@ def element_of(type_: Type) -> Type:
 
 
 def is_open(type_: Type) -> bool:
-    """Whether an apply may name other members of a struct than its fields."""
+    """Whether an apply may set members of a struct that its type does not declare."""
     return type_.elem is not None or type_.preserves or type_.lenient
 
 
@@ -60,9 +61,9 @@ def member_of(type_: Type, name: str) -> Type:
 
 
 def members_of(type_: Type) -> Callable[[str], Type]:
-    """`member_of` for one type, as a function that keeps no reference to it.
+    """`member_of` for one type, as a function without a reference to the type.
 
-    What is compiled of a type is kept on the type; a reference back would be a circle that is never freed.
+    Compiled functions are kept on the type. A reference back would be a cycle that is never freed.
     """
     fields, element = type_.fields, element_of(type_)
 
@@ -77,7 +78,10 @@ Keyed = Callable[[Any], str]
 
 
 def item_key(type_: Type) -> Keyed:
-    """Makes the path elements of the items of a list that is a set or associative; raises ValueError for bad items."""
+    """A function from an item to its path element, for sets and associative lists.
+
+    It raises ValueError for an item that can't be in such a list.
+    """
     if type_.list_type == "set":
         return _member
     names = sorted(type_.list_map_keys)
@@ -87,13 +91,13 @@ def item_key(type_: Type) -> Keyed:
     return _several_keys(names, defaults, type_.list_map_keys)
 
 
-# whose optional name is the empty string by default, which schemas here don't tell from having no default
+# its optional name has the default "", which these schemas can't distinguish from no default
 _NAMED_BY_DEFAULT = "v1.LocalObjectReference"
 _ZEROS = {TypeKind.STRING: "", TypeKind.INT32: 0, TypeKind.INT64: 0}
 
 
 def _default(type_: Type, name: str) -> Any:
-    """The schema's default of a key; that of fields which Go always writes is their zero."""
+    """The schema's default of a key. The default of a field that Go always writes is its zero value."""
     element = element_of(type_)
     field = element.fields.get(name)
     if field is None or field.default is not None:
@@ -166,10 +170,10 @@ def _without_keys(keys: tuple[str, ...]) -> ValueError:
 
 
 def item_identity(type_: Type) -> Callable[[Any], Any]:
-    """A function that makes equal values of items with the same path element, quicker than the element itself.
+    """A function from an item to a value that identifies it. It is quicker than `item_key`.
 
-    Items in the order of these values are in the canonical order, if they can be compared. Raises AttributeError for
-    items that are no objects.
+    Items with the same path element have equal values. If the values can be compared, their order is the canonical
+    order. The function raises AttributeError for items that are no objects.
     """
     if type_.list_type == "set":
         return _itself

@@ -1,10 +1,10 @@
-"""Field sets of whole values: one compiled function for each type and purpose.
+"""Makes the field sets of whole values, with one compiled function for each type and purpose.
 
-`every_path` has each path in a value, structs, maps and lists included: what a write that adds or removes the value
-changes. `applied_paths` has what an applied configuration claims: leaves, list items and map entries, but neither
-structs nor lists nor maps with something in them (structured-merge-diff's ToFieldSet).
+`every_path` makes the set of all paths in a value, including structs, maps and lists. A write that adds or removes the
+value changes these. `applied_paths` makes the set that an applied configuration claims: leaves, list items and map
+entries, but no structs, and no lists or maps that are not empty (structured-merge-diff's ToFieldSet).
 
-Structs with the same members set have much of their field sets in common: it is made once for each combination of
+Structs with the same members share the upper level of their field sets. It is made once for each combination of
 members, in canonical order. The sets of `applied_paths` are in the order of the value.
 """
 
@@ -21,12 +21,12 @@ from gateway.schema.types import Type, compiled
 Walk = Callable[[Any], FieldSet]
 
 _MAX_PLANS = 1024
-"""So many combinations of members are kept for a type; clients choose them, so there is no natural limit."""
+"""The greatest number of cached combinations of members for a type. Clients choose them, so they need a limit."""
 
 
 @compiled
 def every_path(type_: Type) -> Walk | None:
-    """Makes what stands below an element, from its value; None for types that are leaves whatever their value."""
+    """A function from a value to the set below its element; None for types whose values are always leaves."""
     match shape_of(type_):
         case Shape.LEAF:
             return None
@@ -119,9 +119,9 @@ AppliedWalk = Callable[[Any], "FieldSet | None"]
 
 @compiled
 def applied_paths(type_: Type) -> AppliedWalk | None:
-    """Makes what stands below a field, from its value: without "." unless the field itself is claimed.
+    """A function from a value to the set below its field, without "." unless the field itself is claimed.
 
-    The function returns None when the value claims nothing; None instead of a function stands for leaves.
+    The function returns None if the value claims nothing. Types that are leaves have no function (None).
     """
     match shape_of(type_):
         case Shape.LEAF:
@@ -136,7 +136,7 @@ def applied_paths(type_: Type) -> AppliedWalk | None:
 
 
 def _claimed(child: AppliedWalk | None, value: Any) -> FieldSet:
-    """Below an element that is claimed itself: a map entry or a list item."""
+    """The set below an element that is claimed itself: a map entry or a list item."""
     below = child(value) if child is not None and value is not None else None
     return {".": LEAF, **below} if below else LEAF
 

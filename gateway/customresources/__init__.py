@@ -1,5 +1,5 @@
-"""Custom resources: from a stored CustomResourceDefinition to a model that is served as a built-in one.
+"""Custom resources: makes the models that serve the objects of CustomResourceDefinitions.
 
-Enter by `model.model_of` and `model.resources_of`; `names` and `conditions` make the status of a CRD, `conversion`
+Start with `model.model_of` and `model.resources_of`. `names` and `conditions` compute the status of a CRD, `conversion`
 calls its webhook, `cleanup` deletes its objects.
 """

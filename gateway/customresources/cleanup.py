@@ -1,4 +1,6 @@
-"""Deletion of a CustomResourceDefinition: first of its objects, with their finalizers, then of its own finalizer."""
+"""Finishes the deletion of a CustomResourceDefinition: deletes its objects, waits for their finalizers, then removes
+the CRD's own finalizer.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ from storage.errors import StorageError
 
 log = logging.getLogger(__name__)
 
-PAUSE = 5.0  # seconds between looks at what is left
+PAUSE = 5.0  # seconds between checks for remaining objects
 RETRY = 1.0
 
 
@@ -31,11 +33,11 @@ Served = Callable[[], Resource | None]
 
 
 async def clean_up(endpoints: Endpoints, definition: JsonObject, served: Served) -> None:
-    """Ends a CRD that is marked for deletion. Safe on several replicas at once.
+    """Finishes the deletion of a CRD that has a deletionTimestamp. Safe on several replicas at once.
 
-    `served` gives the resource by which this very CRD, not another of its names, is served now; None where there is
-    none, or where a restored backup has made the CRD one that stays. Objects are deleted through that alone: a built-in
-    resource may have the same group and plural.
+    `served` returns the resource that serves the objects of this CRD (by uid) now. It returns None if there is none, or
+    if the CRD is not being deleted any more because etcd was restored from a backup. Objects are deleted through this
+    resource only: a built-in resource may have the same group and plural.
     """
     name, uid = definition["metadata"]["name"], definition["metadata"].get("uid")
     while not endpoints.services.stopping.is_set():
@@ -61,7 +63,7 @@ async def _delete_instances(endpoints: Endpoints, served: Served) -> None:
     asked: set[bytes] = set()
     endpoint: Endpoint | None = None
     while True:
-        if endpoint is None or endpoint.cache.closed:  # it is served otherwise by now, or not any more
+        if endpoint is None or endpoint.cache.closed:  # another model serves the objects now, or none
             resource = served()
             if resource is None:
                 return
@@ -107,7 +109,7 @@ async def _say(endpoints: Endpoints, name: str, uid: object, status: str, reason
 
 
 async def _finish(endpoints: Endpoints, name: str, uid: object, reason: str, message: str) -> None:
-    """Takes the finalizer away, with the last word on it."""
+    """Removes the finalizer, and sets the condition Terminating to False in the same write."""
 
     def make(present: JsonObject) -> JsonObject:
         if not _is_ending(present, uid):

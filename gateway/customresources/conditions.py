@@ -1,4 +1,4 @@
-"""The status of a CustomResourceDefinition: its accepted names and its conditions."""
+"""Computes the status of a CustomResourceDefinition: its accepted names and its conditions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _APPROVAL_REASONS = {
 
 
 def settled(definition: JsonObject, others: Iterable[JsonObject], now: str) -> JsonObject:
-    """A CRD with the status that it should have among `others` of its group; it is itself when it has it."""
+    """A copy of a CRD with the right status among the `others` of its group; the CRD itself if its status is right.
+
+    `now` is the RFC 3339 time for changed conditions.
+    """
     new = {**definition, "status": deepcopy(definition.get("status") or {})}
     if is_true(new, ESTABLISHED) or not definition["metadata"].get("deletionTimestamp"):
         if definition["spec"]["names"] != new["status"].get("acceptedNames") or condition(new, NAMES_ACCEPTED) is None:
@@ -38,7 +41,7 @@ def _condition(type_: str, status: str, reason: str, message: str) -> JsonObject
 
 
 def set_condition(definition: JsonObject, wanted: JsonObject, now: str) -> None:
-    """Sets a condition; its time moves only when its status changes."""
+    """Sets a condition in place. lastTransitionTime changes only with the condition's status."""
     status = definition["status"]
     conditions = status["conditions"] = [dict(one) for one in status.get("conditions") or ()]
     for one in conditions:
@@ -62,7 +65,7 @@ def _name(definition: JsonObject, found: Claim, now: str) -> None:
 
 
 def _structure(definition: JsonObject, now: str) -> None:
-    """CRDs made before structural schemas were asked for may have others."""
+    """Sets the condition NonStructuralSchema. CRDs of v1beta1 may have schemas that are not structural."""
     found = _violations(definition["spec"])
     if not found:
         status = definition["status"]

@@ -18,7 +18,7 @@ from gateway.validation.labels import validate_annotations, validate_labels
 from gateway.webhooks.client import WebhookError, Webhooks
 from storage.instruments import counter, histogram
 
-AT_ONCE = 500  # objects in one review
+AT_ONCE = 500  # the greatest number of objects in one ConversionReview
 _SAME = (("name", "name"), ("namespace", "namespace"), ("uid", "UID"))
 _CHANGEABLE = (("labels", "labels", validate_labels), ("annotations", "annotation", validate_annotations))
 
@@ -35,7 +35,7 @@ DURATION = histogram(
 
 
 def webhook_of(definition: JsonObject, webhooks: Webhooks) -> Webhook | None:
-    """What converts a CRD's objects, None where they differ in nothing but their apiVersion."""
+    """The conversion webhook of a CRD; None for the conversion strategy None."""
     conversion = definition["spec"].get("conversion") or {}
     if conversion.get("strategy") != "Webhook":
         return None
@@ -45,13 +45,16 @@ def webhook_of(definition: JsonObject, webhooks: Webhooks) -> Webhook | None:
 
 
 class Webhook:
-    """A CRD's webhook."""
+    """The conversion webhook of a CRD. `review` is the version of ConversionReview, "" if none is supported."""
 
     def __init__(self, config: JsonObject, review: str, webhooks: Webhooks) -> None:
         self._config, self._review, self._webhooks = config, review, webhooks
 
     def converting(self, versions: dict[GroupVersion, Version]) -> ConvertAll:
-        """What converts objects, and leaves out of what it is given whatever its version does not know."""
+        """A function that converts objects to a version, and prunes the webhook's answers by its schema.
+
+        It raises ConversionFailed.
+        """
 
         async def convert(objects: Sequence[JsonObject], target: GroupVersion) -> list[JsonObject]:
             wanted = target.api_version
@@ -103,7 +106,10 @@ def _shown(api_version: str, kind: str) -> str:
 
 
 def _answered(answer: JsonObject, uid: str, api_version: str, *, strictly: bool) -> list[Any]:
-    """The objects of a review's response. Raises WebhookError."""
+    """The converted objects of a ConversionReview. Raises WebhookError for an invalid or failed answer.
+
+    `strictly`: check its apiVersion, kind and uid, as for v1.
+    """
     given = _shown(str(answer.get("apiVersion", "")), str(answer.get("kind", "")))
     expected = _shown(api_version, "ConversionReview")
     if strictly and given != expected:
@@ -123,7 +129,10 @@ def _answered(answer: JsonObject, uid: str, api_version: str, *, strictly: bool)
 
 
 def _wrong(before: JsonObject, after: Any, wanted: str) -> str:
-    """What is wrong with an answer that is of another object, as kube-apiserver says it of one; "" if nothing is."""
+    """The error if the converted object is not the same object in the wanted version; "" if it is.
+
+    kube-apiserver's messages for single objects always say index 0.
+    """
     if not isinstance(after, dict):
         return f"returned invalid object at index 0: expected an object, got {go_type(after)}"
     if (version := after.get("apiVersion", "")) != wanted:
@@ -140,7 +149,7 @@ def _wrong(before: JsonObject, after: Any, wanted: str) -> str:
 
 
 def _restore(before: JsonObject, after: JsonObject) -> None:
-    """Of the metadata only labels and annotations are the webhook's to change. Raises WebhookError."""
+    """Undoes the webhook's changes of metadata, except labels and annotations. Raises WebhookError if it is invalid."""
     if "metadata" not in after:
         raise WebhookError("missing metadata in converted object")
     given, kept = after["metadata"], deepcopy(before["metadata"])
@@ -167,7 +176,7 @@ def _restore(before: JsonObject, after: JsonObject) -> None:
 
 
 def _go_type(value: Any) -> str:
-    """The type of a value as Go prints it (%T)."""
+    """The Go type of a JSON value, as %T prints it."""
     return "<nil>" if value is None else go_type(value)
 
 

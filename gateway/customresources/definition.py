@@ -1,4 +1,4 @@
-"""Reads parts of a stored CustomResourceDefinition: names, conditions, versions."""
+"""Reads conditions and versions of a stored CustomResourceDefinition."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ NON_STRUCTURAL, APPROVED = "NonStructuralSchema", "KubernetesAPIApprovalPolicyCo
 
 
 def condition(definition: JsonObject, type_: str) -> JsonObject | None:
-    """The condition of a type, None if it is not there."""
+    """The condition of a type; None if the CRD does not have it."""
     conditions = (definition.get("status") or {}).get("conditions") or ()
     return next((one for one in conditions if one.get("type") == type_), None)
 
 
 def is_true(definition: JsonObject, type_: str) -> bool:
-    """Whether a condition holds."""
+    """Whether the status of a condition is "True"."""
     return (condition(definition, type_) or {}).get("status") == "True"
 
 
 def serves(definition: JsonObject) -> bool:
-    """Whether its objects can be asked for."""
+    """Whether the CRD's objects are served: it is Established."""
     return is_true(definition, ESTABLISHED)
 
 
 def ends_unserved(definition: JsonObject) -> bool:
-    """Whether it is being deleted while none of its versions is served: that of storage is then, to delete objects."""
+    """Whether the CRD is being deleted and serves no version. Then the storage version is served to delete objects."""
     versions = definition["spec"].get("versions") or ()
     return bool(definition["metadata"].get("deletionTimestamp")) and not any(each.get("served") for each in versions)
 
 
 def stored_version(definition: JsonObject) -> str:
-    """The version in which objects are stored."""
+    """The name of the storage version; "" if there is none."""
     versions = definition["spec"].get("versions") or ()
     return next((version["name"] for version in versions if version.get("storage")), "")

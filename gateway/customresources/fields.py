@@ -1,4 +1,4 @@
-"""The fields of custom objects that a selector may name ("Selectable fields for custom resources")."""
+"""The fields of custom objects that field selectors may use ("Selectable fields for custom resources")."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gateway.validation.schema_paths import follow
 
 
 def selectable(version: JsonObject, *, namespaced: bool) -> Selectable:
-    """What requests in a version may name: the namespace where there is one."""
+    """The selectable fields of a version: metadata.name, metadata.namespace if namespaced, and its selectableFields."""
     names = [
         *METADATA_FIELDS[: 2 if namespaced else 1],
         *(_name(field) for field in version.get("selectableFields") or ()),
@@ -21,7 +21,7 @@ def selectable(version: JsonObject, *, namespaced: bool) -> Selectable:
 
 
 def field_values(versions: Iterable[JsonObject]) -> dict[str, FieldValue]:
-    """How the fields of all versions are read from an object."""
+    """For each selectable field of all versions, the function that reads its text from an object."""
     found: dict[str, FieldValue] = {}
     for version in versions:
         schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}

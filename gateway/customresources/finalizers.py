@@ -1,4 +1,4 @@
-"""Warnings about new finalizers of custom objects whose names are not qualified by a domain."""
+"""Warnings about new finalizers of custom objects that have no domain in their names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _AVOID = "to avoid accidental conflicts with other finalizer writers"
 
 
 def finalizer_warnings(obj: JsonObject, old: JsonObject | None) -> Iterator[str]:
-    """Warnings about the finalizers that an object has and `old` has not, in their order."""
+    """Warnings about the finalizers that an object has and `old` does not have, sorted by name."""
     before = set() if old is None else set(old["metadata"].get("finalizers") or ())
     added = sorted(set(obj["metadata"].get("finalizers") or ()) - before)
     return (f"metadata.finalizers: {go_quote(name)}: {text}" for name in added for text in _problems(name))

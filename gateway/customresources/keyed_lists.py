@@ -1,4 +1,4 @@
-"""Lists that are sets or maps: no item may be there twice (x-kubernetes-list-type)."""
+"""Finds duplicate items in lists of x-kubernetes-list-type set or map."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Check = Callable[[Any, str], list[FieldError]]
 
 
 def compile_lists(schema: JsonObject) -> Check | None:
-    """What finds items of a value's lists that are there twice; None where no list is a set or a map."""
+    """A function from a value and its path to the errors of duplicate items. None if no list is a set or map."""
     items, additional, kind = (
         schema.get("items"),
         schema.get("additionalProperties"),
@@ -49,7 +49,7 @@ def compile_lists(schema: JsonObject) -> Check | None:
 
 
 def _repeated(values: Iterable[Any]) -> list[int]:
-    """Where a value comes for the second time."""
+    """The index of the second occurrence of each repeated value."""
     times: dict[str, int] = {}
     found = []
     for i, value in enumerate(values):
@@ -64,6 +64,6 @@ def _repeated_keys(value: list[Any], keys: list[str], path: str) -> list[FieldEr
     for i, item in enumerate(value):
         if item is not None and not isinstance(item, dict):
             return [invalid(f"{path}[{i}]", item, "must be an object for an array of list-type map")]
-    named = frozenset(keys)  # there may be thousands of them, and as many items
+    named = frozenset(keys)  # a set, because there may be thousands of keys and items
     found = [{key: part for key, part in item.items() if key in named} if item else {} for item in value]
     return [duplicate(f"{path}[{i}]", found[i]) for i in _repeated(found)]

@@ -1,4 +1,4 @@
-"""Makes the model and the resources of a CustomResourceDefinition."""
+"""Makes the model and the served resources of a CustomResourceDefinition."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ from gateway.schema.types import Type
 from gateway.time_limits import TakesLong, look, on_loop
 from gateway.validation.structural_schema import every
 
-# in the order in which discovery tells them
+# in the order of discovery documents
 VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 TERMINATING_VERBS = ("delete", "deletecollection", "get", "list", "watch")
 SUBRESOURCE_VERBS = frozenset({"get", "patch", "update"})
 SCALE = ("autoscaling", "v1", "Scale")
 
-_LARGE = 2_000  # nodes of a schema, compiling which takes some 20 ms
+_LARGE = 2_000  # nodes of a schema that compiles in about 20 ms
 
-MakeConverter = Callable[[JsonObject], Webhook | None]  # of a CRD: its webhook, if it has one
+MakeConverter = Callable[[JsonObject], Webhook | None]  # the conversion webhook of a CRD, if it has one
 
 
 def model_of(
     definition: JsonObject, converter: MakeConverter, since: int = 0, enabled: Enabled = DEFAULT_GATES.enabled
 ) -> Model:
-    """The model of a CustomResourceDefinition whose names are accepted. It is compiled when it is first used.
+    """The model of a CustomResourceDefinition whose names are accepted. Its types are compiled at their first use.
 
-    `since` is the revision before which no watch may start; `enabled` says what the release has. Raises TakesLong
-    on an event loop where there are very many versions.
+    `since`: the etcd revision before which no watch may start. `enabled`: tells whether a feature gate is on. Raises
+    TakesLong on an event loop if there are very many versions.
     """
     spec, names = definition["spec"], definition["status"]["acceptedNames"]
     group = spec["group"]
@@ -81,31 +81,32 @@ def model_of(
 
 
 def compile_large(model: Model) -> None:
-    """Compiles what takes long of a model: what reads objects by a large schema. Raises TakesLong on an event loop.
+    """Compiles the readers of versions with large schemas. Raises TakesLong on an event loop if there are any.
 
-    To be called before the model is served. An object may come by the feed, which does not wait for a thread.
+    Must be called before the model is served: the watch cache reads objects on the event loop, where the compilation
+    would take too long.
     """
     for version in model.versions.values():
         look()
         if next(islice(every(version.openapi or {}), _LARGE - 1, None), None) is not None:
             if on_loop():
                 raise TakesLong
-            with suppress(ValueError):  # where even this object would get too many defaults
+            with suppress(ValueError):  # raised if this minimal object would get too many defaults
                 read = settled(version, {"kind": model.kind, "apiVersion": version.api_version})
                 encode_stored(read, model.kind, version.api_version, version.type)
             _ = version.order
 
 
 def as_read_before(model: Model, before: Model) -> Model:
-    """A model that reads as the one before it: its objects need not be read anew."""
-    canonicalise = before.canonicalise  # and not the model, which would keep the one before that
+    """The model with the reader of `before`. For a model that reads stored objects in the same way as `before`."""
+    canonicalise = before.canonicalise  # not `before` itself: each model would keep all earlier ones alive
     return replace(model, canonicaliser=lambda _: canonicalise, settled=before.settled, since=before.since)
 
 
 def _convert(
     versions: dict[GroupVersion, Version], obj: JsonObject, source: GroupVersion, target: GroupVersion
 ) -> JsonObject:
-    """The conversion "None": another apiVersion, and what its schema does not know goes."""
+    """The conversion strategy None: sets the apiVersion, and prunes by the target's schema. Raises ValueError."""
     if source == target:
         return obj
     version = versions[target]
@@ -118,7 +119,7 @@ def _convert(
 
 
 def resources_of(definition: JsonObject, model: Model) -> list[Resource]:
-    """What is served of a model: each served version with its subresources, the preferred version first."""
+    """The resources of a model: those of each served version with its subresources, the preferred version first."""
     shown = TERMINATING_VERBS if is_true(definition, TERMINATING) else VERBS
     versions = [version for version in model.versions.values() if version.served]
     if ends_unserved(definition):
@@ -149,7 +150,7 @@ def _resources(model: Model, version: Version, shown: tuple[str, ...]) -> Iterat
 
 
 def _version(definition: JsonObject, version: JsonObject, newest: str, enabled: Enabled) -> Version:
-    """One version; `newest` is the newest one that is served and not deprecated, "" where there is none."""
+    """One version of the model. `newest` is the newest version that is served and not deprecated, or ""."""
     look()
     spec = definition["spec"]
     gvk = GroupVersionKind(spec["group"], version["name"], definition["status"]["acceptedNames"]["kind"])
@@ -183,7 +184,7 @@ def _version(definition: JsonObject, version: JsonObject, newest: str, enabled: 
 
 
 def _warning(gvk: GroupVersionKind, version: JsonObject, newest: str) -> str:
-    """What is said of a deprecated version: its own words, or which newer one there is."""
+    """The deprecation warning of a version: its deprecationWarning, or a default text; "" if it is not deprecated."""
     if not version.get("deprecated"):
         return ""
     own: str | None = version.get("deprecationWarning")

@@ -1,4 +1,7 @@
-"""The names that a CustomResourceDefinition gets: those that no other one of its group has ("NamesAccepted")."""
+"""Decides which names of a CustomResourceDefinition are accepted: those that no other CRD of its group has.
+
+This is the condition NamesAccepted.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ _KINDS = (("kind", "Kind"), ("listKind", "ListKind"))
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The names that a CRD gets, and which ones it does not get for which reason ("" for none)."""
+    """The accepted names of a CRD, and the reason and message of a conflict ("" if there is none)."""
 
     accepted: JsonObject
     reason: str = ""
@@ -23,10 +26,10 @@ class Claim:
 
 
 def claim(definition: JsonObject, others: Iterable[JsonObject]) -> Claim:
-    """What becomes of a CRD's names among `others` of its group.
+    """The claim of a CRD among the `others` of its group.
 
-    A free name goes to the first of those that wait for it. Replicas look at them at different times and in different
-    orders: all of them have to come to the same.
+    If several CRDs wait for a free name, the first by `turn` gets it. Replicas look at the CRDs at different times and
+    in different orders, so the result must not depend on either.
     """
     others = list(others)
     found = _among(definition, others)
@@ -38,12 +41,12 @@ def claim(definition: JsonObject, others: Iterable[JsonObject]) -> Claim:
 
 
 def waits(definition: JsonObject) -> bool:
-    """Whether a CRD has not been given the names that it wants."""
+    """Whether the accepted names of a CRD are not yet those of its spec."""
     return bool(definition["spec"].get("names") != (definition.get("status") or {}).get("acceptedNames"))
 
 
 def turn(definition: JsonObject) -> tuple[int, str, int, str]:
-    """What orders those that wait: first those that were refused a name, the oldest first; then those that are new."""
+    """The sort key of waiting CRDs: first those with conditions (a name was refused), oldest first; then new ones."""
     metadata = definition["metadata"]
     if (definition.get("status") or {}).get("conditions"):
         return 0, metadata.get("creationTimestamp") or "", 0, metadata["name"]
@@ -60,7 +63,7 @@ def _as_if_named(definition: JsonObject) -> JsonObject:
 
 
 def _among(definition: JsonObject, others: Iterable[JsonObject]) -> Claim:
-    """What becomes of a CRD's names among those that others have been given."""
+    """The claim of a CRD, if only the accepted names of the others count."""
     wanted = definition["spec"]["names"]
     accepted = dict((definition.get("status") or {}).get("acceptedNames") or {})
     resources, kinds = _taken(others)

@@ -1,6 +1,6 @@
 """The strategy of custom objects: preparation for create and update, and validation.
 
-As kube-apiserver's custom resource strategies; all in the version that a request is made in.
+It works as kube-apiserver's strategies of custom resources, on objects in the version of the request.
 """
 
 from __future__ import annotations
@@ -38,17 +38,18 @@ _NOT_CHECKED = (
     "some validation rules were not checked because the object was invalid; correct the existing errors to complete "
     "validation"
 )
-_WITH_RULES = 8  # times as long as a schema alone takes for a byte; rules have a limit of their own as well
+# The time to validate a byte with CEL rules, as a multiple of the time without. CEL cost limits apply besides.
+_WITH_RULES = 8
 
-_MANY = 400  # nodes of a schema, compiling which takes as long
+_MANY = 400  # nodes of a schema that takes too long to compile on an event loop
 
 STATUS_RESETS = ("metadata",), ("spec",)
 
-Find = Callable[[Any, str], list[FieldError]]  # a value and its path -> what is wrong
+Find = Callable[[Any, str], list[FieldError]]  # a value and its path -> its errors
 
 
 class VersionRules:
-    """The rules of one version of a kind. What they compile is compiled with the first write."""
+    """The validation of one version of a kind. The schema is compiled at the first write."""
 
     def __init__(
         self,
@@ -64,16 +65,16 @@ class VersionRules:
         self._status_resets = STATUS_RESETS if enabled("CustomResourceStatusOwnsNoMetadata") else STATUS_RESETS[1:]
         self._has_status = "status" in subresources
         status = (schema.get("properties") or {}).get("status") or {}
-        self._defaults_status = self._has_status and status.get("default") is not None  # which is not stored
+        self._defaults_status = self._has_status and status.get("default") is not None  # such a default is not stored
         self._scale = ScalePaths.of(subresources)
         self._compiled = False
 
     def strategy(self, subresource: str = "") -> Strategy:
-        """A strategy of the objects, or of a subresource; whoever keeps it keeps the rules."""
+        """The strategy of the objects, or of a subresource. It refers to this object."""
         match subresource:
             case "status":
                 return self._of_status()
-            case "scale":  # a Scale has no rules of its own: what it changes is checked as a write of the object
+            case "scale":  # a write of a Scale is validated as a write of the object
                 return Strategy()
             case _:
                 return self._of_objects()
@@ -108,7 +109,7 @@ class VersionRules:
             standard_finalizers=False,
         )
 
-    # what a schema is compiled to
+    # compilation of the schema
 
     def _compile(self) -> None:
         """Compiles the schema, once. Raises TakesLong."""
@@ -163,7 +164,7 @@ class VersionRules:
             obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
     def _prepare_status(self, obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
-        """Of an update of the status all else stays as it was, but for its managed fields."""
+        """Keeps all of the old object in a status update, except the status and managedFields."""
         has_status, status = "status" in obj, obj.get("status")
         managed = obj["metadata"].get("managedFields")
         obj.clear()
@@ -221,7 +222,7 @@ class VersionRules:
         return found + self._list_errors(obj, old)
 
     def _list_errors(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
-        """Items that are there twice; none of the writer's business if some were before."""
+        """Errors for duplicate items of sets and keyed lists; none if the old object has duplicates already."""
         lists = self._lists
         if lists is None:
             return []
@@ -246,7 +247,10 @@ class VersionRules:
 
 
 def strategies_of(rules: VersionRules) -> Callable[[str], Strategy]:
-    """What finds the strategy by subresource, made once each. The rules, which strategies lead to, don't keep them."""
+    """A function that returns the strategy of a subresource, and caches it.
+
+    The cache is not in the rules: strategies refer to the rules, so that would be a reference cycle.
+    """
     return cache(rules.strategy)
 
 
@@ -262,7 +266,7 @@ def _same_but_metadata(obj: JsonObject, old: JsonObject) -> bool:
 
 
 def _has_floats(value: Any) -> bool:
-    """Whether a whole number of 64 bits came as a float: to Go it is another than the integer that is stored."""
+    """Whether a value has a float like 1.0 that fits 64 bits. In Go it differs from the stored integer 1."""
     if isinstance(value, dict):
         return any(map(_has_floats, value.values()))
     if type(value) is list:

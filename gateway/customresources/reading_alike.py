@@ -1,7 +1,7 @@
-"""Whether a change of a CustomResourceDefinition leaves the reading of stored objects as it is: then watches go on.
+"""Decides whether stored objects are read in the same way after a change of their CRD. If so, watches go on.
 
-Reading prunes, defaults and converts by types, members, defaults and versions. It does not depend on what is only shown
-(columns, short names, categories, descriptions) or only validates writes (patterns, bounds, rules).
+Reading prunes, defaults and converts. It depends on types, members, defaults and versions. It does not depend on parts
+for display (columns, short names, categories, descriptions) or for validation (patterns, bounds, rules).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from gateway.jsontypes import JsonObject
 from gateway.time_limits import look
 
-# of a schema: what says nothing of how an object is read
+# keywords of a schema that do not affect how objects are read
 _JUDGES = frozenset(
     {
         *("description", "title", "example", "externalDocs"),
@@ -26,7 +26,7 @@ _NAMES = ("plural", "kind")
 
 
 class Origin(NamedTuple):
-    """What is served of a CRD was made of these: its spec, the names that it was given, its uid."""
+    """The parts of a CRD that its model depends on: its spec, its accepted names and its uid."""
 
     spec: JsonObject
     names: JsonObject
@@ -34,7 +34,7 @@ class Origin(NamedTuple):
 
 
 def reads_alike(before: Origin, after: Origin) -> bool:
-    """Whether objects, old and new, look the same in every version that is served, and to every selector.
+    """Whether both CRDs read every stored object alike, in every served version and for every selector.
 
     Raises TakesLong on an event loop for large schemas.
     """
@@ -54,7 +54,7 @@ def _of_version(version: JsonObject) -> list[Any]:
 
 
 def _of_schema(schema: Any) -> Any:
-    """A schema without what only judges; `properties` are members by their names, whatever those are."""
+    """A schema without the keywords in `_JUDGES`. In `properties`, the keys are names of members, not keywords."""
     if not isinstance(schema, dict):
         return schema
     look()

@@ -1,6 +1,6 @@
 """Makes a `Type` of a CRD's structural schema ("Specifying a structural schema").
 
-The type has what pruning, defaults, field ownership and order need. Validation is in
+The type is used for pruning, defaults, field ownership and the order of members. Validation is in
 `gateway.validation.schema_values`.
 """
 
@@ -19,13 +19,14 @@ _PLAIN = {
     for kind, name in (*((kind, name) for name, kind in _SCALARS.items()), (TypeKind.STRING, FORMATTED))
     for nullable in (False, True)
 }
-"""Of scalars without a default: thousands of properties are of the same few types, and a type takes half a kilobyte."""
+"""Shared types of scalars without a default. A schema may have thousands of them, and a type takes 500 bytes."""
 
 
 def object_type(schema: JsonObject, kind: str, *, preserves: bool = False) -> Type:
-    """The type of a kind's objects, of the schema of a version. `preserves`: whatever is unknown stays, as before v1.
+    """The type of a kind's objects, by the schema of a version.
 
-    What the schema says of kind, apiVersion and metadata is replaced by what holds of every object.
+    `preserves`: unknown fields are not pruned (spec.preserveUnknownFields of v1beta1). The types of kind, apiVersion
+    and metadata are the common ones, whatever the schema says of them.
     """
     below = {**schema, "type": "object", "x-kubernetes-embedded-resource": True}
     if preserves:
@@ -34,9 +35,9 @@ def object_type(schema: JsonObject, kind: str, *, preserves: bool = False) -> Ty
 
 
 def schema_type(schema: JsonObject, *, lenient: bool = False) -> Type:
-    """The type of a part of a schema; `lenient`: of a part of something whose unknown members stay.
+    """The type of a part of a schema. Raises TakesLong on an event loop for a large schema.
 
-    Raises TakesLong on an event loop for a large schema.
+    `lenient`: a part around it has x-kubernetes-preserve-unknown-fields.
     """
     look()
     if schema.get("x-kubernetes-int-or-string"):
@@ -63,7 +64,7 @@ def schema_type(schema: JsonObject, *, lenient: bool = False) -> Type:
 
 
 def _says_nothing(schema: JsonObject) -> bool:
-    """Whether all of an object's members stay, and nothing is said of any."""
+    """Whether an object preserves unknown fields and its schema does not mention any member."""
     preserves = schema.get("x-kubernetes-preserve-unknown-fields")
     known = ("properties", "additionalProperties", "x-kubernetes-embedded-resource", "x-kubernetes-map-type")
     return bool(preserves) and not any(schema.get(key) for key in known)

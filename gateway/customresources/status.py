@@ -1,4 +1,4 @@
-"""Writes the status of a CustomResourceDefinition, as its controllers do."""
+"""Writes the status of a CustomResourceDefinition, for its controllers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MANAGER = "kube-apiserver"
 
 
 async def write_status(endpoints: Endpoints, name: str, make: Callable[[JsonObject], JsonObject]) -> None:
-    """Stores what `make` makes of the present CRD, if there is one; nothing if that is itself.
+    """Replaces the CRD by `make(present CRD)`. Does nothing if `make` returns its argument, or there is no such CRD.
 
     Raises StatusError, StorageError.
     """
@@ -24,7 +24,7 @@ async def write_status(endpoints: Endpoints, name: str, make: Callable[[JsonObje
     write = begin_as(endpoint, ITSELF, "update", "", name, MANAGER)
 
     def made(present: JsonObject | None) -> JsonObject:
-        assert present is not None  # else it is not found
+        assert present is not None  # a missing CRD raises NotFound before
         new = make(present)
         if new is present:
             return present

@@ -1,7 +1,7 @@
-"""The form in which custom objects are read from storage: pruned, defaulted, members in order.
+"""Reads custom objects from storage: prunes and defaults them, and sorts their members.
 
-An object stays in the version in which it was written. Its CRD may have changed since, so each value is read by the
-present schema. Invalid metadata fields are left out, as kube-apiserver does.
+An object stays in the version in which it was written. Its CRD may have changed since, so it is read by the present
+schema of that version. Invalid metadata fields are dropped, as in kube-apiserver.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from gateway.kinds.model import Canonicalise, Model, Version
 from gateway.schema.decode import DecodeError, DecodeReport
 from gateway.schema.encode import encode_stored
 
-_ESCAPED = frozenset('"\\')  # where the uid ends is found without parsing
+_ESCAPED = frozenset('"\\')  # not allowed in a uid: other code finds the uid's end in the JSON text without parsing it
 
 
 def canonicaliser(model: Model) -> Canonicalise:
-    """A function that makes the canonical value of what any writer stored; it raises ValueError where it can't."""
+    """A function from the bytes in etcd to the canonical bytes of the object. It raises ValueError if it can't."""
 
-    own, versions, kind = model.settled, model.versions, model.kind  # and not the model, which keeps what is made here
+    # not the model itself: it keeps this function, and that would be a reference cycle
+    own, versions, kind = model.settled, model.versions, model.kind
 
     def canonicalise(value: bytes) -> bytes:
         if own is not None and own.take(value):
@@ -35,7 +36,7 @@ def canonicaliser(model: Model) -> Canonicalise:
 
 
 def settled(version: Version, raw: JsonObject) -> JsonObject:
-    """An object of a version as it is after reading it from storage. Raises ValueError."""
+    """The object of a stored JSON value: pruned, defaulted, without invalid metadata. Raises ValueError."""
     try:
         obj = version.decode(raw, DecodeReport())
     except DecodeError:
@@ -52,7 +53,7 @@ def settled(version: Version, raw: JsonObject) -> JsonObject:
 
 
 def _sound(version: Version, metadata: object) -> JsonObject:
-    """Metadata without the members that can't be read."""
+    """Metadata without the members that can't be decoded."""
     found: JsonObject = {}
     for name, value in metadata.items() if isinstance(metadata, dict) else ():
         try:
