@@ -1,4 +1,4 @@
-"""The condition Available of APIServices: the service exists, has endpoints, and answers discovery."""
+"""Sets the condition Available of APIServices: the service exists, has endpoints, and answers discovery."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from gateway.writing.actor import Actor
 from storage.instruments import ALPHA, counter, gauge
 
 AGGREGATOR = User("system:kube-aggregator", ("system:masters",))
-PROBES = 5  # at once: one that succeeds is enough
+PROBES = 5  # concurrent requests; one success is enough
 PROBE_TIMEOUT = 5.0  # seconds
-EVERY = 30.0  # seconds between looks where nothing changes
+EVERY = 30.0  # seconds between two checks if nothing changes
 
 
 UNAVAILABLE = gauge(
@@ -42,7 +42,7 @@ UNAVAILABLE_TOTAL = counter(
 
 
 class Unavailable(Exception):
-    """An extension server is not available, for a `reason`."""
+    """An extension server is not available. `reason` is the condition's reason, `str()` its message."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -50,7 +50,7 @@ class Unavailable(Exception):
 
 
 class Availability:
-    """Looks at extension servers, and writes the condition of their APIServices. Keys are names of APIServices."""
+    """Checks extension servers, and writes the condition. The queue has names of APIServices."""
 
     def __init__(
         self,
@@ -77,7 +77,10 @@ class Availability:
             self.queue.add(name)
 
     async def reconcile(self, name: str) -> None:
-        """Looks at one APIService. Raises Unavailable, so that it is looked at again, StatusError and StorageError."""
+        """Checks one APIService. Raises Unavailable if discovery fails, so that the queue tries it again.
+
+        Raises StatusError, StorageError.
+        """
         service = self._services.get(name)
         if service is None:
             self._unavailable.pop(name, None)
@@ -101,7 +104,7 @@ class Availability:
             await self._write(service, {"status": "True", "reason": "Passed", "message": "all checks passed"})
 
     def _look_at_service(self, service: ApiService) -> None:
-        """Raises Unavailable where a service of the cluster can't lead to a server."""
+        """Checks the Service and its EndpointSlices. Raises Unavailable."""
         assert service.service is not None
         namespace, name, port = service.service
         found = self._objects.service(namespace, name)
@@ -122,7 +125,7 @@ class Availability:
             raise Unavailable("MissingEndpoints", message)
 
     async def _probe(self, service: ApiService) -> None:
-        """Asks for the discovery document. Raises Unavailable with the last problem."""
+        """Requests the discovery document. Raises Unavailable with the last error if all requests fail."""
         probes = [asyncio.ensure_future(self._ask(service)) for _ in range(PROBES)]
         problem = ""
         try:
@@ -136,7 +139,7 @@ class Availability:
         raise Unavailable("FailedDiscoveryCheck", problem)
 
     async def _ask(self, service: ApiService) -> str:
-        """What is wrong with a server's answer, "" if nothing is."""
+        """The error of one request for the discovery document; "" if it succeeds."""
         try:
             seen = service if self._verifies else replace(service, insecure=True)
             target = seen.target(self._addresses, self._identity)
@@ -155,7 +158,7 @@ class Availability:
         return ""
 
     async def _write(self, service: ApiService, condition: JsonObject) -> None:
-        """Writes the condition, if it says anything new."""
+        """Writes the condition if it differs, and updates the metrics."""
         gone = condition["status"] != "True"
         if gone and not self._unavailable.get(service.name):
             self._found[service.name, condition["reason"]] += 1

@@ -1,4 +1,4 @@
-"""Deletes what extension servers have in a namespace that is being deleted, as kube-controller-manager does."""
+"""Deletes the objects of extension servers in a namespace that is being deleted, as kube-controller-manager does."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _OPTIONS: JsonObject = {"propagationPolicy": "Background"}
 
 
 class Contents:
-    """Deletes by the resources that discovery tells of."""
+    """Deletes the objects of all resources in the servers' discovery."""
 
     def __init__(self, services: ApiServices, discovered: Discovered, objects: Objects) -> None:
         self._services, self._discovered, self._objects = services, discovered, objects
 
     def undiscovered(self) -> list[str]:
-        """The group versions of which their servers do not tell what they serve, sorted."""
+        """The sorted group versions whose discovery can't be had now."""
         return sorted(
             each.group_version for each in self._services.remote.values() if not self._discovered.is_fresh(each.name)
         )
 
     async def empty(self, namespace: str, user: User) -> Left:
-        """Deletes everything that extension servers have in a namespace."""
+        """Deletes all objects of extension servers in a namespace. Returns the remaining objects and the failures."""
         left, kinds = Left(), dict[bytes, ForeignKind]()
         for service in self._services.preferred():
             for kind in self._discovered.kinds(service):
@@ -43,7 +43,7 @@ class Contents:
         return left
 
     async def _delete(self, kind: ForeignKind, namespace: str, user: User) -> None:
-        """Deletes all objects at once, or each by itself where the server does not do that."""
+        """Deletes the objects of a kind by deletecollection, or one by one if the server does not support that."""
         if "deletecollection" in kind.verbs:
             with suppress(Unsupported):
                 await self._objects.delete_all(kind, namespace, _OPTIONS, user)
@@ -58,7 +58,7 @@ class Contents:
             left.finalizers.update(each.get("finalizers") or ())
 
     async def _listed(self, kind: ForeignKind, namespace: str, user: User) -> AsyncIterator[JsonObject]:
-        """The metadata of what is there; of what cannot be listed nobody knows anything."""
+        """The metadata of all objects of a kind; none if they can't be listed."""
         if "list" in kind.verbs:
             with suppress(Unsupported):
                 async for each in self._objects.each(kind, user, namespace):

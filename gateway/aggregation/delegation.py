@@ -24,25 +24,25 @@ from gateway.outbound.request import OutboundRequest, lines_of
 from gateway.outbound.services import NoAddress, ServiceAddresses
 from gateway.outbound.target import Target
 
-_MOST_HOPS = 32  # servers that a request has passed; one that is its own extension server would have no end
-_MEMORABLE = 512  # characters of a path that is remembered
-_OF_PLACES = (b"x-forwarded-host", b"x-forwarded-proto")  # headers that say where a request came to
+_MOST_HOPS = 32  # proxies that a request may have passed; stops loops of a server that is its own extension server
+_MEMORABLE = 512  # the greatest length of a path that is cached
+_OF_PLACES = (b"x-forwarded-host", b"x-forwarded-proto")  # headers that are the same for all requests to a place
 _NO_SNIFF: Header = (b"x-content-type-options", b"nosniff")
 _REDIRECTED = b"the backend attempted to redirect this request, which is not permitted"
 
 
 class Place(NamedTuple):
-    """Where an APIService leads, and how links of that server are returned."""
+    """The target of an APIService, with its constant headers, and how links in its responses are rewritten."""
 
     service: ApiService
-    changes: int  # of the identity by which it is called
+    changes: int  # the version of the client certificate by which it is called
     target: Target
-    lines: bytes  # of headers that each request has
+    lines: bytes  # header lines of each request
     links: Links
 
 
 class Delegation:
-    """Finds and asks the extension server of a request. To be asked about requests that are allowed."""
+    """Finds the extension server of a request, and forwards the request. Only for requests that are authorized."""
 
     def __init__(
         self, services: ApiServices, client: Client, addresses: ServiceAddresses, identity: ClientIdentity
@@ -51,11 +51,11 @@ class Delegation:
         self._places: dict[str, Place] = {}  # by the APIService's name
 
     def forget(self) -> None:
-        """Services have changed: where they lead is looked up again."""
+        """Drops all cached places, because services have changed."""
         self._places.clear()
 
     def _place(self, service: ApiService) -> Place:
-        """Where an APIService leads; kept until it or its service changes. Raises NoAddress, OSError, ValueError."""
+        """The place of an APIService, cached until it or its service changes. Raises NoAddress, OSError, ValueError."""
         place, changes = self._places.get(service.name), self._identity.changes
         if place is None or place.service is not service or place.changes != changes:
             target = service.target(self._addresses, self._identity)
@@ -67,7 +67,7 @@ class Delegation:
         return place
 
     def __call__(self, request: Request) -> Awaitable[Response] | None:
-        """The answer of another server; None where this one is to answer."""
+        """The response of an extension server; None if this server must answer the request itself."""
         info = request.info
         if info.is_resource:
             found = self.services.remote.get((info.group, info.version))
@@ -108,7 +108,7 @@ class Delegation:
         except CallError as error:
             return _plain(503, f"error trying to reach service: {error}")
         if 300 <= answer.status <= 399 and answer.first.get(b"location"):
-            # the client's credentials would go with it (CVE-2022-3172)
+            # the client might send its credentials to another server (CVE-2022-3172)
             await answer.aclose()
             return Response(502, _REDIRECTED, TEXT_TYPE, encoded=True)
         try:
@@ -134,10 +134,10 @@ class Delegation:
 
 @memo(longest=_MEMORABLE, share=4)
 def _places(path: str) -> tuple[str, bytes]:
-    """A path as a request line has it, and as X-Forwarded-Uri says it."""
+    """A path for the request line, and for X-Forwarded-Uri."""
     return quote(path, safe=PLAIN), quote(cleaned(path), safe=PLAIN).encode()
 
 
 def _plain(status: int, text: str) -> Response:
-    """An error as Go's net/http says it."""
+    """An error in plain text, like that of Go's http.Error."""
     return Response(status, f"{text}\n".encode(), TEXT_TYPE, [_NO_SNIFF], encoded=True)

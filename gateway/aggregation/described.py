@@ -1,6 +1,6 @@
-"""OpenAPI of extension servers: the paths of their version 3 documents, and their part of the version 2 document.
+"""Gets the OpenAPI of extension servers: the paths of version 3 documents, and their parts of the version 2 document.
 
-Of a server that has version 2 alone, a document of version 3 is made of that.
+If a server has only version 2, its document is converted to version 3.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from gateway.schema.outside import read_object
 
 AGGREGATOR = User("system:aggregator")
 TIMEOUT = 10.0  # seconds for one document
-EVERY = 60.0  # seconds between looks
+EVERY = 60.0  # seconds between two requests
 LARGEST = 8 << 20  # bytes of a document
-MOST_PLACES = 1_000  # documents of one server: each answer of the index goes through all of them
+MOST_PLACES = 1_000  # the most documents of one server: each request for the index reads them all
 _ROOT, _VERSION_2 = "/openapi/v3", "/openapi/v2"
 _JSON: Header = (b"accept", b"application/json")
 _ABSENT = 404
@@ -36,18 +36,18 @@ _ABSENT = 404
 
 @dataclass(slots=True)
 class _Known:
-    """What a server says of itself."""
+    """The OpenAPI of one APIService's server: URLs of version 3 by place, its part of version 2."""
 
     places: dict[str, str] = field(default_factory=dict)
     paths: dict[str, JsonObject] = field(default_factory=dict)
     definitions: dict[str, JsonObject] = field(default_factory=dict)
-    tag: str = ""  # of its document of version 2
-    digest: bytes = b""  # of the same
-    converted: Converted | None = None  # of a server that has no version 3
+    tag: str = ""  # the ETag of its version 2 document
+    digest: bytes = b""  # of its version 2 document
+    converted: Converted | None = None  # the converted document of a server without version 3
 
 
 class Described:
-    """Asks extension servers for their descriptions. Keys are names of APIServices."""
+    """Gets the OpenAPI of extension servers. The queue has names of APIServices."""
 
     def __init__(
         self, services: ApiServices, client: Client, addresses: ServiceAddresses, identity: ClientIdentity
@@ -59,16 +59,16 @@ class Described:
         self.queue: WorkQueue[str] = WorkQueue("openapi-aggregation-controller", max_delay=EVERY)
 
     def changed(self, names: Collection[str]) -> None:
-        """Queues APIServices whose servers are to be asked again."""
+        """Queues APIServices whose OpenAPI must be requested again."""
         for name in names:
             self.queue.add(name)
 
     def on_change(self, listener: Callable[[], None]) -> None:
-        """Calls a function whenever version 2's part changes."""
+        """Calls a function whenever a server's part of the version 2 document changes."""
         self._listeners.append(listener)
 
     async def reconcile(self, name: str) -> None:
-        """Asks the server of one APIService."""
+        """Gets the OpenAPI of one APIService's server."""
         service = self._services.get(name)
         before = self._known.get(name, _Known())
         if service is None or service.service is None:
@@ -76,13 +76,13 @@ class Described:
         else:
             self.queue.add_after(name, EVERY)
             if not service.available:
-                return  # what it said last stays
+                return  # the last known OpenAPI stays
             found = replace(before)
             places = await self._documents.get(service, _ROOT, [])
             if places is not None and places.status == 200:
                 found.places, found.converted = _urls(await _read(places)), None
             await self._describe(service, found, legacy=places is not None and places.status == _ABSENT)
-            if self._services.get(name) is None:  # it has gone meanwhile
+            if self._services.get(name) is None:  # it was deleted meanwhile
                 return
             self._known[name] = found
         if found is not None and found.digest != before.digest:
@@ -90,9 +90,9 @@ class Described:
                 listener()
 
     async def _describe(self, service: ApiService, known: _Known, *, legacy: bool) -> None:
-        """Takes the server's document of version 2, unless it is the one that is known.
+        """Requests the server's version 2 document, and updates `known` if it has changed.
 
-        Makes one of version 3 of it where the server has none, and so is a `legacy` one.
+        `legacy`: the server has no version 3, so the document is converted too.
         """
         asked = [_JSON]
         if known.tag and (known.converted is not None or not legacy):
@@ -115,10 +115,10 @@ class Described:
             known.converted = await asyncio.to_thread(_converted, document)
             known.places = {} if known.converted is None else {place: known.converted.url(place)}
 
-    # what the routes ask
+    # for the routes
 
     def places(self, served: Collection[str]) -> Mapping[str, str]:
-        """The documents of version 3, and where they are. Those that are `served` here are their group version's."""
+        """See gateway.openapi.others.Others."""
         return {
             place: url
             for name, known in self._known.items()
@@ -132,17 +132,20 @@ class Described:
         return service is not None and service.path.strip("/") == place
 
     def converted(self, place: str, served: bool) -> Converted | None:
-        """A document of version 3 that was made of one of version 2; None for another, or one that is `served` here."""
+        """See gateway.openapi.others.Others."""
         name = self._owner(place, served)
         return None if name is None else self._known[name].converted
 
     def _owner(self, place: str, served: bool) -> str | None:
-        """The APIService whose server has a document; None where it is no other server's, or is `served` here."""
+        """The name of the APIService whose server has the document of a place.
+
+        If this server has one too (`served`), only an APIService of that very group version counts.
+        """
         names = [name for name, known in self._known.items() if place in known.places]
         return next((name for name in names if not served or self._is_of(name, place)), None)
 
     async def document(self, place: str, query: str, headers: Mapping[str, str], served: bool) -> Document | None:
-        """A document of version 3 as its server has it; None for what is no other server's, or is `served` here."""
+        """See gateway.openapi.others.Others."""
         name = self._owner(place, served)
         service = None if name is None else self._services.get(name)
         if service is None or service.service is None:
@@ -156,7 +159,7 @@ class Described:
         return Document(answer.status, {key: said[key] for key in kept if key in said}, answer.body)
 
     def version_2(self) -> list[Part]:
-        """Paths and definitions of all servers, in the order of their priorities."""
+        """The parts of all servers, sorted by the priorities of their APIServices."""
 
         def rank(name: str) -> tuple[int, int, str]:
             service = self._services.get(name)
@@ -167,7 +170,7 @@ class Described:
 
 
 def part_below(prefix: str, document: JsonObject) -> Part:
-    """Of a document of version 2 the paths with a prefix, and the definitions that no other path needs alone."""
+    """The paths of a version 2 document with a prefix, and its definitions without those that only other paths use."""
     from gateway.openapi.merging import reachable
 
     said, definitions = _object(document.get("paths")), dict(_object(document.get("definitions")))
@@ -176,13 +179,13 @@ def part_below(prefix: str, document: JsonObject) -> Part:
     try:
         for name in reachable(Part(others, definitions)) - reachable(Part(paths, definitions)):
             definitions.pop(name, None)
-    except ValueError:  # too deep: it is left out, and said so, where documents are merged
+    except ValueError:  # nested too deep: `Merged.add` will log it and leave it out
         pass
     return Part(paths, definitions if paths else {})
 
 
 def _urls(index: JsonObject) -> dict[str, str]:
-    """Where the documents of a server are, as its index of version 3 says; so many of them at most."""
+    """The URLs by place in a server's version 3 index, at most MOST_PLACES."""
     said = ((place, _object(each).get("serverRelativeURL", "")) for place, each in _object(index.get("paths")).items())
     return dict(islice(((place, url) for place, url in said if isinstance(url, str)), MOST_PLACES))
 

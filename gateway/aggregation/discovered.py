@@ -1,4 +1,4 @@
-"""Discovery of extension servers: their resources and groups, merged into this server's discovery."""
+"""Gets the discovery documents of extension servers, and merges them into this server's discovery."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from gateway.schema.outside import read_json
 log = logging.getLogger(__name__)
 
 TIMEOUT = 5.0  # seconds for one document
-EVERY = 60.0  # seconds between looks where nothing changes
+EVERY = 60.0  # seconds between two requests if nothing changes
 LARGEST = 4 << 20  # bytes of a document
 MOST = 5000  # resources of a group version
-MOST_OBJECTS = 100_000  # braces of a document: of an empty object are made the members of a resource or subresource
+MOST_OBJECTS = 100_000  # the most objects ("{") in a document: even an empty one becomes a resource with all members
 _V2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _ACCEPT: Header = (b"accept", _V2.encode())
 _ACCEPT_BEFORE: Header = (b"accept", f"{_V2},{_V2.replace('v=v2;', 'v=v2beta1;')}".encode())
 _PRIORITIES = {"apiregistration.k8s.io": 1 << 30}  # it has no APIService, and comes first
-_CUSTOM = 1000, 100  # what an APIService of a CRD will say once it is made
+_CUSTOM = 1000, 100  # the priorities of a CRD's APIService, for the time before it exists
 
 
 @dataclass(slots=True)
@@ -45,19 +45,19 @@ class _Known:
 
     resources: list[JsonObject] = field(default_factory=list)
     kinds: tuple[ForeignKind, ...] = ()
-    digest: bytes = b""  # of what was told: what has the same says the same
+    digest: bytes = b""  # of the group version and the document; the same digest means the same content
     fresh: bool = False
 
 
 class _Told(NamedTuple):
-    """The document of all groups of a server, and its tag."""
+    """The aggregated discovery document of a server, and its ETag."""
 
     tag: bytes
     document: bytes
 
 
 class Discovered:
-    """Asks extension servers what they serve. Keys are names of APIServices."""
+    """Gets the discovery of extension servers. The queue has names of APIServices."""
 
     def __init__(
         self,
@@ -67,23 +67,23 @@ class Discovered:
         identity: ClientIdentity,
         enabled: Enabled,
     ) -> None:
-        """`enabled` says which changes the release has."""
+        """`enabled` tells whether the release has a change."""
         self._services = services
         self._accept = _ACCEPT if enabled("DiscoveryV2Alone") else _ACCEPT_BEFORE
         self._documents = Documents(client, addresses, identity, AGGREGATOR, TIMEOUT, LARGEST)
         self._listeners: list[Callable[[], None]] = []
         self._known: dict[str, _Known] = {}
-        self._told: dict[tuple[str, str, int] | None, _Told] = {}  # by the service that tells it
+        self._told: dict[tuple[str, str, int] | None, _Told] = {}  # by the service that answered it
         self.queue: WorkQueue[str] = WorkQueue("discovery-manager", max_delay=EVERY)
 
     def changed(self, names: Collection[str]) -> None:
-        """Queues APIServices whose servers are to be asked again."""
+        """Queues APIServices whose discovery must be requested again, and calls the listeners."""
         for name in names:
             self.queue.add(name)
         self._tell()
 
     def on_change(self, listener: Callable[[], None]) -> None:
-        """Calls a function whenever what extension servers serve has changed, or the priorities of groups."""
+        """Calls a function whenever the resources of extension servers or the priorities of groups change."""
         self._listeners.append(listener)
 
     def _tell(self) -> None:
@@ -91,23 +91,23 @@ class Discovered:
             listener()
 
     def resources(self, group: str, version: str) -> list[JsonObject]:
-        """What a server was last known to serve in a group version, as APIResourceDiscovery."""
+        """The last known resources of a group version, as APIResourceDiscovery objects."""
         service = self._services.remote.get((group, version))
         known = None if service is None else self._known.get(service.name)
         return [] if known is None else known.resources
 
     def kinds(self, service: ApiService) -> tuple[ForeignKind, ...]:
-        """The kinds among these; what cannot be one of a path is left out."""
+        """The kinds of an APIService. Resources whose names can't be in a path are left out."""
         known = self._known.get(service.name)
         return () if known is None else known.kinds
 
     def is_fresh(self, name: str) -> bool:
-        """Whether the server of an APIService tells what it serves."""
+        """Whether the last request for the discovery of an APIService succeeded."""
         known = self._known.get(name)
         return known is not None and known.fresh
 
     async def reconcile(self, name: str) -> None:
-        """Asks the server of one APIService."""
+        """Gets the discovery of one APIService."""
         service = self._services.get(name)
         if service is None or service.service is None:
             if self._known.pop(name, None) is None:
@@ -122,14 +122,17 @@ class Discovered:
         except Unusable as error:
             log.info("discovery of an extension server is of no use", extra={"name": name, "error": str(error)})
             now = None
-        if self._services.get(name) is None:  # it has gone meanwhile
+        if self._services.get(name) is None:  # it was deleted meanwhile
             return
         self._known[name] = replace(before, fresh=False) if now is None else now
         if (before.digest, before.fresh) != (self._known[name].digest, self._known[name].fresh):
             self._tell()
 
     async def _ask(self, service: ApiService, before: _Known) -> _Known | None:
-        """What a server says of a group version, None where it does not tell. Raises Unusable."""
+        """Requests the discovery of a group version: the aggregated document, or else that of the version alone.
+
+        None if the server does not answer it. Raises Unusable.
+        """
         told, asked = self._told.get(service.service), [self._accept]
         if told is not None:
             asked.append((b"if-none-match", told.tag))
@@ -149,10 +152,13 @@ class Discovered:
             return None
         return await _understood(service, answer.body, before, of_version=True)
 
-    # what discovery asks
+    # for this server's discovery
 
     def groups(self, local: Mapping[str, Iterable[str]]) -> list[tuple[str, list[str]]]:
-        """All groups with their versions, as /apis lists them: by the priorities that APIServices give them."""
+        """All groups with their versions in the order of /apis: by the priorities in their APIServices.
+
+        `local` are the groups and versions of this server.
+        """
         versions = self._versions(local)
         first = {
             group: min((-self._priority(group, each)[0], f"{each}.{group}") for each in found)
@@ -161,7 +167,7 @@ class Discovered:
         return [(group, versions[group]) for group in sorted(versions, key=lambda group: first[group])]
 
     def discovered(self, local: Mapping[str, JsonObject]) -> list[JsonObject]:
-        """The groups of the aggregated document, given those that are served here."""
+        """The groups of the aggregated discovery document. `local` are those of this server, by group."""
         served = {group: {each["version"]: each for each in document["versions"]} for group, document in local.items()}
         versions = self._versions(served)
         order = {group: max(self._priority(group, each)[0] for each in found) for group, found in versions.items()}
@@ -188,7 +194,7 @@ class Discovered:
         }
 
     def _priority(self, group: str, version: str) -> tuple[int, int]:
-        """The minimum priority of the group, and the priority of the version in it."""
+        """groupPriorityMinimum and versionPriority of a group version."""
         service = self._services.get(f"{version}.{group}")
         if service is None:
             return _PRIORITIES.get(group, _CUSTOM[0]), _CUSTOM[1]
@@ -196,9 +202,10 @@ class Discovered:
 
 
 async def _understood(service: ApiService, body: bytes, before: _Known, *, of_version: bool = False) -> _Known:
-    """What a document says of a group version; `of_version`: it is that version's own. Raises Unusable.
+    """The discovery of a group version from a document. Raises Unusable.
 
-    It is read in a thread, and not at all where it is the one that was known.
+    `of_version`: the document is an APIResourceList, not an aggregated one. A thread reads it, unless it has not
+    changed since `before`.
     """
     digest = hashlib.sha256(service.group_version.encode() + b"\0" + body).digest()
     if digest == before.digest:

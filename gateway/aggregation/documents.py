@@ -1,4 +1,4 @@
-"""Gets documents of extension servers, such as those of discovery and OpenAPI."""
+"""Gets discovery and OpenAPI documents from extension servers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from gateway.outbound.services import NoAddress, ServiceAddresses
 
 
 class Unusable(Exception):
-    """A document is not of the types that it has to have, or contradicts itself: nothing of it counts."""
+    """A document has wrong types, is too large, or contradicts itself. All of it is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """Asks in the name of `user`; a document may take `timeout` seconds and have `largest` bytes."""
+    """Makes requests as `user`, with limits: `timeout` in seconds, and `largest`, the bytes of a response."""
 
     client: Client
     addresses: ServiceAddresses
@@ -30,7 +30,7 @@ class Documents:
     largest: int
 
     async def get(self, service: ApiService, path: str, headers: list[Header]) -> Answer | None:
-        """The answer of an APIService's server to a GET; None where there is none."""
+        """The response of an APIService's server to a GET; None if there is no response."""
         try:
             target = service.target(self.addresses, self.identity)
             request = OutboundRequest("GET", path, [*headers, *on_behalf_of(self.user)])

@@ -1,7 +1,7 @@
-"""Which of the processes of a server looks whether extension servers are there: one does it for all.
+"""Selects the one process of a server that checks the availability of extension servers for all its processes.
 
-Who does it has a name in the abstract namespace, which only one can have at a time, and which is free as soon as its
-process has ended, however that ended.
+This process binds a Unix socket to a name in the abstract namespace. Only one process can bind it. The kernel frees the
+name when the process ends, even by a crash.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ import socket
 import sys
 from pathlib import Path
 
-LOOK = 1.0  # seconds between attempts
+LOOK = 1.0  # seconds between two attempts
 
 
 class Duty:
-    """The duty of one process. `place` is the directory that all processes of the server share, None with one."""
+    """The claim of one process. `place` is the directory that the server's processes share; None for one process."""
 
     def __init__(self, place: Path | None) -> None:
         self._name = None if place is None or sys.platform != "linux" else f"\0{place}/availability"
         self._claim: socket.socket | None = None
 
     async def taken(self) -> None:
-        """Waits until it is this process' turn, which then lasts."""
+        """Waits until this process has the duty. It keeps it until `leave`."""
         while not self._take():
             await asyncio.sleep(LOOK)
 
     def leave(self) -> None:
-        """Ends the duty: another process may take it."""
+        """Gives the duty up, so that another process can take it."""
         if self._claim is not None:
             self._claim.close()
             self._claim = None

@@ -1,4 +1,4 @@
-"""What controllers know of the objects of extension servers: which kinds there are, and the objects of each."""
+"""The kinds and objects of extension servers, for controllers (see gateway.endpoints.foreign.ForeignObjects)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from gateway.aggregation.services import ApiServices
 from gateway.endpoints.foreign import ForeignFollower, ForeignKind
 from gateway.http.user import User
 
-if TYPE_CHECKING:  # what it takes to follow a kind is imported with the first one
+if TYPE_CHECKING:  # imported with the first followed kind
     from gateway.aggregation.held import Held
 
-MOST = 500  # kinds that are followed; there is no end to what a server may make up
+MOST = 500  # the most followed kinds: a limit, because extension servers decide how many there are
 _FOLLOWABLE = frozenset({"delete", "list", "watch"})
 
 
 class FollowedObjects:
-    """The kinds by discovery, and what is there of those that are followed while `run` runs."""
+    """The kinds in discovery, and while `run` runs, the objects of the kinds that can be listed and watched."""
 
     def __init__(self, services: ApiServices, discovered: Discovered, objects: Objects) -> None:
         self._services, self._discovered, self._objects = services, discovered, objects
@@ -32,25 +32,25 @@ class FollowedObjects:
         discovered.on_change(self._discover)
 
     def kind(self, api_version: str, kind: str) -> ForeignKind | None:
-        """What another server is known to serve under this name; None for nothing."""
+        """The extension server's kind of this apiVersion and kind; None if there is none."""
         return self._kinds.get((api_version, kind))
 
     def followed(self) -> Collection[ForeignKind]:
-        """The kinds that can be followed, each in one version."""
+        """The kinds that can be listed, watched and deleted, each in one version."""
         return self._followed.values()
 
     @property
     def complete(self) -> bool:
-        """Whether all objects of these kinds were listed once."""
+        """Whether the objects of all followed kinds were listed once."""
         return all((held := self._held.get(prefix)) is not None and held.loaded for prefix in self._followed)
 
     def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Calls a function whenever these kinds change; the returned function ends that."""
+        """Calls a function whenever the kinds change, until the returned function is called."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     def holds(self, kind: ForeignKind, namespace: str, name: str, uid: str) -> bool:
-        """Whether an object was there when its server was last heard of, and was not being deleted."""
+        """Whether an object exists by the last list or watch event, and is not being deleted."""
         held = self._held.get(kind.prefix)
         return held is not None and held.has(namespace, name, uid)
 
@@ -60,12 +60,12 @@ class FollowedObjects:
         return {} if held is None else await held.places(names, uids)
 
     def count(self, group: str, resource: str, namespace: str) -> int | None:
-        """How many objects a namespace has, of a resource that quotas count; None where that is not known."""
+        """The number of a resource's objects in a namespace, for quotas; None if it is unknown."""
         held = self._held.get(f"{resource}.{group}/".encode())
         return held.count(namespace) if held is not None and held.loaded else None
 
     async def run(self, followers: Sequence[ForeignFollower], user: User) -> None:
-        """Follows all kinds in a user's name, until cancelled."""
+        """Lists and watches all followed kinds as `user`, until cancelled."""
         changed = asyncio.Event()
         end = self.on_change(changed.set)
         running: dict[bytes, tuple[ForeignKind, asyncio.Task[None]]] = {}
@@ -97,7 +97,7 @@ class FollowedObjects:
             await Reflection(self._objects, held, following, user).run()
 
     def _left(self, prefix: bytes, followers: Sequence[ForeignFollower]) -> None:
-        """A kind is not followed any more; unless it goes on in another version, nobody knows of its objects."""
+        """A kind is not followed any more. Unless another version of it is followed, drops its objects."""
         if prefix not in self._followed:
             self._held.pop(prefix, None)
             for each in followers:

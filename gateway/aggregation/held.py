@@ -1,4 +1,4 @@
-"""Which objects of one kind another server has, as its list and its watch have told: keys, uids and numbers."""
+"""The objects of one kind of an extension server, by its list and watch: keys, uids, and counts by namespace."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from storage.entry import Change, ChangeType, Entry
 from storage.keys import namespace_and_name
 from storage.time_slice import TimeSlice
 
-MOST = 200_000  # objects of one kind; there is no end to what a server may make up
+MOST = 200_000  # the most objects of one kind: a limit, because the extension server decides how many there are
 
 
 class Held:
-    """The objects of one kind. `loaded` says whether they were listed once."""
+    """The objects of one kind. `loaded`: whether they were listed once."""
 
     def __init__(self, kind: ForeignKind) -> None:
         self.loaded = False
         self._uids: dict[bytes, str] = {}
-        self._going: set[bytes] = set()  # those that are being deleted
+        self._going: set[bytes] = set()  # objects that are being deleted
         self._counts: Counter[str] = Counter()  # by namespace
         self.follow_as(kind)
 
     def follow_as(self, kind: ForeignKind) -> None:
-        """They are followed as objects of this kind from now on: of another version, maybe."""
+        """Sets the followed kind. It may be another version of the same resource."""
         self.kind = kind
         self._head = b'{"kind":%b,"apiVersion":%b,' % (dumps(kind.kind), dumps(kind.api_version))
 
     def count(self, namespace: str) -> int:
-        """How many objects a namespace has."""
+        """The number of objects in a namespace."""
         return self._counts[namespace]
 
     def has(self, namespace: str, name: str, uid: str) -> bool:
-        """Whether an object is there, and is not being deleted."""
+        """Whether an object exists with this uid, and is not being deleted."""
         key = self.kind.key(namespace, name)
         return self._uids.get(key) == uid and key not in self._going
 
@@ -51,7 +51,7 @@ class Held:
         return found
 
     def replaces(self, metadata: JsonObject) -> bool:
-        """Whether an object has the name of another one that was not seen to go."""
+        """Whether an object has the name of a known one with another uid, whose deletion was not seen."""
         uid: str = metadata["uid"]
         return self._uids.get(self.key(metadata), uid) != uid
 
@@ -60,7 +60,7 @@ class Held:
         return self.kind.key(metadata.get("namespace", ""), metadata["name"])
 
     def put(self, metadata: JsonObject) -> Entry:
-        """Takes in a version of an object. Raises ForeignError where there are too many."""
+        """Stores an object, and returns an Entry with its metadata. Raises ForeignError if there are too many."""
         key = self.key(metadata)
         if key not in self._uids:
             if len(self._uids) >= MOST:
@@ -71,7 +71,7 @@ class Held:
         return Entry(key, self._head, dumps({"metadata": metadata})[1:], 0)
 
     def remove(self, key: bytes) -> Change | None:
-        """Drops an object; its deletion, None where it was not known."""
+        """Removes an object. Returns its deletion as a Change; None if the object is unknown."""
         uid = self._uids.pop(key, None)
         if uid is None:
             return None
@@ -84,5 +84,5 @@ class Held:
         return Change(ChangeType.DELETED, 0, Entry(key, self._head, tail, 0), None)
 
     def without(self, present: Container[bytes]) -> list[bytes]:
-        """The keys of all objects that are not among these."""
+        """The keys of all objects that are not in `present`."""
         return [key for key in self._uids if key not in present]

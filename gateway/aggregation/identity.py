@@ -1,4 +1,4 @@
-"""The user of a forwarded request, in the headers of a front proxy ("Authenticating Proxy")."""
+"""The headers that tell an extension server the user of a request ("Authenticating Proxy")."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _known: Memory[User, tuple[tuple[Header, ...], bytes]] = Memory(2 << 20)
 
 
 def on_behalf_of(user: User) -> tuple[Header, ...]:
-    """The headers that name a user."""
+    """The headers X-Remote-User, -Uid, -Group and -Extra of a user."""
     return _said(user)[0]
 
 
 def lines_on_behalf_of(user: User) -> bytes:
-    """The same, as a request has them."""
+    """The same headers as the encoded lines of a request."""
     return _said(user)[1]
 
 
@@ -44,7 +44,7 @@ def _headers(user: User) -> tuple[Header, ...]:
 
 
 def _escaped(key: str) -> str:
-    """A key of extra as a header's name can have it."""
+    """An extra key, percent-encoded for a header name."""
     return "".join(char if char in _LEGAL else "".join(f"%{byte:02X}" for byte in char.encode()) for char in key)
 
 

@@ -1,7 +1,7 @@
-"""The objects of extension servers for garbage collection and quotas: their metadata, patches, deletions, watches.
+"""Requests to extension servers for their objects: metadata, patches, deletions, lists and watches.
 
-As kube-controller-manager's metadata client does it through kube-aggregator: in the controller's name, by
-PartialObjectMetadata ("Receiving resources as PartialObjectMetadata").
+They are like those of kube-controller-manager's metadata client through kube-aggregator. The user is the controller's,
+and responses are PartialObjectMetadata ("Receiving resources as PartialObjectMetadata").
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from gateway.schema.outside import read_object
 from gateway.webhooks.refusals import refusal
 from storage.time_slice import TimeSlice
 
-TIMEOUT = 10.0  # seconds for one request: a server that hangs is found out by its availability before long
-PAGE = 500  # objects, as client-go asks for
-PAGES = 4000  # of a list
-LARGEST = 16 << 20  # bytes of an answer
-LONGEST = 4 << 20  # bytes of one event of a watch
-WATCH = 300  # seconds that a watch is asked to last
+TIMEOUT = 10.0  # seconds for one request; a server that hangs soon loses the condition Available
+PAGE = 500  # objects of a page, as in client-go
+PAGES = 4000  # the most pages of a list
+LARGEST = 16 << 20  # bytes of a response
+LONGEST = 4 << 20  # bytes of one watch event
+WATCH = 300  # the timeoutSeconds of a watch
 _JSON = "application/json"
 _PARTIAL = f"{_JSON};as=PartialObjectMetadata{{}};g=meta.k8s.io;v=v1,{_JSON}"
 _NAMELESS = "an object has no name that a path can have"
@@ -40,28 +40,28 @@ _ABSENT, _NOT_SO, _GONE = 404, 405, 410
 
 
 class Expired(ForeignError):
-    """What a watch or a page continues is too old: everything is to be listed again."""
+    """The resourceVersion of a watch or the continue token of a page is too old: all objects must be listed again."""
 
 
 class Unsupported(ForeignError):
-    """A server does not do this with objects of a kind, whatever discovery says."""
+    """A server does not support an operation for a kind, although its discovery may list the verb."""
 
 
 class Nameless(ForeignError):
-    """An object has no name that a path can have: nobody can ask for it."""
+    """An object's name can't be in a path, so it can't be requested."""
 
 
 class Page(NamedTuple):
-    """A part of a list: objects, the revision of the list, how it goes on ("" where it does not)."""
+    """A page of a list: the objects' metadata, the list's resourceVersion, and the continue token ("" at the end)."""
 
     items: list[JsonObject]
     version: str
     goes_on: str
-    nameless: int = 0  # objects that are left out
+    nameless: int = 0  # the number of objects with names that can't be in a path; they are left out
 
 
 class Event(NamedTuple):
-    """What a watch tells: `metadata` is None for a bookmark, and for an object without a name."""
+    """A watch event. `metadata` is None for a bookmark, and for an object whose name can't be in a path."""
 
     type: str
     metadata: JsonObject | None
@@ -69,7 +69,7 @@ class Event(NamedTuple):
 
 
 class Objects:
-    """Asks the servers. All methods raise ForeignError, at once for a server that is known not to be available."""
+    """Makes the requests. All methods raise ForeignError, and at once if the APIService is not Available."""
 
     def __init__(
         self, services: ApiServices, client: Client, addresses: ServiceAddresses, identity: ClientIdentity
@@ -77,29 +77,32 @@ class Objects:
         self._services, self._client, self._addresses, self._identity = services, client, addresses, identity
 
     async def metadata(self, kind: ForeignKind, namespace: str, name: str, user: User) -> JsonObject | None:
-        """The metadata of an object, None where there is none."""
+        """The metadata of an object; None if it does not exist."""
         answer = await self._call(kind, _request("GET", _path(kind, namespace, name), user))
         return None if answer is None else metadata_of(_object(answer.body), kind)
 
     async def patch(self, kind: ForeignKind, namespace: str, name: str, metadata: JsonObject, user: User) -> bool:
-        """Merges fields into an object's metadata; whether there is one."""
+        """Merges fields into an object's metadata (merge patch). Returns whether the object exists."""
         path, body = _path(kind, namespace, name), dumps({"metadata": metadata})
         request = _request("PATCH", path, user, body, b"application/merge-patch+json")
         return await self._call(kind, request) is not None
 
     async def delete(self, kind: ForeignKind, namespace: str, name: str, options: JsonObject, user: User) -> bool:
-        """Deletes an object; whether there was one."""
+        """Deletes an object. Returns whether it existed."""
         body = dumps({"kind": "DeleteOptions", "apiVersion": "v1", **options})
         return await self._call(kind, _request("DELETE", _path(kind, namespace, name), user, body)) is not None
 
     async def delete_all(self, kind: ForeignKind, namespace: str, options: JsonObject, user: User) -> None:
-        """Deletes all objects of a namespace. Raises Unsupported, too."""
+        """Deletes all objects of a kind in a namespace. Raises Unsupported too."""
         body = dumps({"kind": "DeleteOptions", "apiVersion": "v1", **options})
         if await self._call(kind, _request("DELETE", _path(kind, namespace), user, body)) is None:
             raise Unsupported("there is no collection")
 
     async def page(self, kind: ForeignKind, user: User, goes_on: str, namespace: str = "") -> Page:
-        """A page of all objects of a kind, or of a namespace. Raises Unsupported, too."""
+        """A page of the objects of a kind, in all namespaces or in one. `goes_on`: the continue token, or "".
+
+        Raises Unsupported too.
+        """
         query = {"limit": str(PAGE), **({"continue": goes_on} if goes_on else {})}
         path = f"{_path(kind, namespace)}?{urlencode(query)}"
         answer = await self._call(kind, _request("GET", path, user, accept="List"))
@@ -120,7 +123,7 @@ class Objects:
         return Page(known, _text(listed, "resourceVersion"), _text(listed, "continue"), nameless)
 
     async def each(self, kind: ForeignKind, user: User, namespace: str) -> AsyncIterator[JsonObject]:
-        """The metadata of all objects of a namespace. Raises Unsupported, Nameless, too."""
+        """The metadata of all objects of a kind in a namespace. Raises Unsupported, Nameless too."""
         goes_on = ""
         for _ in range(PAGES):
             page = await self.page(kind, user, goes_on, namespace)
@@ -134,7 +137,10 @@ class Objects:
         raise ForeignError("the list has no end")
 
     async def watch(self, kind: ForeignKind, user: User, version: str) -> AsyncIterator[Event]:
-        """The changes after a revision, until the server ends the watch; one that falls silent is ended."""
+        """The changes after a resourceVersion, until the server ends the watch.
+
+        Raises ForeignError if the server does not end it in time.
+        """
         query = {"watch": "1", "resourceVersion": version, "allowWatchBookmarks": "true", "timeoutSeconds": str(WATCH)}
         request = _request("GET", f"{_path(kind)}?{urlencode(query)}", user)
         with _foreign_errors():
@@ -149,7 +155,7 @@ class Objects:
                     await streamed.aclose()
 
     async def _call(self, kind: ForeignKind, request: OutboundRequest) -> Answer | None:
-        """The answer of the server; None for what is not there."""
+        """The response of the server; None for 404. Raises Unsupported for 405, Expired for 410."""
         with _foreign_errors():
             answer = await self._client.call(self._target(kind), request, TIMEOUT, LARGEST)
         if answer.status == _ABSENT:
@@ -169,7 +175,7 @@ class Objects:
 
 @contextmanager
 def _foreign_errors() -> Iterator[None]:
-    """Whatever goes wrong with a call is told as a ForeignError."""
+    """Turns the errors of a call into ForeignError."""
     try:
         yield
     except (CallError, NoAddress, OSError, ValueError) as error:  # a TimeoutError is an OSError
@@ -189,7 +195,7 @@ def _request(
     content: bytes = b"application/json",
     accept: str = "",
 ) -> OutboundRequest:
-    # who deletes a collection answers with a list, which is no PartialObjectMetadata: a server refuses that with 406
+    # a deletecollection may be answered by a list: servers would refuse PartialObjectMetadata for it with 406
     wanted = _JSON if method == "DELETE" else _PARTIAL.format(accept)
     headers = [*on_behalf_of(user), (b"accept", wanted.encode())]
     if body:
@@ -234,7 +240,7 @@ def _object(body: bytes) -> JsonObject:
 
 
 def metadata_of(obj: JsonObject, kind: ForeignKind) -> JsonObject:
-    """What of an object's metadata matters here, of the right types whatever a server sends. Raises Nameless."""
+    """The needed members of an object's metadata. Members with wrong types are dropped. Raises Nameless."""
     given = obj.get("metadata")
     given = given if isinstance(given, dict) else {}
     name, namespace = _text(given, "name"), _text(given, "namespace")
@@ -262,5 +268,5 @@ def _text(given: JsonObject, key: str) -> str:
 
 
 def is_segment(text: str) -> bool:
-    """Whether a text can be one segment of a path."""
+    """Whether a text can be one segment of a URL path."""
     return bool(text) and "/" not in text and text not in (".", "..")

@@ -1,4 +1,4 @@
-"""Follows the objects of one kind of an extension server by list and watch, as client-go's reflectors do."""
+"""Lists and watches the objects of one kind of an extension server, as client-go's reflectors do."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from storage.time_slice import TimeSlice
 
 logger = logging.getLogger(__name__)
 
-LEAST, MOST = 0.5, 30.0  # seconds between attempts, doubled for each that fails
-WELL = 60.0  # seconds after which an attempt has not failed, however it ended
-BRIEF = 1.0  # seconds that a watch lasts at least
+LEAST, MOST = 0.5, 30.0  # seconds between two attempts, doubled with each failure
+WELL = 60.0  # seconds after which the end of an attempt resets the failures
+BRIEF = 1.0  # a watch that lasts less seconds counts as a failure
 
 
 class Reflection:
-    """One kind: tells followers of each object that is there, and of each change."""
+    """Passes each object of one kind, and each change, to the followers."""
 
     def __init__(self, objects: Objects, held: Held, followers: Sequence[ForeignFollower], user: User) -> None:
         self._objects, self._held, self._followers, self._user = objects, held, followers, user
-        self._version = ""  # the revision up to which changes were told
+        self._version = ""  # the resourceVersion up to which changes were passed; "" to list again
 
     async def run(self) -> None:
-        """Follows them until cancelled; what goes wrong is tried again."""
+        """Lists and watches until cancelled. After an error, tries again with backoff."""
         failures = 0
         while True:
             began = time.monotonic()
@@ -50,7 +50,7 @@ class Reflection:
             await asyncio.sleep(min(LEAST * 2 ** min(failures - 1, 10), MOST))
 
     async def _load(self) -> str:
-        """Takes in all objects; the revision of the list."""
+        """Lists all objects. Returns the resourceVersion of the list."""
         present, nameless, piece, goes_on = set[bytes](), 0, TimeSlice(), ""
         for _ in range(PAGES):
             page = await self._objects.page(self._held.kind, self._user, goes_on)
@@ -78,7 +78,7 @@ class Reflection:
         return page.version
 
     async def _watch(self) -> None:
-        """Takes in changes until the watch ends. One that is cut is continued where it was, as client-go does."""
+        """Processes changes until the watch ends. The next watch continues from there, even after a lost connection."""
         async for event in self._objects.watch(self._held.kind, self._user, self._version):
             self._take(event)
             self._version = event.version or self._version

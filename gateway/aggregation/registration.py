@@ -1,6 +1,6 @@
-"""Makes, corrects and removes the APIServices of the versions that CustomResourceDefinitions serve.
+"""Creates, corrects and deletes the APIServices of the versions that CustomResourceDefinitions serve.
 
-An APIService without the label that says that it is managed automatically is not touched.
+APIServices without the label kube-aggregator.kubernetes.io/automanaged=true are not changed.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from storage.entry import Entry
 from storage.following import ByName
 
 _MANAGED = "true"
-_MOST_NAMED = 20  # in a message
-_GROUP_PRIORITY, _VERSION_PRIORITY = 1000, 100  # of all custom resources: CRDs should have a low priority
+_MOST_NAMED = 20  # the most names in a message
+_GROUP_PRIORITY, _VERSION_PRIORITY = 1000, 100  # of all custom resources: lower than those of built-in groups
 
 Served = frozenset[tuple[str, str]]  # group, version
 
 
 class Registration:
-    """Compares CRDs, which `definitions` follows, with APIServices. Keys are names of APIServices."""
+    """Compares CRDs with APIServices. `definitions` follows the CRDs. The queue has names of APIServices."""
 
     def __init__(self, services: ApiServices, registry: Registry, actor: Actor) -> None:
         self._services, self._actor = services, actor
@@ -32,7 +32,7 @@ class Registration:
         self.definitions: ByName[Served] = ByName("aggregation", _served, self._definitions_changed)
         self._counted: dict[str, Served] = {}  # by the name of a CRD
         self._counts: dict[tuple[str, str], int] = {}
-        self._complete = False  # whether all APIServices have been there since the start
+        self._complete = False  # whether all wanted APIServices have existed at once since the start
         self.queue: WorkQueue[str] = WorkQueue("autoregister", max_delay=30.0)
         services.on_change(self._services_changed)
 
@@ -47,7 +47,7 @@ class Registration:
             self._count(name, self.definitions.all.get(name, frozenset()))
 
     def _count(self, name: str, served: Served) -> None:
-        """Counts what a CRD serves, and what it does not serve any more."""
+        """Counts the CRDs that serve each group version. Queues APIServices whose count becomes 0 or 1."""
         before = self._counted.pop(name, frozenset())
         if served:
             self._counted[name] = served
@@ -62,7 +62,7 @@ class Registration:
                 self.queue.add(f"{each[1]}.{each[0]}")
 
     def missing(self) -> str:
-        """What is wrong: names of APIServices that have not been there yet since the start; "" if none is missing."""
+        """A message with the missing APIServices; "" once all of them have existed since the start."""
         if not self._complete:
             lacking = [f"{version}.{group}" for group, version in self._wanted() if not self._has(group, version)]
             self._complete = not lacking
@@ -76,13 +76,13 @@ class Registration:
         return self._services.get(f"{version}.{group}") is not None
 
     async def reconcile(self, name: str) -> None:
-        """Makes, changes or removes one APIService. Raises StatusError, StorageError."""
+        """Creates, changes or deletes one APIService. Raises StatusError, StorageError."""
         version, _, group = name.partition(".")
         wanted = (group, version) in self._counts and group not in self._builtin
         found, endpoint = self._services.get(name), self._actor.of(GROUP, "v1", RESOURCE)
         if not wanted:
             if found is not None and found.automanaged == _MANAGED:
-                # somebody else may have put another one in its place
+                # the uid, because another client may have replaced it
                 await self._actor.delete(endpoint, "", name, DeleteOptions(uid=found.uid))
         elif found is None:
             await self._actor.create(endpoint, "", _made(group, version))

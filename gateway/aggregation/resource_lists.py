@@ -1,6 +1,6 @@
-"""What extension servers say that they serve, as aggregated discovery lists it (APIResourceDiscovery).
+"""Converts the discovery documents of extension servers to resources of aggregated discovery (APIResourceDiscovery).
 
-Source: the answers of kube-apiserver 1.36.3, which reads such documents into its types and writes those.
+Source: the responses of kube-apiserver 1.36.3, which decodes such documents into Go types and encodes these.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from gateway.jsontypes import JsonObject
 
 
 def dicts(value: object) -> list[JsonObject]:
-    """The objects of a list; none where it is no list."""
+    """The objects in a list; none if the value is no list."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def of_version(document: JsonObject, group: str, version: str) -> list[JsonObject]:
-    """The resources of a group version in an APIGroupDiscoveryList; none where it is not listed. Raises Unusable."""
+    """The resources of a group version in an APIGroupDiscoveryList; none if it is not in it. Raises Unusable."""
     for each in dicts(document.get("items")):
         if _text(_object(each, "metadata"), "name") == group:
             for found in dicts(each.get("versions")):
@@ -27,7 +27,7 @@ def of_version(document: JsonObject, group: str, version: str) -> list[JsonObjec
 
 
 def converted(resources: list[JsonObject]) -> list[JsonObject]:
-    """The resources of an APIResourceList; those that have only subresources come last. Raises Unusable."""
+    """Converts the resources of an APIResourceList. Resources with only subresources come last. Raises Unusable."""
     found: dict[str, dict[str, Any]] = {}
     for each in resources:
         if "/" not in (name := _text(each, "name")):
@@ -47,7 +47,7 @@ def converted(resources: list[JsonObject]) -> list[JsonObject]:
 
 
 def _resource(said: JsonObject) -> JsonObject:
-    """A resource with all that Go writes of it, and nothing else."""
+    """A resource with exactly the members that Go encodes."""
     found: dict[str, Any] = {
         "resource": _text(said, "resource"),
         "responseKind": _kind(_object(said, "responseKind")),

@@ -1,4 +1,4 @@
-"""Aggregation in one process: tells its parts of changes, and runs their work queues."""
+"""Runs aggregation in one process: passes changes of APIServices to its parts, and runs their work queues."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ AGGREGATION_HOOKS = (
     "apiservice-openapiv3-controller",
     "kube-apiserver-autoregistration",
 )
-"""What health checks call the work done here."""
+"""The names of this module's work in health checks."""
 
-_REGISTERING = 4  # a definition may have thousands of versions, and each of these holds the loop a little
-_WORKERS = 16  # a server that hangs holds up one of them for some seconds
+_REGISTERING = 4  # few, because a CRD may have thousands of versions, and each occupies the event loop
+_WORKERS = 16  # many, because an extension server that hangs blocks one worker for some seconds
 
 
 class Aggregation:
-    """What a process knows of extension servers. `delegation` answers for them, `described` has their documents."""
+    """All parts of aggregation. `delegation` forwards requests, `described` has OpenAPI documents."""
 
     def __init__(
         self,
@@ -45,16 +45,16 @@ class Aggregation:
         availability: Availability,
         registration: Registration,
     ) -> None:
-        """`services` are the APIServices; each part is told of those that change."""
+        """Listens to `services`, and passes the names of changed APIServices to each part."""
         self.services, self.delegation, self.described = services, delegation, described
         self._discovered, self._availability, self.registration = discovered, availability, registration
         self.of_services = ServiceChanges(services, self._services_changed)
         self.of_slices = SliceChanges(services, availability.changed)
-        self.ended = False  # whether the work is over
+        self.ended = False  # whether `run` has ended
         services.on_change(self._changed)
 
     async def run(self, duty: Duty) -> None:
-        """Does the work until it is cancelled; where it is not this process' `duty`, availability is read only."""
+        """Runs all queues until cancelled. The availability queue runs only while this process has the `duty`."""
         try:
             await self._work(duty)
         finally:
@@ -68,7 +68,10 @@ class Aggregation:
             group.create_task(work(self.described.queue, self.described.reconcile, _WORKERS))
 
     async def _look(self, duty: Duty) -> None:
-        """Looks whether servers are there, beginning with what has changed while another process did it."""
+        """Waits for the duty, and then checks availability.
+
+        The queue collects changes in the meantime, so the first checks are of these.
+        """
         await duty.taken()
         try:
             await work(self._availability.queue, self._availability.reconcile, _WORKERS)

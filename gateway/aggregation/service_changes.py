@@ -1,4 +1,4 @@
-"""Which APIServices are concerned when services and their EndpointSlices change."""
+"""Finds the APIServices that are affected by changes of Services and EndpointSlices."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Changed = Callable[[Collection[str]], None]
 
 
 class ServiceChanges:
-    """A follower of services: tells which APIServices lead to one that has changed."""
+    """A follower of Services: calls `changed` with the APIServices that refer to a changed Service."""
 
     name = "aggregation"  # in logs and metrics
 
     def __init__(self, services: ApiServices, changed: Changed) -> None:
-        """`changed` is called after each batch, also where it concerns none: the addresses of services are void."""
+        """`changed` is called after each batch, even without names: cached addresses of Services must be dropped."""
         self._services, self._changed = services, changed
         self._names: set[str] = set()
 
@@ -41,12 +41,12 @@ class ServiceChanges:
 
 
 class SliceChanges:
-    """A follower of EndpointSlices: tells which APIServices lead to a service of which one has changed."""
+    """A follower of EndpointSlices: calls `changed` with the APIServices whose Service has a changed slice."""
 
     name = "aggregation"
 
     def __init__(self, services: ApiServices, changed: Changed) -> None:
-        """`changed` is called after each batch, except for a whole state: services tell that, too."""
+        """`changed` is called after each batch with names, but not for a full state: ServiceChanges reports that."""
         self._services, self._changed = services, changed
         self._names: set[str] = set()
         self._whole = False

@@ -1,4 +1,4 @@
-"""All APIServices, kept up to date, and those among them whose group version another server serves."""
+"""All APIServices, kept up to date, and those of extension servers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GroupVersion = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class ApiService:
-    """One APIService. Without a `service` (namespace, name, port) its group version is served here."""
+    """One APIService. If it has no `service` (namespace, name, port), this server serves its group version."""
 
     name: str
     group: str
@@ -40,16 +40,16 @@ class ApiService:
 
     @property
     def group_version(self) -> str:
-        """As apiVersion has it."""
+        """The group version as in apiVersion."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def path(self) -> str:
-        """Where its discovery document is."""
+        """The path of its discovery document."""
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
 
     def target(self, addresses: ServiceAddresses, identity: ClientIdentity) -> Target:
-        """The server, by its service. Raises NoAddress, OSError and ValueError for certificates that are none."""
+        """The connection target of its extension server. Raises NoAddress; OSError, ValueError for bad certificates."""
         assert self.service is not None
         namespace, name, port = self.service
         host, at = addresses.address(namespace, name, port)
@@ -59,16 +59,16 @@ class ApiService:
 
 
 class ApiServices:
-    """All APIServices: `known` follows them by name. `remote` are those whose group version another server serves.
+    """All APIServices: `known` has them by name. `remote` has those of extension servers by group version.
 
-    Listeners are told the names of those that change, in the turn in which they do.
+    Listeners are called with the names of changed APIServices in the same turn of the event loop.
     """
 
     def __init__(self) -> None:
         self.known: ByName[ApiService] = ByName("aggregation", _read, self._changed)
         self.remote: dict[GroupVersion, ApiService] = {}
         self._by_service: dict[tuple[str, str], set[str]] = {}  # names, by the service (namespace, name)
-        self._told: dict[str, ApiService] = {}  # what listeners were last told of each that is remote, by name
+        self._told: dict[str, ApiService] = {}  # by name: the APIServices of extension servers, as they are in `remote`
         self._listeners: list[Callable[[Collection[str]], None]] = []
 
     def get(self, name: str) -> ApiService | None:
@@ -76,18 +76,18 @@ class ApiServices:
         return self.known.all.get(name)
 
     def on_change(self, listener: Callable[[Collection[str]], None]) -> None:
-        """Calls a function with the names of changed APIServices; at once with all existing ones."""
+        """Calls a function with the names of changed APIServices. The first call, with all names, is made at once."""
         self._listeners.append(listener)
         listener(list(self.known.all))
 
     def preferred(self) -> list[ApiService]:
-        """Those that other servers serve; of each group the preferred version comes first."""
+        """The APIServices of extension servers, sorted by group, and then with the preferred version first."""
         return sorted(
             self.remote.values(), key=lambda each: (each.group, -each.version_priority, version_order(each.version))
         )
 
     def of_service(self, namespace: str, name: str) -> Iterable[str]:
-        """The APIServices that lead to a service."""
+        """The names of the APIServices that refer to a service."""
         return sorted(self._by_service.get((namespace, name), ()))
 
     def _changed(self, names: Collection[str], revision: int) -> None:

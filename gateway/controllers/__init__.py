@@ -1,5 +1,6 @@
-"""Controllers: what the server does without a request.
+"""Controllers: the server's work without a request.
 
-Enter by `running.Controllers`, which runs the elected controllers of `table`; `bootstrap` makes the objects that every
-cluster has, `definitions` serves CustomResourceDefinitions, `replicas` and `identity` say which servers there are.
+Start with `running.Controllers`, which runs the controllers of `table` in the leader. In every process, `bootstrap`
+creates the objects that every cluster has, `definitions` serves CustomResourceDefinitions, and `replicas` and
+`identity` announce this server.
 """

@@ -1,4 +1,4 @@
-"""Removes pods that are being deleted and whose node does not exist: no kubelet will ever end them."""
+"""Removes pods that are being deleted and whose node does not exist: no kubelet will ever finish their deletion."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from storage.entry import Entry
 
 
 class AbsentNodes(Keyed):
-    """The controller. Keys are those of pods."""
+    """The controller. Its queue has keys of pods."""
 
     queue_name = "orphaned_pods_nodes"
     resources = ("pods", "minions")

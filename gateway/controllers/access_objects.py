@@ -1,4 +1,6 @@
-"""Two ConfigMaps of kube-system by which other components authenticate requests as this server does."""
+"""Two ConfigMaps of kube-system: the CAs by which other components authenticate requests, and the tracking of legacy
+service account tokens.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ LEGACY_TOKENS = "kube-apiserver-legacy-service-account-token-tracking"
 
 
 def access_objects(settings: Settings, now: str) -> Iterator[BootstrapObject]:
-    """The ConfigMaps to be there; that of authentication only where there is a CA to tell of. Raises OSError."""
+    """The wanted ConfigMaps. That of authentication only if a CA is configured. `now` is RFC 3339. Raises OSError."""
     yield _map(LEGACY_TOKENS, {"since": now[:10]})
     data = authentication_data(settings)
     if data:
@@ -25,7 +27,7 @@ def access_objects(settings: Settings, now: str) -> Iterator[BootstrapObject]:
 
 
 def authentication_data(settings: Settings) -> dict[str, str]:
-    """The CAs of clients and front proxies, and the headers that proxies send. Raises OSError."""
+    """The ConfigMap's data: the CAs of clients and front proxies, and the proxies' headers. Raises OSError."""
     data: dict[str, str] = {}
     if settings.client_ca_file:
         data["client-ca-file"] = settings.client_ca_file.read_text()
@@ -52,14 +54,14 @@ def authentication_data(settings: Settings) -> dict[str, str]:
 
 
 def with_authentication(present: JsonObject, wanted: JsonObject) -> JsonObject | None:
-    """The ConfigMap with what this server has to tell besides others, None where it says so already."""
+    """The ConfigMap with this server's data added to that of others; None if it has them already."""
     told = present.get("data") or {}
     data = {**told, **{name: _joined(name, told.get(name, ""), text) for name, text in wanted["data"].items()}}
     return None if data == told else {**present, "data": data}
 
 
 def _joined(name: str, told: str, text: str) -> str:
-    """What is told already and what it lacks: certificates, or names in a JSON list."""
+    """The present value with the missing certificates (PEM) or names (a JSON list) of `text` added."""
     if name.endswith("-ca-file"):
         known, own = _certificates(told), _certificates(text)
         lacking = [each for each in own if each not in known]

@@ -1,4 +1,4 @@
-"""Writes of controllers: each in its own service account's name, and only while its process is the leader."""
+"""Writes of controllers: each as the user of its service account, and only while its process is the leader."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ _ACCOUNTS = "system:serviceaccounts"
 
 
 def controller_user(account: str) -> User:
-    """The user that kube-controller-manager's controller of this service account is."""
+    """The user of a service account of kube-system, as in kube-controller-manager."""
     name = f"system:serviceaccount:kube-system:{account}"
     return User(name, (_ACCOUNTS, f"{_ACCOUNTS}:kube-system", AUTHENTICATED_GROUP))

@@ -1,7 +1,7 @@
-"""Which CustomResourceDefinitions clients can see to be Established before this process serves them.
+"""CustomResourceDefinitions that clients may see as Established before this process serves them.
 
-Another process may give a CRD the condition, and this one hear of it with the CRD or shortly after. Whoever has seen
-the condition here can use the kind here: requests for what is not served wait for it, for a second at most.
+Another process may write the condition Established. A client that reads it from this process must be able to use the
+kind here. So requests for unknown resources wait until all announced CRDs are served, at most one second.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ PATIENCE = 1.0  # seconds
 
 
 class Announced:
-    """The CRDs that are announced and not served. `is_told` says whether all changes of CRDs have come here."""
+    """The CRDs that are Established but not served yet. `is_told`: whether all changes of CRDs have arrived here."""
 
     def __init__(self, is_told: Callable[[], bool]) -> None:
         self._is_told = is_told
-        self._waiting: dict[str, JsonObject] = {}  # by name, as it was when it was heard of
+        self._waiting: dict[str, JsonObject] = {}  # by name: the CRD as it arrived last
         self._none = asyncio.Event()
 
     def __bool__(self) -> bool:
         return bool(self._waiting) or not self._is_told()
 
     def heard(self, name: str, definition: JsonObject | None) -> None:
-        """A CRD has changed; None where it is gone."""
-        from gateway.customresources.definition import serves  # a server without CRDs does not need it
+        """A CRD has changed, or was deleted (None)."""
+        from gateway.customresources.definition import serves  # a server without CRDs does not need the module
 
         if definition is not None and serves(definition):
             self._waiting[name] = definition
@@ -36,22 +36,22 @@ class Announced:
         self.settled()
 
     def of(self, name: str) -> JsonObject | None:
-        """What is to be served of a CRD."""
+        """The announced CRD that is not served yet, if there is one of this name."""
         return self._waiting.get(name)
 
     def served(self, name: str, definition: JsonObject | None) -> None:
-        """What was to be served of a CRD is served, or cannot be; what was heard since then still waits."""
+        """The CRD, as `of` returned it, is served or can't be served. A later change of it stays announced."""
         if definition is not None and self._waiting.get(name) is definition:
             del self._waiting[name]
             self.settled()
 
     def settled(self) -> None:
-        """Lets go on who waits, if nothing is left to wait for."""
+        """Wakes the waiting requests if no CRD is announced any more."""
         if not self:
             self._none.set()
 
     async def over(self) -> None:
-        """Waits until there are none, for a second at most."""
+        """Waits until no CRD is announced any more, at most one second."""
         if not self:
             return
         self._none.clear()

@@ -1,4 +1,4 @@
-"""Facts: the APIService objects of the built-in groups, with the priorities in which clients prefer them."""
+"""The APIService objects of the built-in groups, with their priorities in discovery."""
 
 from __future__ import annotations
 

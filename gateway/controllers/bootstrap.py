@@ -1,4 +1,4 @@
-"""Makes, at start, the objects that every cluster has. Safe with many replicas: existing objects stay as they are."""
+"""Creates at start the objects that every cluster has. Safe with many replicas: existing objects are not replaced."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from gateway.writing.options import DeleteOptions
 from storage.entry import Entry
 from storage.errors import StorageError, Unavailable
 
-# (what is there, what is wanted) -> what it is to become, None where it may stay
+# (present object, wanted object) -> the object to write; None if the present one may stay
 Completed = Callable[[JsonObject, JsonObject], JsonObject | None]
 
 logger = logging.getLogger(__name__)
 
 REPAIR_EVERY = 10.0  # seconds
-_KEPT = ("name", "namespace", "labels", "annotations")  # of an object that is made anew
-ORPHANED = timedelta(seconds=30)  # after which no write is under way any more that an address was taken for
+_KEPT = ("name", "namespace", "labels", "annotations")  # metadata that an object keeps when it is recreated
+ORPHANED = timedelta(seconds=30)  # the age at which an IPAddress without its service is an orphan
 
-# what health checks and /metrics call the work done here
+# the names of this module's work in health checks and /metrics
 BOOTSTRAP_HOOKS = (
     "start-system-namespaces-controller",
     "start-cluster-authentication-info-controller",
@@ -58,7 +58,7 @@ BOOTSTRAP_HOOKS = (
 
 
 async def bootstrap(endpoints: Endpoints) -> None:
-    """Creates what is missing; to be called once the cache is loaded. Raises StorageError."""
+    """Creates the objects that are missing. To be called after the watch cache is loaded. Raises StorageError."""
     objects = BootstrapObjects(endpoints)
     await objects.create_needed()
     await _tell_of_access(endpoints, objects)
@@ -66,12 +66,12 @@ async def bootstrap(endpoints: Endpoints) -> None:
 
 
 async def bootstrap_namespaces(endpoints: Endpoints) -> None:
-    """Creates those of the system that are missing; default roles are in them. Raises StorageError."""
+    """Creates the missing system namespaces: default roles are in them. Raises StorageError."""
     await BootstrapObjects(endpoints).create_missing(namespaces())
 
 
 async def _tell_of_access(endpoints: Endpoints, objects: BootstrapObjects) -> None:
-    """Raises StorageError, and OSError where the file of a CA cannot be read."""
+    """Creates and completes the ConfigMaps of authentication. Raises StorageError, and OSError for the file of a CA."""
     for each in access_objects(endpoints.services.settings, now_text()):
         await objects.create_missing([each])
         if each.name == AUTHENTICATION:
@@ -79,7 +79,7 @@ async def _tell_of_access(endpoints: Endpoints, objects: BootstrapObjects) -> No
 
 
 async def bootstrap_roles(endpoints: Endpoints) -> None:
-    """Makes the default roles and bindings, and completes those that are there. Raises StorageError."""
+    """Creates the missing default roles and bindings, and completes the present ones. Raises StorageError."""
     objects, roles = BootstrapObjects(endpoints), list(default_roles(endpoints.registry.release))
     await objects.create_missing(roles)
     for each in roles:
@@ -87,9 +87,9 @@ async def bootstrap_roles(endpoints: Endpoints) -> None:
 
 
 async def keep_bootstrapped(endpoints: Endpoints, stopping: asyncio.Event, furnished: asyncio.Event) -> None:
-    """Creates what the server does not need in order to serve, and again whatever of it all somebody deletes.
+    """Creates the objects without which the server can start, and recreates all bootstrap objects that are deleted.
 
-    `furnished` is set once all of it has been there.
+    `furnished` is set once all of them have existed.
     """
     objects = BootstrapObjects(endpoints)
     while not stopping.is_set():
@@ -99,17 +99,17 @@ async def keep_bootstrapped(endpoints: Endpoints, stopping: asyncio.Event, furni
             await _tell_of_access(endpoints, objects)
             furnished.set()
         except (StorageError, OSError) as error:
-            level = logging.DEBUG if isinstance(error, Unavailable) else logging.WARNING  # the feed tells of an outage
+            level = logging.DEBUG if isinstance(error, Unavailable) else logging.WARNING  # the watch logs outages
             logger.log(level, "objects that every cluster has could not be made, trying again: %s", error)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stopping.wait(), REPAIR_EVERY)
 
 
-LOOKS, LOOK = 20, 0.1  # for an object that another process is making, and seconds between them
+LOOKS, LOOK = 20, 0.1  # the number of checks for an object that another process creates, and the seconds between them
 
 
 class BootstrapObjects:
-    """Writes what every cluster has, in the server's own name. What is refused is said once and left out."""
+    """Writes bootstrap objects as the server's own user. A refused object is logged once, and not an error."""
 
     def __init__(self, endpoints: Endpoints) -> None:
         self._endpoints, settings = endpoints, endpoints.services.settings
@@ -119,34 +119,34 @@ class BootstrapObjects:
         self._refused: set[tuple[str, str, str, str]] = set()
 
     async def create_needed(self) -> None:
-        """Creates what a cluster does not work without. Raises StorageError."""
+        """Creates the objects without which a cluster does not work. Raises StorageError."""
         await self.create_missing([*namespaces(), *priority_classes()])
         ranges, service, address = self._network
         await self.create_missing([ranges])
         if self._entry(service) is None:
             await self._written(address, self._release_orphan(address))
             await self.create_missing([service])
-        if self._entry(service) is not None:  # which has taken its address
+        if self._entry(service) is not None:  # the service has taken its address
             await self.create_missing([address])
         await self.create_missing(self._own)
 
     async def create_missing(self, objects: Iterable[BootstrapObject]) -> None:
-        """Creates those that are not there. Raises StorageError."""
+        """Creates the objects that are missing. Raises StorageError."""
         await asyncio.gather(*(self._written(each, self._create(each)) for each in objects if not self._is_whole(each)))
 
     async def complete(self, wanted: BootstrapObject, completed: Completed) -> None:
-        """Gives an object that is there what it lacks. Raises StorageError."""
+        """Updates a present object by `completed(present, wanted)`. Raises StorageError."""
         entry = self._entry(wanted)
         made = None if entry is None or entry.readable is None else completed(entry.parsed(), wanted.content)
         if entry is None or made is None:
             return
-        if made.get("roleRef") != entry.parsed().get("roleRef"):  # which never changes
+        if made.get("roleRef") != entry.parsed().get("roleRef"):  # it can't be changed in place
             await self._written(wanted, self._replace(wanted, entry, made))
         else:
             await self._written(wanted, self._change(wanted, lambda obj: completed(obj, wanted.content)))
 
     async def join(self) -> None:
-        """Adds this server's address to the objects that another replica has made. Raises StorageError."""
+        """Adds this server's address to the Endpoints and EndpointSlice `kubernetes`. Raises StorageError."""
         for each in self._own:
             entry = self._entry(each)
             if entry is None or (
@@ -165,7 +165,7 @@ class BootstrapObjects:
         return endpoint.store.cached_entry(endpoint.key(wanted.namespace, wanted.name))
 
     async def _create(self, wanted: BootstrapObject) -> None:
-        """Nothing of it fails where another replica is faster."""
+        """Creates an object and applies its status. Does not fail if another replica creates it first."""
         content = deepcopy(wanted.content)
         await self._actor(wanted.manager).create(self._endpoint(wanted), wanted.namespace, content)
         if wanted.status is not None:
@@ -188,7 +188,7 @@ class BootstrapObjects:
         await actor.create(endpoint, wanted.namespace, {**made, "metadata": meta})
 
     async def _release_orphan(self, address: BootstrapObject) -> None:
-        """Gives back what a server took for the service before it ended, with the service not yet written."""
+        """Deletes the IPAddress of a server that stopped between taking the address and creating the service."""
         entry = self._entry(address)
         if entry is None or entry.readable is None:
             return
@@ -199,12 +199,12 @@ class BootstrapObjects:
             await self._actor(address.manager).delete(self._endpoint(address), "", address.name, options)
 
     async def _written(self, wanted: BootstrapObject, writing: Awaitable[None]) -> None:
-        """Has something written, and says so once when it is refused."""
+        """Awaits a write. Logs it once if it is refused."""
         name = (wanted.group, wanted.resource, wanted.namespace, wanted.name)
         try:
             await writing
         except StatusError as error:
-            raced = wanted.resource == "services"  # for its address; what else is refused stays so
+            raced = wanted.resource == "services"  # another process may be creating it; other refusals are final
             if raced and name not in self._refused and await self._is_there_by_now(wanted):
                 return
             if name not in self._refused:
@@ -215,7 +215,7 @@ class BootstrapObjects:
             self._refused.discard(name)
 
     async def _is_there_by_now(self, wanted: BootstrapObject) -> bool:
-        """Whether another process has made an object meanwhile: it may have taken the address of a service first."""
+        """Waits for another process to create the object. It may have taken the service's address first."""
         for _ in range(LOOKS):
             await self._endpoint(wanted).store.reads.fresh()
             if self._entry(wanted) is not None:
@@ -231,11 +231,11 @@ class BootstrapObjects:
 
 
 def advertised(bind_address: str) -> str:
-    """An address under which others can reach this host; the one it binds to unless that is any or loopback."""
+    """An address by which others reach this host: the bind address, or if that is any or loopback, the route's."""
     if bind_address not in ("", "0.0.0.0", "::", "127.0.0.1", "::1", "localhost"):
         return bind_address
     for family, elsewhere in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
         with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.connect((elsewhere, 9))  # sends nothing; asks for the route
+            probe.connect((elsewhere, 9))  # sends no packet, but selects the route
             return str(probe.getsockname()[0])
     return "127.0.0.1"

@@ -14,9 +14,9 @@ SERVICE_PORT = 443
 
 @dataclass(frozen=True, slots=True)
 class BootstrapObject:
-    """An object to be there, of a served version, without what the kind's strategy adds.
+    """An object that must exist. `content` is in a served version, without the fields that the strategy sets.
 
-    `status`, given the time, is applied to the status subresource by its manager.
+    `status` makes the status from the present time; `status_manager` applies it to the status subresource.
     """
 
     group: str
@@ -37,14 +37,14 @@ class BootstrapObject:
 
 
 def namespaces() -> Iterator[BootstrapObject]:
-    """The namespaces that clients and controllers count on."""
+    """The system namespaces and `default`."""
     for name in NAMESPACES:
         metadata = {"name": name, "labels": {"kubernetes.io/metadata.name": name}}
         yield BootstrapObject("", "v1", "namespaces", {"metadata": metadata})
 
 
 def priority_classes() -> Iterator[BootstrapObject]:
-    """The two classes that system pods name."""
+    """The two PriorityClasses of system pods."""
     for name, value, condition in (
         ("system-node-critical", 2000001000, "not be moved from their current node."),
         ("system-cluster-critical", 2000000000, "run in the cluster, but can be moved to another node if necessary."),
@@ -59,10 +59,10 @@ def priority_classes() -> Iterator[BootstrapObject]:
 
 
 def service_network(ranges: str, port: int) -> tuple[BootstrapObject, BootstrapObject, BootstrapObject]:
-    """The ranges of services, the service `kubernetes` with their first address, and the object that keeps that.
+    """The ServiceCIDR, the service `kubernetes` with the range's first address, and the IPAddress of that address.
 
-    The service takes its address as others do; the last object is for when only that is lost.
-    `ranges` is --service-cluster-ip-range, `port` where the server listens.
+    Creating the service allocates its IPAddress as for other services. The IPAddress object is for the case that only
+    it was lost. `ranges` is --service-cluster-ip-range, `port` the server's port.
     """
     cidrs = ranges.split(",")
     network = ip_network(cidrs[0])
@@ -90,7 +90,7 @@ def service_network(ranges: str, port: int) -> tuple[BootstrapObject, BootstrapO
 
 
 def _ready(now: str) -> JsonObject:
-    """The status of ranges from which addresses may be taken."""
+    """The status of a ServiceCIDR that is ready."""
     ready = {
         "type": "Ready",
         "status": "True",
@@ -118,7 +118,7 @@ def _service(address: str, family: str, port: int) -> JsonObject:
 
 
 def advertised_endpoints(address: str, port: int) -> Iterator[BootstrapObject]:
-    """What says where the service's traffic goes: this server; others add themselves."""
+    """The Endpoints and the EndpointSlice of the service `kubernetes`, with this server's address."""
     name = {"name": "kubernetes", "namespace": "default"}
     skip_mirror = {"endpointslice.kubernetes.io/skip-mirror": "true"}
     ports = [{"name": "https", "port": port, "protocol": "TCP"}]
@@ -142,7 +142,7 @@ def advertised_endpoints(address: str, port: int) -> Iterator[BootstrapObject]:
 
 
 def with_address(content: JsonObject, address: str) -> JsonObject | None:
-    """Endpoints or an EndpointSlice with one more address; None when it has it already."""
+    """Endpoints or an EndpointSlice with one more address; None if nothing is to change."""
     if "endpoints" in content:
         present = content["endpoints"] or []
         if any(address in endpoint["addresses"] for endpoint in present):

@@ -1,7 +1,7 @@
-"""The default roles and bindings: missing ones are made, and missing rules and subjects added (Kubernetes, "Using RBAC
+"""The default roles and bindings: creates missing ones, and adds missing rules and subjects (Kubernetes, "Using RBAC
 Authorization", "Auto-reconciliation").
 
-One with the annotation `rbac.authorization.kubernetes.io/autoupdate: "false"` is not changed.
+Objects with the annotation `rbac.authorization.kubernetes.io/autoupdate: "false"` are not changed.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _SELECTORS = "clusterRoleSelectors"
 
 
 def default_roles(release: Release) -> Iterator[BootstrapObject]:
-    """The roles and bindings that a kube-apiserver of a release makes, roles first."""
+    """The default roles and bindings of a kube-apiserver of this release, roles first."""
     for kind, objects in default_policy(release.minor, release.binary).items():
         for content in objects:
             yield BootstrapObject(rbac.GROUP, "v1", kind, content)
 
 
 def completed(present: JsonObject, wanted: JsonObject) -> JsonObject | None:
-    """The object with what it lacks of a default one, None where that is nothing or not wished for.
+    """The present role or binding, completed by the default one; None if it is complete or not to be updated.
 
-    A binding to another role than the default's is as good as missing: what comes out is the default one.
+    A binding to another role is replaced by the default binding.
     """
     meta = present["metadata"]
     if (meta.get("annotations") or {}).get(AUTOUPDATE) == "false":

@@ -1,4 +1,4 @@
-"""Certificate signing requests: kubelets' are approved, and the built-in signers sign what is approved (page
+"""Approves the CertificateSigningRequests of kubelets, and signs approved requests of the built-in signers (page
 "Certificates and Certificate Signing Requests", "Kubernetes signers").
 """
 
@@ -40,7 +40,7 @@ _NAMES = {"DNSName": "DNS", "RFC822Name": "Email", "IPAddress": "IP", "UniformRe
 
 
 class _Requests(Keyed):
-    """What both have in common: they look at requests that have no certificate yet. Keys are those of requests."""
+    """The base class of both controllers. The queue has keys of requests without a certificate."""
 
     resources = (PLURAL,)
 
@@ -49,7 +49,7 @@ class _Requests(Keyed):
             self.queue.add(entry.key)
 
     async def change_status(self, request: JsonObject, subresource: str, status: JsonObject) -> None:
-        """Sets members of a request's status; a condition goes behind those that are there."""
+        """Sets members of a request's status, and appends its conditions. Does nothing if it has a certificate."""
         meta = request["metadata"]
 
         def alter(obj: JsonObject) -> bool:
@@ -65,7 +65,7 @@ class _Requests(Keyed):
 
 
 class Approving(_Requests):
-    """Approves the requests of kubelets for client certificates whose users may have them."""
+    """Approves requests of kubelets for client certificates, if the user is authorized to have one."""
 
     queue_name = "certificate_approving"
 
@@ -95,7 +95,7 @@ class Approving(_Requests):
 
 
 class Signing(_Requests):
-    """Signs what is approved, in the name of the signers that Kubernetes has; with no CA's key it signs nothing."""
+    """Signs approved requests of the built-in signers. Without the key of a CA, it signs nothing."""
 
     queue_name = "certificate_signing"
 
@@ -125,13 +125,13 @@ class Signing(_Requests):
 
 
 def conditions_of(request: JsonObject, *kinds: str) -> bool:
-    """Whether a request has a condition of one of some types that is true, or says nothing else."""
+    """Whether a request has a condition of one of these types whose status is "True" or missing."""
     conditions = (request.get("status") or {}).get("conditions") or ()
     return any(each.get("type") in kinds and each.get("status") in (None, "", "True") for each in conditions)
 
 
 def signer_problem(signer: str, asked: x509.CertificateSigningRequest, usages: Sequence[str]) -> str:
-    """Why a built-in signer does not sign a request, "" if it does."""
+    """The reason why a built-in signer refuses a request; "" if it signs it."""
     match signer:
         case "kubernetes.io/kubelet-serving":
             return serving_problem(asked, usages)
@@ -146,7 +146,7 @@ def signer_problem(signer: str, asked: x509.CertificateSigningRequest, usages: S
 
 
 def serving_problem(asked: x509.CertificateSigningRequest, usages: Sequence[str]) -> str:
-    """What keeps a request from being that of a kubelet's serving certificate, "" if nothing."""
+    """The reason why a request is not valid for a kubelet's serving certificate; "" if it is."""
     if _organizations(asked) != [NODES_GROUP]:
         return "subject organization is not system:nodes"
     kinds = _kinds(asked)
@@ -159,7 +159,7 @@ def serving_problem(asked: x509.CertificateSigningRequest, usages: Sequence[str]
 
 
 def client_problem(asked: x509.CertificateSigningRequest, usages: Sequence[str]) -> str:
-    """What keeps a request from being that of a kubelet's client certificate, "" if nothing."""
+    """The reason why a request is not valid for a kubelet's client certificate; "" if it is."""
     if _organizations(asked) != [NODES_GROUP]:
         return "subject organization is not system:nodes"
     kinds = _kinds(asked)
@@ -175,7 +175,7 @@ def _name_problem(asked: x509.CertificateSigningRequest) -> str:
 
 
 def _usage_problem(usages: Sequence[str], wanted: Sequence[str]) -> str:
-    """Key encipherment is for RSA keys, and need not be asked for."""
+    """The error if the usages are not the wanted ones. "key encipherment" is optional: it is for RSA keys only."""
     if set(usages) in (set(wanted), set(wanted) - {"key encipherment"}):
         return ""
     return f"usages did not match [{' '.join(wanted)}]"

@@ -1,4 +1,4 @@
-"""Keeps VolumeAttributesClasses while volumes or claims name them ("Volume Attributes Classes"; KEP-3751)."""
+"""Keeps VolumeAttributesClasses that volumes or claims use ("Volume Attributes Classes"; KEP-3751)."""
 
 from __future__ import annotations
 
@@ -13,19 +13,22 @@ from gateway.quotas.evaluators.volume_claims import attribute_classes
 from storage.entry import Entry
 
 CLASSES = "volumeattributesclasses"
-SETTLE = 0.2  # seconds until all that changes meanwhile is looked at together
+SETTLE = 0.2  # seconds in which changes are gathered before the classes are checked
 _USERS = ("persistentvolumes", "persistentvolumeclaims")
 
 
 class ClassProtection(Keyed):
-    """Takes the finalizer off classes that nothing uses. Keys are those of classes."""
+    """Adds the finalizer to classes, and removes it from deleted classes that nothing uses.
+
+    Its queue has keys of classes.
+    """
 
     queue_name = "vacprotection"
     resources = (CLASSES, *_USERS)
 
     def __init__(self, actor: Actor) -> None:
         super().__init__(actor)
-        self._ending: set[bytes] = set()  # classes that are to go once nothing uses them
+        self._ending: set[bytes] = set()  # classes that are being deleted
 
     def seen(self, resource: str, entry: Entry) -> None:
         if resource != CLASSES:

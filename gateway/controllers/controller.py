@@ -1,4 +1,4 @@
-"""The interface of a controller: it is told of changes, puts keys into queues, and reconciles them one by one."""
+"""The interface of a controller: it gets the changes of objects, and puts keys into queues to reconcile them."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from gateway.settings.config import Settings
 
 
 class Controller(Follower, Protocol):
-    """A controller as those who run it see it."""
+    """The interface by which the leader runs a controller."""
 
     def works(self) -> list[Work]:
-        """What it does, each with a queue of its own."""
+        """The queues of the controller, each with its reconcile function."""
         ...
 
     def kinds_changed(self) -> None:
-        """Other resources are served than before."""
+        """Called when the set of served resources has changed."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerParts:
-    """What controllers are made with. `act` gives the hands of a service account of kube-system; `telling` says how
-    far they have been told.
+    """The arguments to make controllers. `act` returns the actor of a service account of kube-system. `telling` counts
+    the changes that the controllers have got.
     """
 
     settings: Settings

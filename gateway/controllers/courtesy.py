@@ -9,10 +9,10 @@ BUSY = 0.005  # seconds of CPU time in one round of the loop
 
 
 async def give_way() -> None:
-    """Waits for a turn of the loop, and stays away for as long again where that round had much to do.
+    """Waits for one round of the event loop. If that round was busy, sleeps for the same time again.
 
-    So the more requests ask for, the less of the loop is a controller's, down to about a half. What other processes
-    take of the machine does not count: to wait would not bring it back.
+    So the busier the loop is with requests, the smaller is the controllers' share of it, down to about a half. Only
+    this thread's CPU time counts: a pause would not help against the load of other processes.
     """
     before = time.thread_time()
     await asyncio.sleep(0)

@@ -1,8 +1,9 @@
-"""Serves the stored CustomResourceDefinitions: adds, replaces and removes endpoints as they change.
+"""Serves the stored CustomResourceDefinitions: adds, replaces and removes endpoints when CRDs change.
 
-Every process does it for itself, on the same stream of changes. A CRD whose names are accepted is served before it gets
-the condition Established, so that a replica that shows the condition serves the resource. A client's write of a CRD is
-answered once the CRD has been looked at: `kubectl wait --for=condition=Established` fails at a CRD without conditions.
+Every process does this for itself, from the same stream of changes. A process serves a CRD before it writes the
+condition Established. So a client that sees the condition here can use the resource here. A client's write of a CRD is
+answered after the CRD was processed, because `kubectl wait --for=condition=Established` fails for a CRD without
+conditions.
 """
 
 from __future__ import annotations
@@ -32,22 +33,22 @@ from storage.following import ByName, tell
 from storage.guarded import FAILURES
 from storage.tap import tap
 
-if TYPE_CHECKING:  # what it takes to serve a CRD is imported with the first one
+if TYPE_CHECKING:  # imported with the first CRD
     from gateway.customresources.model import MakeConverter
     from gateway.customresources.reading_alike import Origin
 
 log = logging.getLogger(__name__)
 
-MAX_DELAY = 5.0  # seconds at most until what failed is tried again
-LOOK_TIMEOUT = 5.0  # seconds at most that the answer to a write waits until the CRD has been looked at
-_MODEL = "gateway.customresources.model"  # which imports nearly all that serving a CRD takes: a twentieth of a second
-WORKERS = 1  # a name that becomes free is given to the next CRD once the one before has been looked at
+MAX_DELAY = 5.0  # the most seconds until a failed CRD is tried again
+LOOK_TIMEOUT = 5.0  # the most seconds that the answer to a write of a CRD waits until the CRD was processed
+_MODEL = "gateway.customresources.model"  # importing it and its dependencies takes about 50 ms
+WORKERS = 1  # a free name goes to the next CRD after the one before was processed, so they must not run concurrently
 
 
 def _parsed(entry: Entry, before: object) -> JsonObject:
-    """A CRD; nothing is remembered on the entry, which the history of changes keeps.
+    """The CRD of an entry. It is not cached on the entry, because the watch cache's history keeps entries.
 
-    Raises LookupError or TypeError for one that was written straight to etcd and lacks its names.
+    Raises LookupError or TypeError for a CRD without names, which was written to etcd without this server.
     """
     found: JsonObject = loads(entry.head + entry.tail)
     spec, names = found["spec"], found["spec"]["names"]
@@ -58,16 +59,16 @@ def _parsed(entry: Entry, before: object) -> JsonObject:
 
 @dataclass(slots=True)
 class _Served:
-    """What is served of a CRD, and of what it was made."""
+    """The served resources of a CRD, and the parts of the CRD from which they were made."""
 
     uid: object  # of the CRD
     made_of: Origin
-    ending: tuple[bool, bool]  # whether it is going, and without having been served
+    ending: tuple[bool, bool]  # whether the CRD is Terminating, and `ends_unserved` of it
     resources: list[Resource] = field(default_factory=list)
 
 
 class Definitions:
-    """The CRDs, and what is served of each."""
+    """Follows the CRDs, and keeps the endpoints of each up to date."""
 
     def __init__(self, endpoints: Endpoints, converter: MakeConverter) -> None:
         self._endpoints, self._converter = endpoints, converter
@@ -77,22 +78,22 @@ class Definitions:
         self._builtin = builtin_groups(endpoints.registry)
         self._cleaning: dict[str, asyncio.Task[None]] = {}  # by name
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # by group
-        self._stored: set[str] | None = None  # those that there were at the start and that are not served yet
-        self._told = 0  # the revision up to which changes of CRDs have been told
-        self._looked = 0  # how many keys of the queue have been looked at
-        self._progress = asyncio.Event()  # set, and replaced, when CRDs have been told or looked at
+        self._stored: set[str] | None = None  # names of the CRDs at the start that are not processed yet
+        self._told = 0  # the revision up to which changes of CRDs have arrived here
+        self._looked = 0  # how many keys of the queue have been processed
+        self._progress = asyncio.Event()  # set, and replaced, when CRDs have arrived or were processed
         self.announced = Announced(self._is_told)
         self.queue: WorkQueue[str] = WorkQueue("definitions", max_delay=MAX_DELAY)  # of names
-        self.ready = asyncio.Event()  # set once what was stored at the start is served
-        self.ended = False  # whether nobody follows them
+        self.ready = asyncio.Event()  # set once the CRDs of the start are served
+        self.ended = False  # whether `run` has ended
 
     def defines_group(self, group: str) -> bool:
-        """Whether a CRD is of a group, served or not."""
+        """Whether there is a CRD of the group, served or not."""
         return any(each["spec"].get("group") == group for each in self._known.all.values())
 
     @property
     def at_rest(self) -> bool:
-        """Whether what is served is what the CRDs in the cache say, and none of them is being cleaned up."""
+        """Whether all CRDs in the watch cache were processed, and none is being cleaned up."""
         return self._cache.history.newest <= self._told and self.queue.at_rest and not self._cleaning
 
     @property
@@ -100,13 +101,13 @@ class Definitions:
         return self._endpoints.of("apiextensions.k8s.io", "v1", "customresourcedefinitions").cache
 
     def _is_told(self) -> bool:
-        """Whether all changes of CRDs have come here; at the start, and after the end, nobody waits for them."""
+        """Whether all changes of CRDs have arrived here. True during the start and after the end of `run`."""
         return not self.ready.is_set() or self.ended or self._cache.history.newest <= self._told
 
     async def looked_at(self) -> None:
-        """Waits until all CRDs that the cache has now have been looked at, for LOOK_TIMEOUT at most.
+        """Waits until all CRDs that are in the watch cache now were processed, at most LOOK_TIMEOUT.
 
-        During the start, and when the CRDs are not followed, it does not wait.
+        Does not wait during the start, or if `run` has ended.
         """
         newest, adds = self._cache.history.newest, None
         try:
@@ -142,7 +143,7 @@ class Definitions:
                 task.cancel()
 
     def _changed(self, names: Collection[str], revision: int) -> None:
-        """Has CRDs looked at that have changed, and then those that may get a name which has become free."""
+        """Queues the changed CRDs, and then those of their groups that wait for names, which may be free now."""
         groups = {name.partition(".")[2] for name in names}
         for name in names:
             self.announced.heard(name, self._known.all.get(name))
@@ -159,18 +160,18 @@ class Definitions:
             self._is_ready_after("")
 
     async def _look_at(self, name: str) -> None:
-        """Brings what is served of a CRD in step with it. Raises StorageError, StatusError: it comes back."""
+        """Processes one CRD. Raises StorageError, StatusError: then the queue tries it again."""
         group, announced = name.partition(".")[2], self.announced.of(name)
         turn = self._turns.get(group) or self._turns.setdefault(group, asyncio.Lock())
         try:
-            async with turn:  # two that want one name are looked at one after the other, or both get it
+            async with turn:  # one at a time in a group: otherwise two CRDs could get the same name
                 await self._settle(name)
         except (StorageError, StatusError) as error:
             log.warning(
                 "a CustomResourceDefinition could not be processed", extra={"definition": name, "error": str(error)}
             )
             raise
-        except Exception:  # no CRD may keep the others from being served
+        except Exception:  # a bad CRD must not keep the others from being served
             log.exception("a CustomResourceDefinition cannot be served", extra={"definition": name})
             FAILURES.labels("definitions").inc()
         finally:
@@ -197,13 +198,13 @@ class Definitions:
         wanted = definition
         if definition is not None:
             wanted = await offloaded(0, settled, definition, list(self._others(definition)), now_text())
-            await asyncio.sleep(0)  # others have a turn between two steps that may take long
+            await asyncio.sleep(0)  # lets other tasks run between two long steps
         await self._serve(name, wanted, 0 if definition is None or is_true(definition, ESTABLISHED) else 1)
         if definition is None or wanted is None:
             return
         if wanted is not definition:
             await write_status(self._endpoints, name, lambda at: settled(at, self._others(at), now_text()))
-            if self._known.all.get(name) is definition:  # what it was given, the next one does not get
+            if self._known.all.get(name) is definition:  # so that the next CRD sees the names that this one got
                 self._known.all[name] = wanted
         deleting = wanted["metadata"].get("deletionTimestamp")
         if deleting and FINALIZER in (wanted["metadata"].get("finalizers") or ()) and name not in self._cleaning:
@@ -212,10 +213,10 @@ class Definitions:
             task.add_done_callback(lambda done: self._cleaning.pop(name, None))
 
     def _served_of(self, name: str, definition: JsonObject) -> Resource | None:
-        """A resource that serves the objects of a CRD; None where nothing of this very CRD is served, or it stays."""
+        """A resource that serves the objects of a CRD. None if this CRD (by uid) is not served or not being deleted."""
         known = self._known.all.get(name)
         if known is not None and not known["metadata"].get("deletionTimestamp"):
-            return None  # it was restored
+            return None  # etcd was restored from a backup
         found = self._served.get(name)
         if found is None or not found.resources or found.uid != definition["metadata"].get("uid"):
             return None
@@ -226,9 +227,10 @@ class Definitions:
         return (each for name, each in self._known.all.items() if name != own and each["spec"].get("group") == group)
 
     async def _serve(self, name: str, definition: JsonObject | None, later: int) -> None:
-        """Has the endpoints be what a CRD says, if they are not.
+        """Replaces the endpoints of a CRD if they are outdated; removes them if it is None or not Established.
 
-        Watches may start from the CRD's revision, or only `later` if nobody could list its objects then.
+        Watches may start at the CRD's revision plus `later`. `later` is 1 if the CRD is only now becoming Established,
+        because its objects could not be listed at its own revision.
         """
         from gateway.customresources.definition import ESTABLISHED, TERMINATING, ends_unserved, is_true
         from gateway.customresources.model import as_read_before, compile_large, model_of, resources_of
@@ -236,7 +238,7 @@ class Definitions:
 
         before = self._served.get(name)
         if definition is not None and definition["spec"].get("group") in self._builtin:
-            return  # kube-apiserver answers all paths of such a group by its built-in kinds alone
+            return  # as in kube-apiserver, CRDs of built-in groups are not served
         if definition is None or not is_true(definition, ESTABLISHED):
             if before is not None:
                 del self._served[name]
@@ -252,7 +254,7 @@ class Definitions:
         model = await offloaded(0, model_of, definition, self._converter, since, self._enabled)
         same = before is not None and before.resources and not ending[1]
         same = same and before is not None and await offloaded(0, reads_alike, before.made_of, made_of)
-        if same and before is not None:  # watches go on; they see its objects go
+        if same and before is not None:  # watches go on, and see the deletion of the objects
             model = as_read_before(model, before.resources[0].model)
         await offloaded(0, compile_large, model)
         resources = resources_of(definition, model)

@@ -1,8 +1,8 @@
 """Leader election: the process that holds a Lease in kube-system runs the controllers, as with client-go.
 
-The leader renews the Lease. When another process has not seen a renewal for the Lease's duration, by its own clock, it
-takes the Lease. A leader that stops releases it, so that the next one begins at once. All writes of the leader compare
-the Lease's revision (`storage/fence.py`), so that a process that lost it without noticing changes nothing.
+The leader renews the Lease. Another process takes the Lease if it has not seen a renewal for the Lease's duration, by
+its own clock. A leader that stops releases the Lease, so that the next one begins at once. All writes of the leader
+compare the Lease's mod revision (`storage/fence.py`). So a process that lost the Lease without noticing writes nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 LEASES = "coordination.k8s.io", "v1", "leases"
 NAME, NAMESPACE = "apiserver-gateway-controllers", "kube-system"
-DURATION = 10  # seconds that the lease is good for
+DURATION = 10  # leaseDurationSeconds
 RENEW_DEADLINE = 7.0  # seconds after which a leader that could not renew it gives up
 RENEW_EVERY = 2.0
 RETRY = 0.5  # seconds after a failed attempt
@@ -40,11 +40,11 @@ LEADING = gauge(
 )
 
 Lead = Callable[[Fence], Awaitable[None]]
-"""Does what only one process does, until cancelled."""
+"""Does the work of the leader, until cancelled."""
 
 
 class Election:
-    """The election, as one process takes part in it."""
+    """This process as a candidate of the election."""
 
     def __init__(self, actor: Actor, stopping: asyncio.Event) -> None:
         self.identity = f"{socket.gethostname()}_{uuid4()}"
@@ -53,12 +53,12 @@ class Election:
         self._leases = actor.of(*LEASES)
         self._key = self._leases.key(NAMESPACE, NAME)
         self.fence = Fence(self._key, lambda value: _holder(loads(value)) == self.identity)
-        self._seen = 0  # the revision of the lease that was seen last, and when
+        self._seen = 0  # the last seen mod revision of the lease (0: none), and below when it was seen first
         self._seen_at = 0.0
         self._changed = asyncio.Event()
 
     async def run(self, lead: Lead) -> None:
-        """Leads whenever it is this process' turn, until the process stops."""
+        """Calls `lead` whenever this process gets the lease, until the process stops."""
         end = self._leases.cache.listen(self._told)
         try:
             while not self._stopping.is_set():
@@ -88,7 +88,7 @@ class Election:
             stopped.cancel()
 
     def _is_free(self, current: StoredObject | None) -> bool:
-        """Whether the lease may be taken; notes when it was seen to change."""
+        """Whether the lease may be taken. Stores its revision, and when that changed."""
         if current is None:
             self._seen = 0
             return True
@@ -111,7 +111,7 @@ class Election:
             return False
 
     async def _take(self, *, create: bool) -> bool:
-        """Takes the lease, or renews it; whether it is held then. Raises StatusError, StorageError."""
+        """Takes or renews the lease. Returns whether this process holds it. Raises StatusError, StorageError."""
         if create:
             obj: JsonObject = {"metadata": {"name": NAME}}
             self._claim(obj, {})
@@ -148,7 +148,7 @@ class Election:
     # leading
 
     async def _hold(self, lead: Lead) -> None:
-        """Leads while the lease can be renewed; gives it back in the end if it still holds it."""
+        """Leads while the lease can be renewed. In the end, releases the lease if this process still holds it."""
         logger.info("this process runs the controllers", extra={"identity": self.identity})
         self.leading = True
         LEADING.labels(NAME).set(1)
@@ -180,7 +180,7 @@ class Election:
             except (StorageError, TimeoutError) as error:
                 if time.monotonic() - renewed > RENEW_DEADLINE:
                     break
-                logger.debug("the controllers' lease was not renewed", extra={"error": str(error)})  # the feed says why
+                logger.debug("the controllers' lease was not renewed", extra={"error": str(error)})  # the watch logs it
         logger.info("this process does not run the controllers any more", extra={"identity": self.identity})
 
     async def _release(self) -> None:
@@ -201,7 +201,7 @@ class Election:
 
 
 async def _forever(lead: Lead, fence: Fence) -> None:
-    """Leads, and begins anew when that fails."""
+    """Leads until cancelled. If that fails, leads again after a pause."""
     while True:
         try:
             await lead(fence)

@@ -1,4 +1,4 @@
-"""Names of the controllers that only kube-controller-manager has. To switch one of them off has no effect here."""
+"""Names of controllers that only kube-controller-manager has. --controllers may disable them, without effect."""
 
 ELSEWHERE = frozenset(
     {

@@ -10,9 +10,9 @@ from gateway.kinds.metadata import now_text
 
 
 async def warn_of(actor: Actor, about: JsonObject, reason: str, message: str, component: str) -> None:
-    """Writes a Warning about an object, beside it or, when it is in no namespace, in `default`. Raises StatusError.
+    """Creates an Event of the type Warning in the object's namespace, or in `default` if it is cluster-scoped.
 
-    `about` is an ObjectReference.
+    `about` is an ObjectReference. Raises StatusError.
     """
     now = now_text()
     event: JsonObject = {

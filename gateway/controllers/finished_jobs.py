@@ -11,7 +11,7 @@ from storage.entry import Entry
 
 
 class FinishedJobs(Keyed):
-    """The controller. Keys are those of jobs."""
+    """The controller. Its queue has keys of Jobs."""
 
     queue_name = "ttl_jobs_to_delete"
     resources = ("jobs",)
@@ -32,7 +32,9 @@ class FinishedJobs(Keyed):
 
 
 def seconds_left(job: JsonObject, now: float) -> float | None:
-    """Seconds until a Job is deleted; None when it is not finished, or has no ttlSecondsAfterFinished."""
+    """Seconds until a Job must be deleted. None if it is not finished, has no ttlSecondsAfterFinished, or is being
+    deleted. `now` is in seconds since 1970.
+    """
     ttl = (job.get("spec") or {}).get("ttlSecondsAfterFinished")
     if ttl is None or is_being_deleted(job):
         return None

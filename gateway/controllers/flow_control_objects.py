@@ -1,4 +1,4 @@
-"""The priority levels and flow schemas that every cluster has from its start, as objects."""
+"""The default PriorityLevelConfigurations and FlowSchemas, as bootstrap objects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _KEPT_UP_TO_DATE = {"apf.kubernetes.io/autoupdate-spec": "true"}
 
 
 def flow_control() -> Iterator[BootstrapObject]:
-    """All of them."""
+    """All default objects of API Priority and Fairness."""
     for name, spec in default_levels():
         yield _object(LEVELS, name, spec)
     for name, spec in default_schemas():

@@ -1,4 +1,4 @@
-"""Sets the condition Dangling of FlowSchemas: whether their priority level is missing."""
+"""Sets the condition Dangling of FlowSchemas, which tells whether their priority level is missing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gateway.validation.field import go_quote
 from storage.errors import StorageError
 from storage.tap import tap
 
-AGAIN = 5.0  # seconds after which what could not be written is looked at again
+AGAIN = 5.0  # seconds until failed writes are tried again
 MANAGER = "api-priority-and-fairness-config-consumer-v1"
 DANGLING = "Dangling"
 
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 class FlowSchemaStatus:
-    """Every process looks, as every kube-apiserver does: what is said already is not written again."""
+    """Runs in every process, as in every kube-apiserver. A condition that is right already is not written again."""
 
     def __init__(self, endpoints: Endpoints) -> None:
         self._actor = Actor(endpoints, ITSELF)
@@ -35,13 +35,13 @@ class FlowSchemaStatus:
         self._outage = Outage(logger, "the status of a flow schema could not be written")
 
     async def run(self) -> None:
-        """Goes on until cancelled."""
+        """Keeps the conditions up to date until cancelled."""
         async for _ in tap(self._cache, [self._schemas, self._levels]):
             while not await self._write_outdated():
                 await asyncio.sleep(AGAIN)
 
     async def _write_outdated(self) -> bool:
-        """Writes what does not hold any more; False where that failed."""
+        """Writes outdated conditions. Returns whether all writes succeeded."""
         (schemas, levels), all_written = self._objects(), True
         for name, condition in outdated(schemas, {each["metadata"]["name"] for each in levels}):
             try:
@@ -65,7 +65,7 @@ class FlowSchemaStatus:
 
 
 def outdated(schemas: list[JsonObject], levels: set[str]) -> Iterator[tuple[str, JsonObject]]:
-    """The flow schemas that don't say what holds, with what that is."""
+    """The names of flow schemas with a wrong or missing condition, each with the right one."""
     for schema in schemas:
         level = (schema.get("spec") or {}).get("priorityLevelConfiguration", {}).get("name", "")
         intro = f"This FlowSchema references the PriorityLevelConfiguration object named {go_quote(level)}"

@@ -1,11 +1,11 @@
 """The garbage collector: deletes objects whose owners are gone (page "Garbage Collection").
 
-An object is deleted when none of its owners exists any more; if some of them exist, only the references to the others
-are removed. Foreground deletion waits for the dependents that block it; orphaning removes the owner references of the
-dependents first. Each write has the uid and resourceVersion of the version that was looked at as preconditions.
+An object is deleted when none of its owners exists any more. If some owners exist, only the references to the others
+are removed. Foreground deletion waits for the dependents that block it. Orphaning removes the owner references of the
+dependents first. Each write has the uid and resourceVersion of the examined object as preconditions.
 
-Owners and dependents may be objects of extension servers. What takes calls of these has a queue and workers of its own,
-so that a server that hangs delays nothing that is here.
+Owners and dependents may be objects of extension servers. Work that calls these servers has its own queue and workers,
+so that an extension server that hangs does not delay the objects of this server.
 """
 
 from __future__ import annotations
@@ -32,18 +32,21 @@ from gateway.writing.options import DeleteOptions
 from storage.entry import Change, ChangeType, Entry
 from storage.keys import namespace_and_name
 
-# Events come in crowds, own nothing and have no owners (kube-controller-manager ignores them too).
+# Events are many, and are neither owners nor dependents (kube-controller-manager ignores them too).
 _IGNORED = (b"events/",)
-STEP = 1000  # dependents that are queued in one turn
-AT_ONCE = 16  # dependents of one owner that are orphaned at the same time
-ABROAD = 16  # objects that take calls of extension servers at the same time
-PATIENCE, AGAIN = 30.0, 1.0  # seconds from the start in which extension servers may tell of dependents; between looks
+STEP = 1000  # dependents that are queued in one turn of the event loop
+AT_ONCE = 16  # dependents of one owner that are orphaned concurrently
+ABROAD = 16  # workers for objects that need calls of extension servers
+# seconds from the start in which extension servers may still report dependents; seconds between two checks for that
+PATIENCE, AGAIN = 30.0, 1.0
 
 
 class GarbageCollector:
-    """The controller. `queue` holds the keys of objects that may have to go, `orphaning` of owners to let go, `abroad`
-    of both where extension servers have to be asked, `changes` the uids of owners with many dependents that are to be
-    looked at.
+    """The controller. The queues hold:
+
+    `queue`: keys of objects that may have to be deleted. `orphaning`: keys of deleted owners whose dependents are
+    orphaned. `abroad`: keys of both, if extension servers must be asked. `changes`: uids of owners with many
+    dependents, which `spread` puts into `queue`.
     """
 
     def __init__(self, actor: Actor, telling: Telling) -> None:
@@ -61,11 +64,11 @@ class GarbageCollector:
         root = actor.endpoints.services.store.cache.root
         self._ignored = frozenset(root + name for name in _IGNORED)
         self._prefixes: dict[bytes, Endpoint] = {}
-        self._kinds: dict[bytes, tuple[str, str]] = {}  # by prefix: apiVersion and kind, also of what was served once
+        self._kinds: dict[bytes, tuple[str, str]] = {}  # by prefix: apiVersion and kind, also of kinds served earlier
         self._kinds_abroad: dict[bytes, ForeignKind] = {}
         self.kinds_changed()
 
-    # what is seen
+    # incoming changes
 
     def follows(self, prefix: bytes) -> bool:
         return prefix not in self._ignored
@@ -100,7 +103,7 @@ class GarbageCollector:
         ]
 
     def kinds_changed(self) -> None:
-        """The served resources have changed: kinds of owners may be known now."""
+        """The served resources have changed: unknown kinds of owners may be served now."""
         self._prefixes.clear()
         self._kinds_abroad = {kind.prefix: kind for kind in self._foreign.followed()}
         for key in self._unknown:
@@ -108,7 +111,7 @@ class GarbageCollector:
         self._unknown.clear()
 
     def _seen(self, prefix: bytes, entry: Entry, *, anew: bool = False) -> None:
-        """Takes in a version of an object; `anew` takes nothing for known that was known of it."""
+        """Updates the graph by a version of an object. `anew`: checks all of its owners, not only new ones."""
         node = node_of(prefix, entry)
         before = self.graph.nodes.get(entry.key)
         if node is None:
@@ -142,7 +145,7 @@ class GarbageCollector:
         self.queue.add(node.key)
 
     def _let_go(self, before: Node, owners: Collection[Owner]) -> None:
-        """An object no longer refers to owners, or blocks them no more: some of them may wait for that."""
+        """Queues the owners that wait for an object, except `owners`: it does not refer to them any more."""
         for owner in before.owners:
             if owner not in owners:
                 self._look_at_waiting(owner.uid)
@@ -166,7 +169,7 @@ class GarbageCollector:
         for key in self.graph.dependents(uid):
             self.queue.add(key)
 
-    # what is done
+    # reconciliation
 
     async def spread(self, uid: str) -> None:
         """Queues all dependents of an owner, in time slices."""
@@ -176,7 +179,7 @@ class GarbageCollector:
                 await next_turn()
 
     async def reconcile(self, key: bytes) -> None:
-        """Deletes an object whose owners are gone, or lets it go when it has waited for its dependents."""
+        """Deletes an object whose owners are gone. Ends a foreground deletion whose dependents are gone."""
         node = self.graph.nodes.get(key)
         if node is not None and self._is_abroad(node):
             self.abroad.add(key)
@@ -184,7 +187,7 @@ class GarbageCollector:
             await self._reconcile(node)
 
     async def orphan(self, key: bytes) -> None:
-        """Takes the references to an owner off its dependents, and then lets it go."""
+        """Removes the references to a deleted owner from its dependents, and then the owner's finalizer."""
         owner = self.graph.nodes.get(key)
         if owner is None or owner.policy != ORPHAN:
             return
@@ -200,7 +203,7 @@ class GarbageCollector:
             await self._orphan(owner)
 
     async def settle_abroad(self, key: bytes) -> None:
-        """Does either of them where extension servers are to be asked. Raises ForeignError."""
+        """Like `reconcile` or `orphan`, for objects that need calls of extension servers. Raises ForeignError."""
         node = self.graph.nodes.get(key)
         if node is not None:
             await (self._orphan(node) if node.policy == ORPHAN else self._reconcile(node))
@@ -234,7 +237,7 @@ class GarbageCollector:
         await self._settle(node, holder, classified, metadata, found.version)
 
     async def _settle(self, node: Node, holder: Holder, owners: Classified, metadata: JsonObject, version: str) -> None:
-        """Does what follows from what is known of an object's owners."""
+        """Deletes an object, or removes its references to absent owners, depending on its classified owners."""
         namespace, name = self._place(node)
         if owners.solid:
             uids = {owner.uid for owner in (*owners.absent, *owners.waiting)}
@@ -245,7 +248,7 @@ class GarbageCollector:
         policy = {ORPHAN: "Orphan", FOREGROUND: "Foreground"}.get(policy_of(metadata), "Background")
         if owners.waiting and dependents:
             policy = "Foreground"
-            if any(dependent.policy == FOREGROUND for dependent in dependents):  # or they would wait for each other
+            if any(dependent.policy == FOREGROUND for dependent in dependents):  # else they would wait for each other
                 await holder.change(namespace, name, unblocked, node.uid)
                 version = ""
         options = DeleteOptions(propagation=policy, uid=node.uid, resource_version=version or None)
@@ -292,15 +295,16 @@ class GarbageCollector:
                 self._strangers.suspect(of, owner, about)
 
     def _may_miss_dependents(self) -> bool:
-        """Whether extension servers have still to tell what they have: kube-controller-manager waits as long."""
+        """Whether extension servers may have unknown dependents. kube-controller-manager waits as long for them."""
         if time.monotonic() >= self._patient_until:
             return False
         return bool(self._actor.endpoints.services.foreign.undiscovered()) or not self._foreign.complete
 
     async def _knows_dependents(self, node: Node) -> bool:
-        """Has the graph know what there is in every etcd by now; whether the object is still the same then.
+        """Waits until the graph has the present state of every etcd. Returns whether the object is unchanged then.
 
-        In one etcd dependents come before the deletion of their owner, in two they may not. Raises Unavailable.
+        Within one etcd, the graph gets a dependent before the later deletion of its owner; across two, it may not.
+        Raises Unavailable.
         """
         self._served(node.prefix)
         stores = {each.store for prefix, each in self._prefixes.items() if prefix not in self._ignored}
@@ -312,18 +316,18 @@ class GarbageCollector:
         return now is not None and (now.uid, now.policy) == (node.uid, node.policy)
 
     def _is_abroad(self, node: Node) -> bool:
-        """Whether extension servers have to be asked about an object."""
+        """Whether an object or one of its owners is on an extension server."""
         return node.prefix in self._kinds_abroad or any(self._owners.is_abroad(owner) for owner in node.owners)
 
     def _holder(self, node: Node) -> Holder | None:
-        """Who has an object now; None when its kind is not served."""
+        """The interface to the server that has an object; None if its kind is not served."""
         endpoint, kind = self._served(node.prefix), self._kinds_abroad.get(node.prefix)
         if endpoint is not None:
             return Here(self._actor, endpoint)
         return None if kind is None else There(self._actor, kind)
 
     def _served(self, prefix: bytes) -> Endpoint | None:
-        """What serves the objects of a prefix here; None when nothing does."""
+        """The endpoint of a key prefix; None if this server does not serve it."""
         if not self._prefixes:
             endpoints = self._actor.endpoints
             for resource in endpoints.registry.stored():
@@ -332,6 +336,6 @@ class GarbageCollector:
         return self._prefixes.get(prefix)
 
     def _place(self, node: Node) -> tuple[str, str]:
-        """Namespace and name of an object."""
+        """The namespace and name of an object."""
         namespace, name = namespace_and_name(node.key, node.prefix)
         return namespace, name

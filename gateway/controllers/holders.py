@@ -1,4 +1,4 @@
-"""Who has the objects that the garbage collector looks at: this server, or another one."""
+"""Access to the objects of the garbage collector, on this server or on an extension server."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ class Found(NamedTuple):
 
 
 class Holder(Protocol):
-    """The interface to one of them, for the objects of one kind."""
+    """The interface to the server that has the objects of one kind."""
 
     async def look(self, namespace: str, name: str) -> Found | None:
-        """An object; None where there is none."""
+        """An object's metadata and version; None if it does not exist."""
         ...
 
     async def change(self, namespace: str, name: str, alter: Alter, uid: str) -> None:
-        """Changes an object's metadata by `alter`, if it is the one of this uid."""
+        """Changes an object's metadata by `alter`, if it exists with this uid."""
         ...
 
     async def delete(self, namespace: str, name: str, options: DeleteOptions) -> None:
-        """Deletes an object, if there is one."""
+        """Deletes an object, if it exists."""
         ...
 
 
 class Here:
-    """This server. Raises StatusError, StorageError."""
+    """Objects of this server. Methods raise StatusError, StorageError."""
 
     def __init__(self, actor: Actor, endpoint: Endpoint) -> None:
         self._actor, self.endpoint = actor, endpoint
@@ -55,7 +55,7 @@ class Here:
 
 
 class There:
-    """An extension server. Raises ForeignError."""
+    """Objects of an extension server. Methods raise ForeignError."""
 
     def __init__(self, actor: Actor, kind: ForeignKind) -> None:
         self._objects, self._user, self._kind = actor.endpoints.services.foreign_objects, actor.user, kind

@@ -1,7 +1,7 @@
-"""A Lease `apiserver-…` in kube-system for each running server, as kube-apiserver's.
+"""Keeps a Lease `apiserver-…` in kube-system for each running server, as kube-apiserver does.
 
-Its name is a hash of the host's name, so that a restarted server has the same one. It is renewed every ten seconds and
-deleted at a clean stop; any server deletes Leases that were not renewed for an hour.
+Its name is a hash of the host's name, so that a restarted server has the same Lease. The server renews it every ten
+seconds and deletes it at a clean stop. Any server deletes Leases that were not renewed for an hour.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ logger = logging.getLogger(__name__)
 NAMESPACE, COMPONENT = "kube-system", "kube-apiserver"
 LABEL, HOST_LABEL = "apiserver.kubernetes.io/identity", "kubernetes.io/hostname"
 ADDRESS = "kubernetes.io/peer-advertise-address"
-DURATION = 3600  # seconds that a lease is good for, and between looks at those of others
+DURATION = 3600  # leaseDurationSeconds, and the seconds between checks for expired leases of others
 RENEW_EVERY = 10.0
-PATIENCE = 1.0  # seconds that a server which stops waits for the end of its lease
+PATIENCE = 1.0  # the most seconds that a stopping server waits for the deletion of its lease
 
 
 def lease_name(host: str) -> str:
-    """The name of a host's lease: both parts of what is hashed come after their length, in two bytes."""
+    """The name of a host's lease: a hash of the host and the component, each prefixed by its length in two bytes."""
     hashed = b"".join(len(part).to_bytes(2, "big") + part for part in (host.encode(), COMPONENT.encode()))
     return "apiserver-" + b32encode(sha256(hashed).digest()[:16]).decode().rstrip("=").lower()
 
 
 def is_expired(lease: JsonObject, now: float) -> bool:
-    """Whether nobody renews a lease any more, or never did."""
+    """Whether a lease has expired, or was never renewed. `now` is in seconds since 1970."""
     spec = lease.get("spec") or {}
     renewed, seconds = spec.get("renewTime"), spec.get("leaseDurationSeconds")
     if not renewed or seconds is None:
@@ -65,7 +65,7 @@ class Identity:
         self._address = f"{f'[{address}]' if ':' in address else address}:{settings.secure_port}"
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Keeps the lease until the process stops, and deletes those that nobody keeps."""
+        """Renews the lease until the process stops, then deletes it. Also deletes expired leases of other servers."""
         cleared, outage = -DURATION * 1.0, Outage(logger, "this server's lease was not renewed")
         while not stopping.is_set():
             try:
@@ -83,7 +83,7 @@ class Identity:
                 await self._actor.delete(self._leases, NAMESPACE, self.name, DeleteOptions())
 
     async def clear(self, now: float) -> None:
-        """Deletes the leases of servers that are no more. Raises StatusError, StorageError."""
+        """Deletes the expired leases of servers. Raises StatusError, StorageError."""
         mark = f'"{LABEL}":"{COMPONENT}"'.encode()
         for entry in self._leases.store.cached_entries(self._leases.collection(NAMESPACE)):
             if entry.readable is not entry or mark not in entry.tail:
@@ -91,20 +91,24 @@ class Identity:
             lease = entry.parsed()
             meta = lease["metadata"]
             if (meta.get("labels") or {}).get(LABEL) == COMPONENT and is_expired(lease, now):
-                version = str(entry.revision)  # one that was renewed meanwhile stays
+                version = str(entry.revision)  # a lease that was renewed meanwhile stays
                 options = DeleteOptions(uid=meta["uid"], resource_version=version)
                 with contextlib.suppress(StatusError):
                     await self._actor.delete(self._leases, NAMESPACE, meta["name"], options)
 
     async def _renew(self) -> None:
-        """Raises StatusError, StorageError."""
+        """Renews or creates the lease. Raises StatusError, StorageError."""
         if not await self._actor.change(self._leases, NAMESPACE, self.name, self._renewed):
             lease: JsonObject = {"metadata": {"name": self.name}}
             self._renewed(lease)
             await self._actor.create(self._leases, NAMESPACE, lease)
 
     def _renewed(self, lease: JsonObject) -> bool:
-        """Processes of one host share its lease: one that keeps it stays in it, and need not be helped."""
+        """Renews the lease object in place. Returns whether it changed.
+
+        The processes of a host share its lease. The holder stays as long as one of them renews it; a lease that another
+        process has just renewed is not changed.
+        """
         meta, spec, now = lease["metadata"], lease.setdefault("spec", {}), datetime.now(UTC)
         renewed = datetime.fromisoformat(spec["renewTime"]) if spec.get("renewTime") else None
         age = (now - renewed).total_seconds() if renewed else 2 * RENEW_EVERY

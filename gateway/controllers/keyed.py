@@ -1,4 +1,4 @@
-"""A controller with one queue, of etcd keys of the objects of a few resources."""
+"""The base class of controllers with one queue, whose keys are etcd keys of objects."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from storage.keys import namespace_and_name
 
 
 class Keyed:
-    """What such controllers share. Subclasses say what `seen` and `gone` objects lead to, and `reconcile`."""
+    """The base class. Subclasses implement `seen`, `gone` and `reconcile`."""
 
     queue_name = ""
-    resources: tuple[str, ...] = ()  # storage prefixes of the resources that are looked at: "pods"
+    resources: tuple[str, ...] = ()  # storage prefixes of the watched resources, such as "pods"
     workers = 4
 
     def __init__(self, actor: Actor) -> None:
@@ -27,7 +27,7 @@ class Keyed:
         self.prefixes = {root + name.encode() + b"/": name for name in self.resources}
         self._prefix_of = {name: prefix for prefix, name in self.prefixes.items()}
 
-    # what is seen
+    # incoming changes
 
     def follows(self, prefix: bytes) -> bool:
         return prefix in self.prefixes
@@ -51,45 +51,45 @@ class Keyed:
         return None
 
     def seen(self, resource: str, entry: Entry) -> None:
-        """An object is there, or has changed."""
+        """Called for each object at the start, and for each added or modified object."""
 
     def gone(self, resource: str, entry: Entry) -> None:
-        """An object was deleted; this is how it was."""
+        """Called for each deleted object, with its last state."""
 
     async def reconcile(self, key: bytes) -> None:
-        """Looks at a key of the queue. Raises StatusError, StorageError."""
+        """Reconciles a key of the queue. Raises StatusError, StorageError: then the key is tried again."""
 
-    # what is looked up
+    # lookups
 
     def place(self, resource: str, key: bytes) -> tuple[str, str]:
-        """Namespace and name of an object."""
+        """The namespace and name of an object, by its key."""
         namespace, name = namespace_and_name(key, self._prefix_of[resource])
         return namespace, name
 
     def key(self, resource: str, namespace: str, name: str = "") -> bytes:
-        """The key of an object, or of a namespace's collection."""
+        """The key of an object, or without a name the key prefix of a namespace's objects."""
         path = f"{namespace}/{name}" if namespace else name
         return self._prefix_of[resource] + path.encode()
 
     def cached(self, key: bytes) -> JsonObject | None:
-        """An object as this process has it, with its resourceVersion."""
+        """An object in the watch cache, with its resourceVersion; None if it is missing or can't be read."""
         entry = self.actor.endpoints.services.stores.cached_entry(key)
         readable = None if entry is None else entry.readable
         return None if readable is None else loads(readable.head + readable.tail)
 
     def entries(self, resource: str, namespace: str = "") -> Iterable[Entry]:
-        """All objects of a resource, or of a namespace."""
+        """All objects of a resource in the watch cache, or those of a namespace."""
         found = self.actor.endpoints.services.stores.cached_entries(self.key(resource, namespace))
         return (entry for entry in found if entry.readable is entry)
 
     async def live(self, key: bytes) -> JsonObject | None:
-        """An object as etcd has it; without a resourceVersion."""
+        """An object from etcd, without a resourceVersion; None if it is missing."""
         stored = await self.actor.endpoints.services.stores.of(key).get(key)
         found: JsonObject | None = None if stored is None else loads(stored.value)
         return found
 
     async def delete(self, endpoint: Endpoint, obj: JsonObject, options: DeleteOptions) -> bool:
-        """Deletes exactly this object; whether it was there."""
+        """Deletes an object with its uid and resourceVersion as preconditions. Returns whether it existed."""
         meta = obj["metadata"]
         options.uid = meta["uid"]
         options.resource_version = meta.get("resourceVersion")

@@ -1,4 +1,4 @@
-"""Labels the secrets of legacy tokens with the day of their last use, in each process in which they are used."""
+"""Labels the secrets of legacy service account tokens with the day of their last use. Runs in each process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 async def label_used_tokens(endpoints: Endpoints) -> None:
-    """Labels until cancelled; a label that cannot be written is tried again with the next use."""
+    """Labels secrets until cancelled. A write that fails is repeated at the token's next use."""
     actor = Actor(endpoints, ITSELF, manager="kube-apiserver")
     while True:
         namespace, name = await endpoints.services.legacy_uses.next()

@@ -1,4 +1,4 @@
-"""Changes of finalizers and owner references. Each function returns whether it changed something."""
+"""Changes finalizers and owner references in place. Each function returns whether it changed the object."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gateway.jsontypes import JsonObject
 
 
 def without_owners(obj: JsonObject, uids: Collection[str]) -> bool:
-    """Takes the references to some owners off an object; whether it had any."""
+    """Removes the references to the owners with these uids."""
     references = obj["metadata"].get("ownerReferences") or []
     kept = [reference for reference in references if reference.get("uid") not in uids]
     if len(kept) == len(references):
@@ -21,7 +21,7 @@ def without_owners(obj: JsonObject, uids: Collection[str]) -> bool:
 
 
 def without_finalizer(obj: JsonObject, finalizer: str) -> bool:
-    """Takes a finalizer off an object; whether it had it."""
+    """Removes a finalizer."""
     finalizers = obj["metadata"].get("finalizers") or []
     if finalizer not in finalizers:
         return False
@@ -34,7 +34,7 @@ def without_finalizer(obj: JsonObject, finalizer: str) -> bool:
 
 
 def unblocked(obj: JsonObject) -> bool:
-    """Removes blockOwnerDeletion from an object's owner references; whether one had it."""
+    """Sets blockOwnerDeletion to false in all owner references."""
     blocking = [each for each in obj["metadata"].get("ownerReferences") or () if each.get("blockOwnerDeletion")]
     for reference in blocking:
         reference["blockOwnerDeletion"] = False
@@ -42,7 +42,7 @@ def unblocked(obj: JsonObject) -> bool:
 
 
 def with_finalizer(obj: JsonObject, finalizer: str) -> bool:
-    """Puts a finalizer on an object."""
+    """Adds a finalizer."""
     finalizers = obj["metadata"].setdefault("finalizers", [])
     if finalizer in finalizers:
         return False

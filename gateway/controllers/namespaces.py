@@ -1,7 +1,7 @@
 """The namespace controller: deletes the content of a namespace that is being deleted, and then its finalizer.
 
-Pods go first, and other kinds only after they are gone. The namespace's conditions say what remains (page "Namespaces";
-the conditions and their wording are those of kube-controller-manager).
+Pods are deleted first, and other kinds only after all pods are gone. The namespace's conditions report the remaining
+objects (page "Namespaces"). The conditions and their messages are those of kube-controller-manager.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ from storage.entry import Change, ChangeType, Entry
 from storage.errors import StorageError
 
 FINALIZER = "kubernetes"
-AT_ONCE = 4  # deletions of many at the same time: more are hardly faster, and GETs wait for all of them
-GRACE = 0.1  # seconds from a namespace's deletion until it is emptied, in which its deleter may do so; upstream waits 5
-SETTLE = 0.02  # seconds after a deletion in a namespace until it is looked at again: others follow mostly
-LATE = 90.0  # seconds after a namespace has gone in which requests may end that were let in before
-PATIENCE = 15.0  # seconds until it is looked at again even if nothing was seen to happen
+AT_ONCE = 4  # concurrent deletions: more are hardly faster, and GETs would wait for all of them
+# seconds from a namespace's deletion until it is emptied; the client may empty it itself; kube-controller-manager: 5
+GRACE = 0.1
+SETTLE = 0.02  # seconds from a deletion in a namespace until the namespace is checked again: more usually follow
+LATE = 90.0  # seconds after a namespace is gone in which requests that were admitted before may still create objects
+PATIENCE = 15.0  # seconds until a namespace is checked again without any change in it
 
-# condition -> reason and message when all is well
+# condition -> reason and message of its status False
 _WELL = {
     "NamespaceDeletionDiscoveryFailure": ("ResourcesDiscovered", "All resources successfully discovered"),
     "NamespaceDeletionGroupVersionParsingFailure": (
@@ -52,15 +53,15 @@ _WELL = {
 
 @dataclass(slots=True)
 class Remains:
-    """What is left in a namespace after everything in it was deleted."""
+    """The objects that remain in a namespace after all were deleted once, and the failures."""
 
     resources: Counter[str] = field(default_factory=Counter)  # by "pods."
     finalizers: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
-    undiscovered: list[str] = field(default_factory=list)  # group versions whose server does not answer
+    undiscovered: list[str] = field(default_factory=list)  # group versions without discovery documents
 
     def add(self, other: Remains) -> None:
-        """Adds what is left of other kinds."""
+        """Adds the remaining objects of other kinds."""
         self.resources += other.resources
         self.finalizers += other.finalizers
         self.failures += other.failures
@@ -85,7 +86,7 @@ class Namespaces:
         for name in self._ending:
             self.queue.add(name.decode())
 
-    # what is seen
+    # incoming changes
 
     def follows(self, prefix: bytes) -> bool:
         return True
@@ -113,8 +114,9 @@ class Namespaces:
                 self.queue.add_after(namespace.decode(), SETTLE)
 
     def _ends_now(self, name: bytes) -> None:
-        """A namespace is gone. What was let in before it began to end may still be on its way into it, or seen already
-        where that is in another etcd.
+        """A namespace is gone. Requests that were admitted before its deletion may still create objects in it.
+
+        If there are several etcds, such an object may even have been seen already, so the namespace is checked once.
         """
         self._ending.discard(name)
         if len(self._actor.endpoints.services.databases) > 1:
@@ -132,10 +134,10 @@ class Namespaces:
                 self._ending.add(name)
                 self.queue.add_after(name.decode(), GRACE)
 
-    # what is done
+    # reconciliation
 
     async def reconcile(self, name: str) -> None:
-        """Deletes what is in a namespace that is being deleted, and gives it free when nothing is left."""
+        """Empties a namespace that is being deleted, and removes its finalizer when it is empty."""
         namespaces = self._actor.of("", "v1", "namespaces")
         stored = await namespaces.store.latest(namespaces.key("", name))
         if stored is None:
@@ -160,7 +162,7 @@ class Namespaces:
         await self._actor.change(self._actor.of("", "v1", "namespaces", "finalize"), name, name, _release, uid=uid)
 
     async def _empty(self, name: str, uid: str) -> Remains:
-        """Deletes everything in a namespace: pods, and when those are gone everything else."""
+        """Deletes all objects in a namespace: first pods, and when they are gone all others."""
         foreign = self._actor.endpoints.services.foreign
         remains = Remains(undiscovered=foreign.undiscovered())
         pods = self._actor.of("", "v1", "pods")
@@ -175,7 +177,7 @@ class Namespaces:
         return remains
 
     async def _delete_served(self, endpoint: Endpoint, namespace: str, uid: str, remains: Remains) -> None:
-        """Deletes what is of a kind; anew, as it is served then, when that changes meanwhile."""
+        """Deletes the objects of a kind. If its CRD changes meanwhile, repeats this with the new endpoint."""
         while True:
             counted = Remains()
             try:
@@ -189,11 +191,14 @@ class Namespaces:
             prefix = endpoint.resource.storage_prefix
             served = next((each for each in self._deletable() if each.resource.storage_prefix == prefix), None)
             if served is None:
-                return  # its CRD is gone, and has taken along what was left
+                return  # its CRD was deleted, and all objects with it
             endpoint = served
 
     async def _clear(self, name: str) -> None:
-        """Deletes what has come into a namespace after its end: what is there while etcd says that it is not."""
+        """Deletes objects that were created in a namespace after it was gone.
+
+        Lists the objects before it asks etcd for the namespace, so that a new namespace of that name is not emptied.
+        """
         late = [(each, each.store.cached_entries(each.collection(name))) for each in self._deletable()]
         namespaces = self._actor.of("", "v1", "namespaces")
         if await namespaces.store.get(namespaces.key("", name)) is None:
@@ -201,13 +206,13 @@ class Namespaces:
                 await self._delete_each(endpoint, name, entries)
 
     def _deletable(self) -> list[Endpoint]:
-        """What can be in a namespace."""
+        """The endpoints of all namespaced resources that can be deleted."""
         endpoints = self._actor.endpoints
         resources = [each for each in endpoints.registry.stored() if each.namespaced and "delete" in each.verbs]
         return [endpoints.of_resource(each) for each in resources]
 
     def _is_still(self, name: str, uid: str) -> bool:
-        """Whether it is the namespace of this uid, and no later one of its name, whose contents are in the cache."""
+        """Whether the cached namespace has this uid, so that cached objects are not those of a later namespace."""
         entry = self._actor.endpoints.services.stores.cached_entry(self._prefix + name.encode())
         return entry is not None and entry.readable is entry and uid_of(entry) == uid
 
@@ -226,16 +231,16 @@ class Namespaces:
                     remains.finalizers.update(loads(b"{" + entry.tail)["metadata"].get("finalizers") or ())
 
     async def _seen(self, endpoint: Endpoint, namespace: str, uid: str) -> list[Entry]:
-        """All objects of a kind in a namespace, none where that is gone by now. Raises Unavailable."""
+        """All objects of a kind in a namespace; none if the namespace is gone by now. Raises Unavailable."""
         namespaces = self._actor.of("", "v1", "namespaces").store
         await all_seen(endpoint.store.reads)
         entries = endpoint.store.cached_entries(endpoint.collection(namespace))
-        if entries and namespaces is not endpoint.store:  # the namespace that there is after them is theirs
+        if entries and namespaces is not endpoint.store:  # the uid must be checked against a later state than theirs
             await all_seen(namespaces.reads)
         return entries if self._is_still(namespace, uid) else []
 
     async def _delete_each(self, endpoint: Endpoint, namespace: str, entries: list[Entry]) -> list[str] | None:
-        """Deletes objects; why that failed, each reason once. None when there was nothing."""
+        """Deletes objects. Returns the distinct error messages; None if there were no objects."""
         if not entries:
             return None
         failures: dict[str, None] = {}
@@ -263,7 +268,7 @@ def _release(namespace: JsonObject) -> bool:
 
 
 def tell(namespace: JsonObject, remains: Remains) -> bool:
-    """Puts what remains into a namespace's conditions; whether that changes them."""
+    """Sets a namespace's phase and conditions by what remains. Returns whether that changed them."""
     status = namespace.setdefault("status", {})
     changed: bool = status.get("phase") != "Terminating"
     status["phase"] = "Terminating"
@@ -287,7 +292,7 @@ def tell(namespace: JsonObject, remains: Remains) -> bool:
 
 
 def _trouble(remains: Remains) -> dict[str, tuple[str, str]]:
-    """The conditions that are not as they should be, with reason and message."""
+    """The conditions with the status True, with reason and message."""
     found = {}
     if remains.undiscovered:
         found["NamespaceDeletionDiscoveryFailure"] = ("DiscoveryFailed", discovery_failure(remains.undiscovered))

@@ -1,6 +1,7 @@
-"""Tells the controllers of the changes of all resources, in order and in time slices.
+"""Passes the changes of all resources to the controllers, in order and in time slices.
 
-It listens to each cache, so that it neither polls nor tells a change twice. It follows resources that come and go.
+The observer listens to each watch cache, so it does not poll, and passes each change once. It follows resources that
+are added or removed.
 """
 
 from __future__ import annotations
@@ -19,32 +20,35 @@ from storage.entry import Change, Entry
 from storage.guarded import guarded, report
 from storage.time_slice import TimeSlice
 
-SLICE = 0.003  # seconds of work between turns of others
+SLICE = 0.003  # seconds of work until other tasks get a turn
 _OBSERVER = "controllers"
 
 
 class Follower(Protocol):
-    """The interface of observers. A resource is named by the prefix of its keys."""
+    """The interface to receive changes. A resource is named by the prefix of its etcd keys."""
 
     def follows(self, prefix: bytes) -> bool:
-        """Whether it wants to be told of a resource."""
+        """Whether it wants the changes of a resource."""
         ...
 
     def begin(self, prefix: bytes, keys: set[bytes]) -> None:
-        """All objects of a resource are told next: these. Others are gone, without a word of their deletion."""
+        """Called before `state` for all present objects, whose keys these are. All other objects do not exist any more.
+
+        Their deletions are not passed to `change`.
+        """
         ...
 
     def state(self, prefix: bytes, entry: Entry) -> None:
-        """An object that is there."""
+        """Called for each present object after `begin`."""
         ...
 
     def change(self, prefix: bytes, change: Change) -> None:
-        """A change of an object."""
+        """Called for each change of an object."""
         ...
 
 
 class Observer:
-    """Tells followers the state of each resource, and what changes."""
+    """Passes the state of each resource to the followers, and then its changes."""
 
     def __init__(self, endpoints: Endpoints, followers: Sequence[Follower], telling: Telling) -> None:
         self._endpoints, self._followers, self._telling = endpoints, followers, telling
@@ -52,17 +56,17 @@ class Observer:
         self._told: deque[tuple[ResourceCache, Change | None]] = deque()
         self._arrived = asyncio.Event()
         self._running = False
-        self.complete = asyncio.Event()  # set once what there was at the start is told, and what came meanwhile
-        self._following: dict[bytes, tuple[Follower, ...]] = {}  # by prefix; asked once, until what is served changes
+        self.complete = asyncio.Event()  # set once the state of the start, and the changes until then, are passed
+        self._following: dict[bytes, tuple[Follower, ...]] = {}  # by prefix; cached until the served resources change
         self.resources: dict[bytes, Endpoint] = {}  # by the prefix of their keys
 
     @property
     def idle(self) -> bool:
-        """Whether everything has been told."""
+        """Whether all changes were passed to the followers."""
         return not self._told
 
     def attach(self) -> None:
-        """Follows the resources that are served now. To be called once more when they have changed."""
+        """Follows the resources that are served now. Must be called again when they change."""
         if not self._running:
             return
         self.resources = {}
@@ -85,12 +89,12 @@ class Observer:
             self._tell(cache, None)
 
     async def run(self) -> None:
-        """Tells everything from the state on, until cancelled."""
+        """Passes the state of all resources, and then all changes, until cancelled."""
         self._running = True
         try:
             self.attach()
             await self._tell_next(len(self._told))  # the states
-            await self._tell_next(len(self._told))  # what came meanwhile: a later state may go by it
+            await self._tell_next(len(self._told))  # changes meanwhile; the states that came later may depend on them
             self.complete.set()
             while True:
                 await self._arrived.wait()
@@ -133,7 +137,7 @@ class Observer:
         if readable is None:
             return
         for follower in self._who_follows(prefix):
-            try:  # as `guarded` does, which would be three calls more for each follower of each change
+            try:  # inlines `guarded`, to save three calls for each follower of each change
                 follower.change(prefix, readable)
             except Exception as error:
                 report(_OBSERVER, readable.entry, error)

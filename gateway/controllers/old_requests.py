@@ -1,7 +1,7 @@
-"""Deletes certificate signing requests a while after their decision, or a day after their creation without one.
+"""Deletes CertificateSigningRequests some time after their decision, or a day after their creation if undecided.
 
-(Kubernetes, "Certificates and Certificate Signing Requests", "Request signing process".) Requests for pods'
-certificates go a quarter of an hour after their creation (KEP-4317): a kubelet has its certificate by then.
+Source: Kubernetes, "Certificates and Certificate Signing Requests", "Request signing process". PodCertificateRequests
+are deleted 15 minutes after their creation (KEP-4317): the kubelet has its certificate by then.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from gateway.kinds.metadata import seconds_of
 from gateway.writing.options import DeleteOptions
 from storage.entry import Entry
 
-DECIDED = 3600.0  # seconds that a request stays which was denied, has failed or was issued
-OF_PODS = 15 * 60.0  # seconds that a request for a pod's certificate stays
-PENDING = 24 * 3600.0  # seconds that one stays which waits for approval, or for its certificate
+DECIDED = 3600.0  # seconds that a denied, failed or issued request stays
+OF_PODS = 15 * 60.0  # seconds that a PodCertificateRequest stays
+PENDING = 24 * 3600.0  # seconds that a request stays which waits for approval, or for its certificate
 _VERSION = ("certificates.k8s.io", "v1")
 
 
 class OldRequests(Keyed):
-    """The controller. Keys are those of certificate signing requests."""
+    """The controller of CertificateSigningRequests. Its queue has their keys."""
 
     queue_name = "certificatesigningrequest_cleaner"
     resources: tuple[str, ...] = ("certificatesigningrequests",)
@@ -45,12 +45,12 @@ class OldRequests(Keyed):
         await self.delete(requests, request, DeleteOptions())
 
     def end(self, request: JsonObject) -> float | None:
-        """When a request may go, in seconds since the epoch; None if it stays as it is."""
+        """When a request must be deleted, in seconds since 1970; None if it stays."""
         return min(ends(request), default=None)
 
 
 class OldPodRequests(OldRequests):
-    """The controller of requests for pods' certificates, where they are served."""
+    """The controller of PodCertificateRequests. Does nothing if they are not served."""
 
     queue_name = "podcertificaterequest_cleaner"
     resources = ("podcertificaterequests",)
@@ -60,7 +60,7 @@ class OldPodRequests(OldRequests):
 
 
 def ends(request: JsonObject) -> Iterator[float]:
-    """The moments (seconds since the epoch) from which on a request may go, each for another reason."""
+    """For each reason to delete a request, the time in seconds since 1970 at which it applies."""
     status = request.get("status") or {}
     conditions, certificate = status.get("conditions") or (), status.get("certificate") or ""
     if not conditions:
@@ -80,4 +80,4 @@ def _expiry(certificate: str) -> Iterator[float]:
     try:
         yield certificate_of_pem(b64decode(certificate)).not_valid_after_utc.timestamp()
     except ValueError:
-        return  # what cannot be read expires with the request
+        return  # an unreadable certificate has no expiry of its own

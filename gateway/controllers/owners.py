@@ -1,4 +1,4 @@
-"""Finds out whether the owners of an object exist: by kind and name, and absent only if etcd has no such key."""
+"""Finds out whether the owners of an object exist, by kind and name. An owner is absent only if etcd says so."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ REMEMBERED = 4096  # absent owners; a uid never comes back
 
 
 class UnknownKind(Exception):
-    """An owner's kind is not served in any version of its group: nobody knows whether the owner exists."""
+    """An owner's kind is not served in any version of its group, so it is unknown whether the owner exists."""
 
 
 class ClusterScoped(Exception):
-    """An object without a namespace refers to an owner that has one: it is nobody's dependent."""
+    """A cluster-scoped object refers to a namespaced owner. This reference is invalid."""
 
 
 class Presence(Enum):
-    """What is known of an owner."""
+    """Whether an owner exists."""
 
     THERE = "there"
-    WAITING = "waiting"  # for its dependents, to be gone itself
+    WAITING = "waiting"  # in foreground deletion: waits for its dependents
     ABSENT = "absent"
 
 
 @dataclass(slots=True)
 class Classified:
-    """An object's owner references by what is known of them."""
+    """An object's owner references by the presence of the owners: THERE, WAITING, ABSENT."""
 
     solid: list[Owner] = field(default_factory=list)
     waiting: list[Owner] = field(default_factory=list)
@@ -44,17 +44,20 @@ class Classified:
 
 
 class Owners:
-    """Looks owners up."""
+    """Looks up owners in the watch cache, in etcd, and on extension servers."""
 
     def __init__(self, endpoints: Endpoints, user: User) -> None:
-        """Extension servers are asked in the name of `user`."""
+        """`user` is the user of requests to extension servers."""
         self._endpoints, self._user = endpoints, user
         self._foreign = endpoints.services.foreign_objects
         self._absent: OrderedDict[tuple[Owner, str], None] = OrderedDict()
         self._gone: OrderedDict[str, tuple[bytes, str, str]] = OrderedDict()  # uid -> key, apiVersion and kind
 
     async def classify(self, owners: list[Owner], namespace: str) -> Classified:
-        """Raises UnknownKind, ClusterScoped, StorageError, ForeignError."""
+        """Finds the presence of all owners of an object in a namespace ("" for none).
+
+        Raises UnknownKind, ClusterScoped, StorageError, ForeignError.
+        """
         found = Classified()
         for owner in owners:
             match await self.presence(owner, namespace):
@@ -67,7 +70,7 @@ class Owners:
         return found
 
     async def presence(self, owner: Owner, namespace: str) -> Presence:
-        """Whether the owner exists that an object in a namespace ("" for none) refers to."""
+        """The presence of an owner, to which an object in a namespace ("" for none) refers. Raises as `classify`."""
         remembered = owner._replace(blocks=False), namespace
         if remembered in self._absent:
             self._absent.move_to_end(remembered)
@@ -98,7 +101,7 @@ class Owners:
         return Presence.ABSENT
 
     async def _abroad(self, kind: ForeignKind, owner: Owner, namespace: str) -> Presence | None:
-        """Whether an extension server has the owner, None where it says that it does not."""
+        """The presence of an owner on an extension server; None if the server does not have it."""
         place = _place(kind.namespaced, owner, namespace)
         if self._foreign.holds(kind, place, owner.name, owner.uid):
             return Presence.THERE
@@ -106,17 +109,17 @@ class Owners:
         return _waits(metadata) if metadata is not None and metadata["uid"] == owner.uid else None
 
     def is_abroad(self, owner: Owner) -> bool:
-        """Whether an extension server has the owner, if anybody has."""
+        """Whether an extension server serves the owner's kind, and this server does not."""
         return self.foreign(owner) is not None and self.endpoint(owner) is None
 
     def gone(self, uid: str, key: bytes, api_version: str, kind: str) -> None:
-        """An object was seen to be deleted; its kind may not be served when somebody asks for it as an owner."""
+        """Remembers a deleted object, because its kind may not be served any more when a dependent is checked."""
         self._gone[uid] = key, api_version, kind
         if len(self._gone) > REMEMBERED:
             self._gone.popitem(last=False)
 
     async def _is_gone(self, owner: Owner) -> bool:
-        """Whether an owner of a kind that is not served was seen to be deleted, and etcd has no other word on it."""
+        """Whether this process saw the deletion of an owner of an unserved kind, and etcd does not have the object."""
         key, api_version, kind = self._gone.get(owner.uid, (b"", "", ""))
         same = (_group(api_version), kind) == (_group(owner.api_version), owner.kind)
         if not same or not key.endswith(f"/{owner.name}".encode()):
@@ -125,7 +128,7 @@ class Owners:
         return stored is None or loads(stored.value)["metadata"].get("uid") != owner.uid
 
     def seems_there(self, owner: Owner, namespace: str) -> bool:
-        """Whether this process has seen the owner; at once."""
+        """Whether the owner is in the caches of this process. Asks neither etcd nor extension servers."""
         endpoint = self.endpoint(owner)
         try:
             if endpoint is None and (kind := self.foreign(owner)) is not None:
@@ -136,8 +139,8 @@ class Owners:
         return entry is not None and entry.readable is entry and uid_of(entry) == owner.uid
 
     def endpoint(self, owner: Owner) -> Endpoint | None:
-        """What serves the kind that an owner is said to be, in that version or else in another one of its group; None
-        when nothing does. An object is the same in all versions (kubernetes 102641, 137036).
+        """The endpoint of an owner's kind, in the reference's version or else in another one of the group. None if this
+        server does not serve the kind. The version does not matter for identity (kubernetes issues 102641, 137036).
         """
         registry, (group, _, version) = self._endpoints.registry, owner.api_version.rpartition("/")
         resource = registry.by_kind(group, version, owner.kind)
@@ -147,7 +150,7 @@ class Owners:
         return None if resource is None or not resource.storage_prefix else self._endpoints.of_resource(resource)
 
     def foreign(self, owner: Owner) -> ForeignKind | None:
-        """The kind of another server that an owner is said to be, in that version or else another one of its group."""
+        """The extension server's kind of an owner, in the reference's version or else in another one of the group."""
         exact = self._foreign.kind(owner.api_version, owner.kind)
         if exact is not None:
             return exact
@@ -163,7 +166,7 @@ def _group(api_version: str) -> str:
 
 
 def _place(namespaced: bool, owner: Owner, namespace: str) -> str:
-    """The namespace in which the owner of an object of a namespace is. Raises ClusterScoped."""
+    """The namespace of an owner ("" for a cluster-scoped one) of an object in `namespace`. Raises ClusterScoped."""
     if namespaced and not namespace:
         raise ClusterScoped(f"{owner.kind} {owner.name} is in a namespace")
     return namespace if namespaced else ""

@@ -1,7 +1,7 @@
-"""The graph of owners and dependents for garbage collection, kept up to date from observed changes.
+"""The graph of owners and dependents for garbage collection, updated with each change.
 
-It has only objects with owners, and objects that are being deleted with a propagation policy: others need nothing.
-Whether an owner exists is looked up in the cache and in etcd.
+It has only objects with owners, and objects that are being deleted with a propagation policy. Whether an owner exists
+is not in the graph: `Owners` looks it up.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ class Owner(NamedTuple):
 class Node:
     """An object that has owners or whose deletion waits for its dependents."""
 
-    prefix: bytes  # of its resource's keys
+    prefix: bytes  # the key prefix of its resource
     key: bytes
     uid: str
     owners: tuple[Owner, ...]
-    policy: str = ""  # the finalizer with which it is being deleted: ORPHAN or FOREGROUND
+    policy: str = ""  # if it is being deleted: its finalizer ORPHAN or FOREGROUND
     deleting: bool = False
 
 
 class Graph:
-    """Nodes by key, dependents by the uid of their owner."""
+    """Nodes by key, and the dependents by the uid of their owner."""
 
     def __init__(self) -> None:
         self.nodes: dict[bytes, Node] = {}
-        self.waiting: dict[str, bytes] = {}  # uid -> key of those that are being deleted in the foreground
+        self.waiting: dict[str, bytes] = {}  # uid -> key of objects in foreground deletion
         self._dependents: dict[str, set[bytes]] = {}
-        self._uids: dict[str, str] = {}  # one text for all that refer to an owner
+        self._uids: dict[str, str] = {}  # shares one string between all references to an owner
 
     def put(self, node: Node) -> Node | None:
-        """Takes in a version of an object; gives the one before."""
+        """Adds or replaces the node of an object. Returns the previous node."""
         before = self.remove(node.key)
         owners = tuple(owner._replace(uid=self._uids.setdefault(owner.uid, owner.uid)) for owner in node.owners)
         node = Node(node.prefix, node.key, node.uid, owners, node.policy, node.deleting)
@@ -62,7 +62,7 @@ class Graph:
         return before
 
     def remove(self, key: bytes) -> Node | None:
-        """Drops an object; gives what was known of it."""
+        """Removes the node of an object, and returns it."""
         node = self.nodes.pop(key, None)
         if node is None:
             return None
@@ -81,11 +81,11 @@ class Graph:
         return list(self._dependents.get(uid, ()))
 
     def count(self, uid: str) -> int:
-        """How many objects refer to an owner."""
+        """The number of objects that refer to an owner."""
         return len(self._dependents.get(uid, ()))
 
     def is_blocked(self, uid: str) -> bool:
-        """Whether a dependent keeps an owner from going in the foreground."""
+        """Whether a dependent with blockOwnerDeletion blocks the foreground deletion of an owner."""
         nodes = (self.nodes[key] for key in self._dependents.get(uid, ()))
         return any(owner.blocks and owner.uid == uid for node in nodes for owner in node.owners)
 
@@ -95,7 +95,7 @@ class Graph:
 
 
 def node_of(prefix: bytes, entry: Entry) -> Node | None:
-    """What the graph keeps of an object; None for nothing. Most are not even parsed."""
+    """The node of an object; None if the graph does not need one. Most objects are not even parsed."""
     tail = entry.tail
     if _OWNERS not in tail and _DELETED not in tail:
         return None
@@ -115,7 +115,7 @@ def owners_of(metadata: JsonObject) -> Iterable[Owner]:
 
 
 def owner_of(reference: dict[str, Any]) -> Owner:
-    """One owner reference as it is stored."""
+    """The Owner of a stored owner reference."""
     return Owner(
         reference.get("uid", ""),
         sys.intern(reference.get("apiVersion", "")),
@@ -126,13 +126,13 @@ def owner_of(reference: dict[str, Any]) -> Owner:
 
 
 def policy_of(metadata: JsonObject) -> str:
-    """The propagation finalizer that an object has, "" for none; orphaning comes first where it has both."""
+    """An object's propagation finalizer, "" for none. If it has both, ORPHAN wins."""
     finalizers = metadata.get("finalizers") or ()
     return next((name for name in (ORPHAN, FOREGROUND) if name in finalizers), "")
 
 
 def uid_of(entry: Entry) -> str:
-    """The uid of an object, without parsing it: only plain strings come before it, whose quotes are escaped."""
+    """The uid of an object, found without parsing: only strings with escaped quotes come before it in the JSON."""
     tail = entry.tail
     start = tail.index(_UID) + len(_UID)
     return tail[start : tail.index(b'"', start)].decode()

@@ -1,4 +1,4 @@
-"""Type-checks the expressions of ValidatingAdmissionPolicies, and writes its findings into their status."""
+"""Type-checks the expressions of ValidatingAdmissionPolicies, and writes the warnings into their status."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from storage.entry import Entry
 
 GROUP, POLICIES = "admissionregistration.k8s.io", "validatingadmissionpolicies"
 MANAGER = "validatingadmissionpolicy-status"
-MOST_TYPES = 10  # of those that a rule is about
+MOST_TYPES = 10  # the greatest number of kinds of one rule that are checked
 
 
 class PolicyStatus(Keyed):
-    """The controller: each generation of a policy is looked at once."""
+    """The controller. It checks each generation of a policy once."""
 
     queue_name = MANAGER
     resources = (POLICIES,)
@@ -35,7 +35,7 @@ class PolicyStatus(Keyed):
         if generation <= (policy.get("status") or {}).get("observedGeneration", 0):
             return
         spec, registry = policy.get("spec") or {}, self.actor.endpoints.registry
-        # the expression language is imported with the first policy, and not on the loop, which that would hold
+        # CEL is imported with the first policy, in a thread: the import would block the event loop
         await asyncio.to_thread(import_module, "gateway.controllers.policy_types")
         from gateway.controllers.policy_types import declared_type, expression_warnings, param_type
 
@@ -49,7 +49,10 @@ class PolicyStatus(Keyed):
 
 
 def checked_kinds(spec: JsonObject, registry: Registry) -> list[Resource]:
-    """What a policy is checked against: all that its rules name without wildcards, by group, version and kind."""
+    """The resources whose kinds a policy is checked against: those that its rules name without wildcards, sorted.
+
+    As soon as one rule has MOST_TYPES resources, further ones and further rules are ignored.
+    """
     found: dict[GroupVersionKind, Resource] = {}
     for rule in (spec.get("matchConstraints") or {}).get("resourceRules") or ():
         for count, resource in enumerate(_named(rule, registry), 1):
@@ -67,7 +70,7 @@ def _named(rule: JsonObject, registry: Registry) -> Iterator[Resource]:
     for group in groups:
         for version in versions:
             for name in names:
-                # the core group's name is empty, which kube-controller-manager takes for any group
+                # as in kube-controller-manager, "" stands for any group, not only for the core group
                 served = [group] if group else list(registry.groups)
                 resources = (registry.get(each, version, name) for each in served)
                 yield from (each for each in resources if each is not None)

@@ -1,4 +1,4 @@
-"""What the expressions of a policy see, by the kinds that its rules name, and what in them does not fit that."""
+"""The CEL types for the expressions of a policy, and the type errors of its expressions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gateway.schema.catalog import type_for
 
 
 def declared_type(resource: Resource) -> Declared | None:
-    """What expressions see in a resource's objects, None where nothing is known of them."""
+    """The CEL declaration of a resource's objects; None if their type is unknown."""
     version = resource.model_version
     if version.openapi is None:
         return declare_builtin(version.type)
@@ -25,7 +25,7 @@ def declared_type(resource: Resource) -> Declared | None:
 
 
 def param_type(spec: JsonObject, registry: Registry) -> Declared | None:
-    """What expressions see in a policy's parameters, None where nothing is known of them."""
+    """The CEL declaration of a policy's params; None if there are none, or their type is unknown."""
     if (kind := spec.get("paramKind")) is None:
         return None
     version = GroupVersion.parse(kind.get("apiVersion", ""))
@@ -36,7 +36,10 @@ def param_type(spec: JsonObject, registry: Registry) -> Declared | None:
 def expression_warnings(
     spec: JsonObject, kinds: list[tuple[GroupVersionKind, Declared | None]], params: Declared | None
 ) -> list[JsonObject]:
-    """What does not fit the types of some kinds, in the order of the validations."""
+    """The expressionWarnings of a policy's status, in the order of its validations.
+
+    `kinds`: the kinds to check against, with their declarations. `params`: the declaration of the params.
+    """
     variables = [(each["name"], each["expression"]) for each in spec.get("variables") or ()]
     known = [
         (gvk, TypedExpressions(gvk.kind, of_object, params, params="paramKind" in spec, variables=variables))

@@ -1,6 +1,6 @@
-"""A work queue of keys: each is in it once, and is added again, with backoff, when its work fails.
+"""A work queue of keys. A key is in it at most once. A key whose work fails is added again, with backoff.
 
-As client-go's workqueue, whose metrics it keeps under the same names.
+It works as client-go's workqueue, and has metrics with the same names.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from storage.instruments import BETA, histogram
 
 logger = logging.getLogger(__name__)
 
-BASE_DELAY, MAX_DELAY = 0.005, 1000.0  # seconds; doubled for each failure of a key
+BASE_DELAY, MAX_DELAY = 0.005, 1000.0  # seconds; the delay doubles with each failure of a key
 BUCKETS = tuple(10.0**exponent for exponent in range(-8, 2))  # seconds
 
 K = TypeVar("K", bound=Hashable)
@@ -32,14 +32,14 @@ WORKED = histogram(
 
 
 class WorkQueue(Generic[K]):
-    """Keys in the order in which they were added. To be used on one event loop."""
+    """Keys in the order in which they were added. Not thread-safe: use it on one event loop."""
 
     def __init__(self, name: str, *, max_delay: float = MAX_DELAY) -> None:
         self.name = name
         self.adds = self.retries = 0
         self.waited, self.worked = WAITED.labels(name), WORKED.labels(name)
         self._max_delay = max_delay
-        self._waiting: OrderedDict[K, float] = OrderedDict()  # key -> since when
+        self._waiting: OrderedDict[K, float] = OrderedDict()  # key -> when it was added
         self._working: dict[K, float] = {}
         self._again: set[K] = set()  # added while they were worked on
         self._failures: dict[K, int] = {}
@@ -51,16 +51,16 @@ class WorkQueue(Generic[K]):
 
     @property
     def at_rest(self) -> bool:
-        """Whether nothing waits or is worked on; something may come back later."""
+        """Whether no key waits or is worked on. Delayed keys may exist."""
         return not (self._waiting or self._working)
 
     @property
     def idle(self) -> bool:
-        """Whether nothing waits, is worked on or comes back later."""
+        """Whether no key waits, is worked on, or is delayed."""
         return not (self._waiting or self._working or self._timers)
 
     def add(self, key: K) -> None:
-        """Adds a key: it is reconciled as soon as possible."""
+        """Adds a key without delay. A key that is worked on now is added again when its work ends."""
         if key in self._waiting or key in self._again:
             return
         self.adds += 1
@@ -71,7 +71,7 @@ class WorkQueue(Generic[K]):
         self._arrived.set()
 
     def add_after(self, key: K, seconds: float) -> None:
-        """Adds a key that is reconciled after a delay; the earliest of several times counts."""
+        """Adds a key after a delay. Of several delays for a key, the earliest end counts."""
         loop = asyncio.get_running_loop()
         timer = self._timers.get(key)
         if timer is not None:
@@ -88,11 +88,11 @@ class WorkQueue(Generic[K]):
         self.add_after(key, min(BASE_DELAY * 2 ** min(failures, 30), self._max_delay))
 
     def forget(self, key: K) -> None:
-        """A key has not failed: its failures count no more."""
+        """Resets the failures of a key after a success."""
         self._failures.pop(key, None)
 
     async def get(self) -> K:
-        """The next key; it is given to nobody else until it is `done`."""
+        """Waits for the next key. No other worker gets this key until `done`."""
         while not self._waiting:
             self._arrived.clear()
             await self._arrived.wait()
@@ -103,7 +103,7 @@ class WorkQueue(Generic[K]):
         return key
 
     def done(self, key: K) -> None:
-        """The work on a key has ended."""
+        """Ends the work on a key."""
         self.worked.observe(time.monotonic() - self._working.pop(key))
         if key in self._again:
             self._again.discard(key)
@@ -111,19 +111,19 @@ class WorkQueue(Generic[K]):
             self._arrived.set()
 
     def hurry(self) -> None:
-        """What would come back later comes back now."""
+        """Adds all delayed keys now."""
         for key in list(self._timers):
             self._timers[key].cancel()
             self._due(key)
 
     def close(self) -> None:
-        """Ends what would come back later."""
+        """Drops all delayed keys."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
 
     def under_way(self) -> Iterator[float]:
-        """For how many seconds each key is worked on already."""
+        """For each key that is worked on, the seconds since its work began."""
         now = time.monotonic()
         return (now - since for since in self._working.values())
 
@@ -133,7 +133,7 @@ class WorkQueue(Generic[K]):
 
 
 class Work(NamedTuple):
-    """What a controller does with the keys of a queue, and how many at the same time."""
+    """A queue, the function that reconciles its keys, and the number of concurrent workers."""
 
     queue: WorkQueue[Any]
     reconcile: Callable[[Any], Awaitable[None]]
@@ -141,12 +141,12 @@ class Work(NamedTuple):
 
 
 async def work(queue: WorkQueue[K], reconcile: Callable[[K], Awaitable[None]], workers: int) -> None:
-    """Calls `reconcile` for each key, some at a time, until cancelled. When it raises, the key is added again."""
+    """Runs workers that call `reconcile` for each key, until cancelled. If it raises, the key is added again."""
 
     async def worker() -> None:
         while True:
             key = await queue.get()
-            await give_way()  # neither getting a key nor looking at it has to wait for anything
+            await give_way()  # otherwise a worker might never yield to the event loop
             try:
                 await reconcile(key)
             except Exception as error:

@@ -1,8 +1,8 @@
 """Keeps the endpoints of the service `kubernetes`: each running server has a key in etcd under a lease.
 
-The keys are those of kube-apiserver's lease endpoint reconciler, one for each address under `masterleases`, so that
-gateways and kube-apiservers on one etcd see each other. A server that stops removes its address; the others remove the
-address of a server that died once its key has expired.
+The keys are those of kube-apiserver's lease endpoint reconciler: one for each address, under `masterleases`. So
+gateways and kube-apiservers on one etcd see each other. A server that stops removes its address. If a server dies, its
+key expires, and the others remove its address.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from storage.errors import LeaseNotFound, StorageError
 logger = logging.getLogger(__name__)
 
 TTL = 15  # seconds that a key outlives its server
-ROUND = 5.0  # seconds between signs of life
+ROUND = 5.0  # seconds between two renewals
 
 
 class Replica:
-    """This server among the others."""
+    """This server's key, and the endpoints of all servers."""
 
     def __init__(self, endpoints: Endpoints) -> None:
         settings = endpoints.services.settings
@@ -55,7 +55,7 @@ class Replica:
                 await self._leave()
 
     async def _be_there(self) -> None:
-        """Renews the lease of this server's key, and puts that where it is missing."""
+        """Renews the lease of this server's key, and writes the key if it is missing."""
         leases = self._client.leases
         if self._lease:
             try:
@@ -80,7 +80,7 @@ class Replica:
         """Writes the running servers' addresses into the service's endpoints. Raises StatusError, StorageError."""
         found = await self._client.prefix(self._root, keys_only=True)
         addresses = sorted(kv.key[len(self._root) :].decode() for kv in found.kvs)
-        if addresses:  # no other server is left: the addresses stay for the next start
+        if addresses:  # if no server is left, the addresses stay for the next start
             for each in self._objects:
                 await self._lead_to(each, addresses)
 
@@ -98,7 +98,7 @@ class Replica:
 
 
 def with_addresses(content: JsonObject, addresses: list[str]) -> JsonObject | None:
-    """Endpoints or an EndpointSlice that lead to exactly these addresses; None when it does already."""
+    """Endpoints or an EndpointSlice with exactly these addresses (of its family); None if nothing is to change."""
     if "addressType" in content:
         family = [each for each in addresses if (":" in each) == (content["addressType"] == "IPv6")]
         present = content.get("endpoints") or []

@@ -1,7 +1,7 @@
-"""Writes the status of quotas: how much the objects of a namespace use ("Resource Quotas").
+"""Writes the status of ResourceQuotas: the usage of the objects of a namespace ("Resource Quotas").
 
-Writes charge quotas themselves (gateway/quotas/charging.py); this controller copies new limits into the status, and
-releases what deleted objects used. It writes a status only if the quota has not changed since the revision at which the
+Requests charge quotas when they create objects (gateway/quotas/charging.py). This controller copies new limits into the
+status, and releases the usage of deleted objects. It writes a status only if the quota has not changed since the
 objects were counted, so that no charge is lost.
 """
 
@@ -30,21 +30,22 @@ from storage.entry import Change, ChangeType, Entry
 from storage.store import EtcdStore
 
 QUOTAS = "resourcequotas"
-RESYNC = 300.0  # seconds from one recount of everything to the next, as kube-controller-manager's default
-QUIET = 1.0  # seconds without a charge after which what was charged and never written is looked for
-SETTLE = 0.1  # seconds in which changes that may have freed something are looked at together
-STILL, MOST = 0.2, 2.0  # seconds without a charge after which a usage is lowered; those that this may be waited for
+RESYNC = 300.0  # seconds between two full recounts, as in kube-controller-manager by default
+QUIET = 1.0  # seconds without a charge after which a quota is recounted, to find charges for objects never written
+SETTLE = 0.1  # seconds in which changes that may lower a usage are gathered
+# seconds without a charge after which a usage is lowered, and the most seconds to wait for that
+STILL, MOST = 0.2, 2.0
 _COUNTABLE = frozenset({"create", "list", "watch", "delete"})
 _COUNT = "count/"
 _ALIASED = {alias: place for place, alias in counts.ALIASES.items()}
 
 
 class Outdated(Exception):
-    """The quota has changed since what it limits was counted."""
+    """The quota has changed since its objects were counted."""
 
 
 class ResourceQuotas(Keyed):
-    """Counts what quotas limit. Keys are those of quotas."""
+    """The controller. Its queue has keys of quotas."""
 
     queue_name = "resourcequota_primary"
     resources = (QUOTAS, "deviceclasses")
@@ -56,18 +57,18 @@ class ResourceQuotas(Keyed):
         self._tallies = Tallies(self._counted_changed)
         self._used_by: dict[bytes, set[Tally]] = {}
         self._recounted: dict[bytes, float] = {}
-        self._charged: dict[bytes, float] = {}  # when a group was charged last, by quota that is still to be looked at
-        self._kinds: dict[bytes, Evaluator] = {}  # by the prefix of their keys: those that are only counted
-        self._kinds_abroad = set[bytes]()  # of extension servers, among these
-        self._apart: dict[bytes, tuple[Evaluator, EtcdStore]] = {}  # by prefix: what is in another etcd than quotas
-        self._put_off: dict[bytes, float] = {}  # since when a lower usage of a quota waits for writes under way
+        self._charged: dict[bytes, float] = {}  # by quota that is still to be recounted: when a group was charged last
+        self._kinds: dict[bytes, Evaluator] = {}  # by key prefix: kinds of which quotas only count the objects
+        self._kinds_abroad = set[bytes]()  # those of them that are on extension servers
+        self._apart: dict[bytes, tuple[Evaluator, EtcdStore]] = {}  # by prefix: kinds in another etcd than quotas
+        self._put_off: dict[bytes, float] = {}  # by quota: since when its lower usage is held back
         self._foreign = actor.endpoints.services.foreign_objects
         self.kinds_changed()
 
-    # what is seen
+    # incoming changes
 
     def kinds_changed(self) -> None:
-        """Other kinds are served: those that quotas name are counted from now on."""
+        """The served kinds have changed: recounts all quotas that count objects by kind (count/…)."""
         stores = self.actor.endpoints.services.stores
         root, quotas = stores.main.cache.root, stores.of_collection(self.key(QUOTAS, ""))
         self._kinds, self._apart = {}, {}
@@ -113,26 +114,26 @@ class ResourceQuotas(Keyed):
                 self._tallies.start_over()
                 for entry in self.entries(QUOTAS):
                     self.queue.add(entry.key)
-        # what is made at another server is charged by no write here
+        # objects that extension servers create are not charged by a request here
         if change.type is ChangeType.DELETED or (change.type is ChangeType.ADDED and prefix in self._kinds_abroad):
             self._counted_anew(prefix, change.key[len(prefix) :].partition(b"/")[0].decode())
         elif change.type is ChangeType.ADDED and prefix in self._apart:
-            # it was charged before it was written, and a recount between the two has undone that
+            # a recount between the charge of the object and its write in the other etcd may have undone the charge
             for entry in self.entries(QUOTAS, change.key[len(prefix) :].partition(b"/")[0].decode()):
                 self.queue.add_after(entry.key, QUIET)
 
     def _group_charged(self, key: bytes) -> None:
-        """A group of writes was charged, maybe by a gateway that has crashed before these were made.
+        """A group of writes was charged. Its gateway may have crashed before it made these writes.
 
-        Other writes leave nothing behind: a single one is charged in its own transaction, and a usage that somebody
-        else writes stays until the next recount, as kube-controller-manager leaves it.
+        Other charges need no such recount: a single write is charged in its own transaction. A usage that another
+        client writes stays until the next full recount, as in kube-controller-manager.
         """
         if key not in self._charged:
             asyncio.get_running_loop().call_later(QUIET, self._look, key)
         self._charged[key] = time.monotonic()
 
     def _look(self, key: bytes) -> None:
-        """Has a quota counted once no group was charged for a while: writes under way would be charged again."""
+        """Queues a quota when no group was charged for QUIET seconds: before, a recount would miss writes under way."""
         left = QUIET - (time.monotonic() - self._charged[key])
         if left > 0:
             asyncio.get_running_loop().call_later(left, self._look, key)
@@ -141,7 +142,7 @@ class ResourceQuotas(Keyed):
             self.queue.add(key)
 
     def _counted_anew(self, prefix: bytes, namespace: str = "") -> None:
-        """Has quotas (of a namespace) counted that name a kind which is only counted."""
+        """Queues the quotas (of a namespace, if given) that count the objects of a kind."""
         kind = self._kinds.get(prefix)
         if kind is None:
             return
@@ -151,7 +152,7 @@ class ResourceQuotas(Keyed):
                 self.queue.add_after(entry.key, SETTLE) if prefix in self._kinds_abroad else self.queue.add(entry.key)
 
     def _counted_changed(self, change: Change) -> None:
-        """An object that is counted by what it uses has changed."""
+        """An object whose usage quotas sum up (such as a pod) has changed."""
         if change.type is ChangeType.ADDED:
             return  # its write was charged
         namespace = change.key.rsplit(b"/", 2)[-2].decode()
@@ -161,7 +162,7 @@ class ResourceQuotas(Keyed):
             else:
                 self.queue.add_after(entry.key, SETTLE)
 
-    # what is done
+    # reconciliation
 
     async def reconcile(self, key: bytes) -> None:
         now = time.monotonic()
@@ -182,18 +183,19 @@ class ResourceQuotas(Keyed):
         while not all(tally.settled for tally, _ in tallies):
             for tally, _ in tallies:
                 await tally.settle(self._classes, clock.now())
-        # in one etcd the sums are of the state that the present quota is of; in two of a later one than the quota's
+        # with one etcd, the sums and the cached quota are of the same revision; with two, the sums must be newer than
+        # the quota, so the quota that was read before is used
         await self._write(key, tallies, quota if apart else self.cached(key), bool(apart))
 
     def _counted_apart(self, quota: JsonObject) -> set[EtcdStore]:
-        """The other etcds that have something of what a quota counts."""
+        """The other etcds that have objects which a quota limits."""
         hard = (quota.get("spec") or {}).get("hard") or {}
         return {store for evaluator, store in self._apart.values() if evaluator.matching(hard, self._classes)}
 
     async def _write(
         self, key: bytes, tallies: list[tuple[Tally, Evaluator]], quota: JsonObject | None, apart: bool
     ) -> None:
-        """Writes what is used, of which the sums are, if a quota says otherwise and is as it was."""
+        """Writes the usage into the quota's status, if it differs and the quota has not changed since."""
         if quota is None:
             return
         for tally, _ in tallies:
@@ -223,8 +225,9 @@ class ResourceQuotas(Keyed):
             self.queue.add_after(key, SETTLE) if apart else self.queue.add(key)
 
     def _may_be_under_way(self, key: bytes) -> bool:
-        """Whether writes may be charged to a quota whose objects are still on their way into another etcd: a group
-        was charged a moment ago, and has not been looked at for that for long.
+        """Whether objects that are charged already may not yet be in another etcd.
+
+        This is so if a group was charged less than STILL seconds ago. It is false after MOST seconds of waiting.
         """
         now = time.monotonic()
         if now - self._charged.get(key, now - STILL) < STILL and now - self._put_off.setdefault(key, now) < MOST:
@@ -233,7 +236,7 @@ class ResourceQuotas(Keyed):
         return False
 
     def _used(self, quota: JsonObject, hard: Iterable[str], tallies: list[tuple[Tally, Evaluator]]) -> Amounts:
-        """What is used of all that can be counted."""
+        """The usage of all limits in `hard` that can be counted."""
         used: dict[str, Quantity] = {}
         for tally, evaluator in tallies:
             for name, amount in tally.total(evaluator.matching(hard, self._classes)).items():
@@ -246,7 +249,10 @@ class ResourceQuotas(Keyed):
         return used
 
     def _count(self, name: str, namespace: str) -> int | None:
-        """How many objects a name counts, and nothing else; None for other names, and for what is not served."""
+        """The number of objects for a limit that only counts objects of a kind (count/…, or an alias).
+
+        None for other limits, and for kinds that are not served.
+        """
         place = _ALIASED.get(name)
         if place is None:
             if not name.startswith(_COUNT):
@@ -266,7 +272,7 @@ class ResourceQuotas(Keyed):
         return last - first
 
     def _tallies_of(self, key: bytes, quota: JsonObject) -> list[tuple[Tally, Evaluator]]:
-        """The sums that a quota needs; those that nobody needs any more are let go."""
+        """The sums that a quota needs. Drops the sums that no quota needs any more."""
         hard, namespace = (quota.get("spec") or {}).get("hard") or {}, quota["metadata"]["namespace"]
         found = []
         for place, evaluator in SPECIAL.items():
@@ -304,7 +310,7 @@ def _selectors(quota: JsonObject) -> tuple[ScopeSelector, ...]:
 
 
 def _spec(entry: Entry) -> bytes:
-    """The bytes of a quota's specification: most changes are to the status alone."""
+    """The JSON bytes of a quota's spec, to find changes of it quickly: most changes are in the status only."""
     tail = entry.tail
     start = tail.rfind(b'"spec":{')
     end = tail.rfind(b'"status":{')

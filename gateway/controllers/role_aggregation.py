@@ -1,4 +1,4 @@
-"""Cluster roles that gather the rules of others (Kubernetes, "Using RBAC Authorization", "Aggregated ClusterRoles")."""
+"""Sets the rules of aggregated ClusterRoles (Kubernetes, "Using RBAC Authorization", "Aggregated ClusterRoles")."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MANAGER = "clusterrole-aggregation-controller"
 
 
 class RoleAggregation(Keyed):
-    """The controller. Its queue holds the one key of the collection: each change may concern every aggregated role."""
+    """The controller. Its queue has one key for all roles, because each change may affect every aggregated role."""
 
     queue_name = "ClusterRoleAggregator"
     resources = ("clusterroles",)
@@ -35,7 +35,7 @@ class RoleAggregation(Keyed):
 
 
 def outdated(roles: Mapping[str, JsonObject]) -> Iterator[tuple[str, list[JsonObject]]]:
-    """The aggregated roles whose rules are not what they gather, with what that is."""
+    """The names of aggregated roles with outdated rules, each with the right rules."""
     for name, role in list(roles.items()):
         rule = role.get("aggregationRule")
         if rule is None:
@@ -46,7 +46,7 @@ def outdated(roles: Mapping[str, JsonObject]) -> Iterator[tuple[str, list[JsonOb
 
 
 def gathered(name: str, selectors: Iterable[JsonObject], roles: Mapping[str, JsonObject]) -> Iterator[JsonObject]:
-    """The rules of all other roles that one of the selectors selects, each once, in the order of names."""
+    """The distinct rules of all other roles that a selector selects, by selector and then by role name."""
     seen: set[bytes] = set()
     for selector in selectors:
         try:

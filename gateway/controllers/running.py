@@ -1,4 +1,4 @@
-"""Runs the controllers of a process while it is the leader: makes them, tells them of changes, runs their queues."""
+"""Runs the controllers while this process is the leader: makes them, passes them changes, runs their queues."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from gateway.http.user import ITSELF
 from storage.errors import StorageError
 from storage.fence import Fence
 
-if TYPE_CHECKING:  # what it takes to run them is imported once requests are answered
+if TYPE_CHECKING:  # imported later, so that the server starts faster
     from gateway.controllers.controller import Controller
     from gateway.controllers.observing import Observer
 
 
-FOLLOWS = "generic-garbage-collector"  # the account in whose name objects of extension servers are followed
+FOLLOWS = "generic-garbage-collector"  # the service account that watches objects of extension servers
 
 
 class Controllers:
     """The controllers that --controllers asks for."""
 
     def __init__(self, endpoints: Endpoints, stopping: asyncio.Event) -> None:
-        """Raises InvalidSettings for what there is not."""
+        """Raises InvalidSettings for an unknown controller."""
         self._endpoints, self._stopping = endpoints, stopping
         self._names = wanted(endpoints.services.settings.controllers)
         self._begun = False
         self._made: Sequence[Controller] = ()
-        self._observers: list[Observer] = []  # one while they run
+        self._observers: list[Observer] = []  # has one element while they run
         endpoints.on_change(self._kinds_changed)
 
     @property
     def undecided(self) -> bool:
-        """Whether they do not run in this process though there are some, or nobody knows yet."""
+        """Whether this process does not run the wanted controllers, or has not started yet."""
         return not self._begun or (bool(self._names) and not self._made)
 
     def queues(self) -> list[WorkQueue[object]]:
-        """The queues of those that run here."""
+        """The queues of the controllers that run in this process."""
         return [each.queue for made in self._made for each in made.works()]
 
     async def run(self) -> None:
-        """Runs them whenever it is this process' turn, until it stops."""
+        """Runs the controllers whenever this process is the leader, until the process stops."""
         self._begun = True
         if self._names:
             from gateway.controllers.actor import Actor
@@ -67,7 +67,7 @@ class Controllers:
             for each in services.databases
         }
         for store in fenced.values():
-            with suppress(StorageError):  # then before the first write there
+            with suppress(StorageError):  # if it fails, the first write to that etcd does it
                 await store.occupy()
         parts = ControllerParts(
             services.settings,
@@ -82,7 +82,7 @@ class Controllers:
             async with asyncio.TaskGroup() as group:
                 group.create_task(observer.run())
                 group.create_task(foreign.run(made, controller_user(FOLLOWS)))
-                await observer.complete.wait()  # who knows half of what there is takes owners to have no dependents
+                await observer.complete.wait()  # with half of the state, owners would seem to have no dependents
                 for each in made:
                     for queue, reconcile, workers in each.works():
                         group.create_task(work(queue, reconcile, workers))

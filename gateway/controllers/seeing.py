@@ -1,4 +1,4 @@
-"""Makes sure that controllers know all that etcd has before they do what cannot be undone."""
+"""Makes sure that the watch cache is up to date before controllers do what can't be undone."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from storage.reads import Reads
 
 
 async def all_seen(reads: Reads) -> None:
-    """Makes the cache as new as etcd is now. Raises Unavailable where it cannot be: what it lacks would be missed."""
+    """Waits until the watch cache has the present revision of etcd. Raises Unavailable if it can't get it."""
     if not await reads.fresh():
         raise Unavailable("the watch cache is behind etcd")

@@ -1,4 +1,7 @@
-"""Each namespace has a service account `default` and the certificates to trust (page "Managing Service Accounts")."""
+"""Gives each namespace the service account `default` and the ConfigMap kube-root-ca.crt.
+
+Source: page "Managing Service Accounts".
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ _ROOT_CA_DESCRIPTION = (
 
 
 class ServiceAccounts(Keyed):
-    """Creates the account `default` where it is missing. Keys are those of namespaces."""
+    """Creates the service account `default` if it is missing. Its queue has keys of namespaces."""
 
     queue_name = "serviceaccount"
     resources = ("namespaces", "serviceaccounts")
@@ -46,14 +49,14 @@ class ServiceAccounts(Keyed):
 
 
 class RootCertificates(Keyed):
-    """Keeps the ConfigMap kube-root-ca.crt of each namespace as it should be. Keys are those of namespaces."""
+    """Creates the ConfigMap kube-root-ca.crt of each namespace, and restores it. Its queue has keys of namespaces."""
 
     queue_name = "root_ca_cert_publisher"
     resources = ("namespaces", "configmaps")
 
     @cached_property
     def data(self) -> dict[str, str]:
-        """What the ConfigMap holds; nothing where this process does not know who signs its certificate."""
+        """The data of the ConfigMap; empty if the file of the serving certificate's CA can't be read."""
         settings = self.actor.endpoints.services.settings
         path = settings.tls_cert_file or settings.cert_dir / "ca.crt"
         try:
@@ -91,7 +94,7 @@ class RootCertificates(Keyed):
 
 
 class ending_namespace_is_fine:  # used as a block, as contextlib.suppress
-    """A block that may find that its namespace is being deleted, or gone: then nothing is to be done in it."""
+    """Suppresses the StatusError of a write whose namespace is being deleted, or gone."""
 
     def __enter__(self) -> None:
         return None

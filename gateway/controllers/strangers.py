@@ -1,7 +1,7 @@
 """Finds owners that are in another namespace than their dependents, and writes an event for these dependents.
 
-Such owner references are invalid (page "Owners and Dependents"). To find an owner, all objects of its kind have to be
-looked at; one pass does this for many owners. Of extension servers' objects those are known that are followed here.
+Such owner references are invalid (page "Owners and Dependents"). To find an owner, all objects of its kind must be
+searched. One search finds many owners. Of extension servers, only the kinds that this process follows are searched.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from gateway.jsontypes import JsonObject
 
 logger = logging.getLogger(__name__)
 
-GATHER = 0.1  # seconds in which suspicions are gathered
-MOST = 1000  # suspicions that wait; more are not told of
+GATHER = 0.1  # seconds in which suspicions are gathered for one search
+MOST = 1000  # the greatest number of waiting suspicions; more are dropped
 REMEMBERED = 4096
-AGAIN = 10.0  # seconds after which an owner that was found nowhere is looked for again: a list may come late
-STEP = 2000  # keys that are looked at in one turn
+AGAIN = 10.0  # seconds until an owner that was found nowhere is searched again: its list may come late
+STEP = 2000  # keys that are searched in one turn of the event loop
 COMPONENT = "garbage-collector-controller"
 
 
 @dataclass(frozen=True, slots=True)
 class _Suspicion:
     owner: Owner
-    dependent: JsonObject  # an ObjectReference to the object that refers to it
+    dependent: JsonObject  # an ObjectReference to the dependent
 
     @property
     def namespace(self) -> str:
@@ -43,21 +43,25 @@ class _Suspicion:
 
 
 class Strangers:
-    """Looks absent owners up in other namespaces, and writes the events."""
+    """Searches for absent owners in other namespaces, and writes the events."""
 
     def __init__(self, actor: Actor, clock: Callable[[], float] = time.monotonic) -> None:
         self.queue: WorkQueue[bytes] = WorkQueue("garbage_collector_owners_elsewhere", max_delay=60.0)
         self._actor, self._clock = actor, clock
         self._suspicions: dict[bytes, tuple[Endpoint | ForeignKind, list[_Suspicion]]] = {}  # by owners' prefix
         self._waiting = 0
-        self._absent: OrderedDict[tuple[str, str], float] = OrderedDict()  # (uid, namespace) -> when it was nowhere
+        # (owner's uid, dependent's namespace) -> when the owner was in no other namespace
+        self._absent: OrderedDict[tuple[str, str], float] = OrderedDict()
 
     def work(self) -> Work:
-        """What is done with the queue."""
+        """The queue with its reconcile function."""
         return Work(self.queue, self.reconcile, 1)
 
     def suspect(self, of: Endpoint | ForeignKind, owner: Owner, dependent: JsonObject) -> None:
-        """The owner is absent from the namespace of `dependent`, an ObjectReference; `of` is the owner's kind."""
+        """Queues a search for an owner that is absent from its dependent's namespace.
+
+        `of` is the owner's kind, `dependent` an ObjectReference.
+        """
         namespaced, prefix = (
             (of.namespaced, of.prefix)
             if isinstance(of, ForeignKind)
@@ -73,7 +77,7 @@ class Strangers:
         self.queue.add_after(prefix, GATHER)
 
     async def reconcile(self, prefix: bytes) -> None:
-        """Settles the suspicions about owners of one kind."""
+        """Searches for all suspected owners of one kind, and writes the events."""
         of, suspicions = self._suspicions.pop(prefix, (None, []))
         self._waiting -= len(suspicions)
         if of is None:
@@ -108,7 +112,7 @@ class Strangers:
 
 
 async def _places(endpoint: Endpoint, names: set[bytes], uids: set[str]) -> dict[str, str]:
-    """The namespaces of the objects that have one of the names and one of the uids."""
+    """By uid, the namespaces of the objects that have one of the names and one of the uids."""
     cache, start = endpoint.cache, len(endpoint.cache.spec.prefix)
     found: dict[str, str] = {}
     keys = cache.all_keys()

@@ -1,4 +1,4 @@
-"""The controllers by the names that kube-controller-manager has for them, and which of them --controllers asks for."""
+"""The controllers by their names in kube-controller-manager, and the selection of --controllers."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING
 from gateway.controllers.elsewhere import ELSEWHERE
 from gateway.settings.config import InvalidSettings
 
-if TYPE_CHECKING:  # the command line is read before anything else is imported
+if TYPE_CHECKING:  # the command line is read before other modules are imported
     from gateway.controllers.controller import Controller, ControllerParts
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A controller: where it is, the service account in whose name it writes, its other name."""
+    """A controller: its class, its service account, and its alias in --controllers."""
 
-    place: str  # module:class, imported when it is to run
+    place: str  # module:class, imported when the controller runs
     account: str
     alias: str
     default_on: bool = True
-    told: bool = False  # whether it wants to know how far it has been told
+    told: bool = False  # whether its constructor takes a Telling
 
     def make(self, parts: ControllerParts) -> Controller:
-        """The controller, ready to be told what happens."""
+        """Imports and makes the controller."""
         module, _, name = self.place.partition(":")
         making, actor = getattr(import_module(f"gateway.controllers.{module}"), name), parts.act(self.account)
         made: Controller = making(actor, parts.telling) if self.told else making(actor)
@@ -79,15 +79,15 @@ CONTROLLERS = {
     "certificatesigningrequest-signing-controller": Known(
         "certificate_requests:Signing", "certificate-controller", "csrsigning"
     ),
-    # off by default: a kubelet may be starting, and only an administrator knows that there is none
+    # off by default: a kubelet may be starting, and only an administrator knows that the node has none
     "pod-garbage-collector-controller": Known("absent_nodes:AbsentNodes", "pod-garbage-collector", "podgc", False),
 }
 
 
 def wanted(names: Sequence[str]) -> list[str]:
-    """The names of the controllers to run, of --controllers; as in kube-controller-manager the first mention counts.
+    """The names of the controllers that --controllers selects. As in kube-controller-manager, the first mention counts.
 
-    Raises InvalidSettings for a name that is no controller's.
+    Raises InvalidSettings for a name of no controller.
     """
     aliases = {known.alias: name for name, known in CONTROLLERS.items()}
     chosen: dict[str, bool] = {}

@@ -1,4 +1,4 @@
-"""How far controllers have been told what the caches have: some must know all of it before they do what they do."""
+"""Counts the changes that were passed to the controllers. A controller can wait until all were passed."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections import deque
 
 
 class Telling:
-    """Counts what is to be told and what has been; one for each time that the controllers run."""
+    """Counts the changes to pass and the passed ones. There is a new one for each term as leader."""
 
     __slots__ = ("_told", "_waiters", "expected")
 
     def __init__(self) -> None:
-        self.expected = 0  # changes that the caches have told the observer
+        self.expected = 0  # changes that the observer has got from the watch caches
         self._told = 0
         self._waiters: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     def told(self, number: int) -> None:
-        """So many more have been told to all controllers."""
+        """So many more changes were passed to all controllers."""
         self._told += number
         while self._waiters and self._waiters[0][0] <= self._told:
             future = self._waiters.popleft()[1]
@@ -25,7 +25,7 @@ class Telling:
                 future.set_result(None)
 
     async def reached(self) -> None:
-        """Waits until everything has been told that the caches have now."""
+        """Waits until all changes that the observer has got by now were passed."""
         if self._told < self.expected:
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiters.append((self.expected, future))

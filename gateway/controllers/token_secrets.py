@@ -1,4 +1,4 @@
-"""Fills Secrets of the type kubernetes.io/service-account-token with a token, and deletes them with their account."""
+"""Fills Secrets of the type kubernetes.io/service-account-token, and deletes them with their service account."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TYPE = f'"{TOKEN}"'.encode()
 
 
 class TokenSecrets(Keyed):
-    """The controller. Keys are those of secrets."""
+    """The controller. Its queue has keys of Secrets."""
 
     queue_name = "serviceaccount_tokens_secret"
     resources = ("secrets", "serviceaccounts")

@@ -1,4 +1,4 @@
-"""What the namespace controller says of extension servers that do not tell what they serve, in client-go's words."""
+"""The namespace controller's message for extension servers whose discovery fails, in client-go's words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ RESOURCE = "apiservices"
 
 
 def discovery_failure(group_versions: list[str]) -> str:
-    """The failure in client-go's words; "" for no group versions."""
+    """The message for these group versions ("group/version"); "" if there are none."""
     if not group_versions:
         return ""
     each = ", ".join(f"{name}: stale GroupVersion discovery: {name}" for name in group_versions)

@@ -13,7 +13,10 @@ from storage.entry import Entry
 
 
 class ClaimProtection(Keyed):
-    """Takes the finalizer off claims that no scheduled pod uses. Keys are those of claims."""
+    """Adds the finalizer to claims, and removes it from deleted claims that no scheduled pod uses.
+
+    Its queue has keys of claims.
+    """
 
     queue_name = "pvcprotection"
     resources = ("persistentvolumeclaims", "pods")
@@ -45,12 +48,12 @@ class ClaimProtection(Keyed):
             )
 
     async def _is_used(self, namespace: str, name: str) -> bool:
-        """Whether a scheduled pod uses a claim. Raises StorageError where nobody can say, and the claim stays."""
+        """Whether a scheduled pod uses a claim. Raises StorageError if that is unknown: then the claim stays."""
         pods = self.key("pods", namespace)
         store = self.actor.endpoints.services.stores.of_collection(pods)
         await all_seen(store.reads)
         for found in store.cached_entries(pods):
-            entry = found.readable or found  # of a pod that was never readable nobody knows: its tail raises that
+            entry = found.readable or found  # the tail of a pod that was never readable raises StorageError
             if name.encode() in entry.tail or b'"ephemeral":' in entry.tail:
                 pod = loads(b"{" + entry.tail)
                 if (pod.get("spec") or {}).get("nodeName") and name in claims_of(pod):
@@ -59,7 +62,10 @@ class ClaimProtection(Keyed):
 
 
 class VolumeProtection(Keyed):
-    """Takes the finalizer off volumes that are not bound. Keys are those of volumes."""
+    """Adds the finalizer to volumes, and removes it from deleted volumes that are not bound.
+
+    Its queue has keys of volumes.
+    """
 
     queue_name = "pvprotection"
     resources = ("persistentvolumes",)
@@ -81,7 +87,10 @@ class VolumeProtection(Keyed):
 
 
 def wanted_change(obj: JsonObject, finalizer: str) -> Callable[[JsonObject, str], bool] | None:
-    """What is to be done with a finalizer: it belongs on what stays, and off what goes unless that is in use."""
+    """The change of an object's protection finalizer: adds it, or removes it if the object is being deleted.
+
+    None if there is nothing to do. The caller must not remove it from an object in use.
+    """
     has = finalizer in (obj["metadata"].get("finalizers") or ())
     if is_being_deleted(obj):
         return without_finalizer if has else None
@@ -89,7 +98,7 @@ def wanted_change(obj: JsonObject, finalizer: str) -> Callable[[JsonObject, str]
 
 
 def claims_of(pod: JsonObject) -> set[str]:
-    """The names of the claims that a pod uses, those made for it included."""
+    """The names of the claims that a pod uses, including those of its ephemeral volumes."""
     found = set()
     for volume in (pod.get("spec") or {}).get("volumes") or ():
         if "persistentVolumeClaim" in volume:

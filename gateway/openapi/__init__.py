@@ -1,5 +1,5 @@
-"""OpenAPI v3 documents of what is served, one for each group version (Kubernetes API, "OpenAPI specification").
+"""OpenAPI documents of the served resources (Kubernetes API, "OpenAPI specification").
 
-kubectl uses them to validate and merge objects, and to explain fields. Enter by `documents` (version 3) and
-`version2_latest`.
+kubectl uses them to validate and merge objects, and to explain fields. Start with `documents` (version 3, a document
+for each group version) and `version2_latest` (one document).
 """

@@ -1,4 +1,4 @@
-"""Custom kinds in OpenAPI: their schemas, under names made of their groups, versions and kinds."""
+"""The OpenAPI schemas of custom kinds, and the names of these schemas."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gateway.selectors.fields import METADATA_FIELDS
 
 REFERENCE = "#/components/schemas/"
 _KINDS = "x-kubernetes-group-version-kind"
-_DESCRIBED = "io.k8s.api.core.v1.ConfigMap"  # whose kind and apiVersion are described as those of all kinds are
+_DESCRIBED = "io.k8s.api.core.v1.ConfigMap"  # a kind with the usual descriptions of kind and apiVersion
 _METADATA: JsonObject = {
     "description": "Standard object's metadata, as all kinds have it.",
     "allOf": [{"$ref": f"{REFERENCE}{META}ObjectMeta"}],
@@ -24,14 +24,14 @@ _REMOVED_FROM_VERSION_2 = ("nullable", "anyOf", "oneOf", "not", "default", "x-ku
 
 
 def schema_name(resource: Resource) -> str:
-    """The name of the schema of a resource's kind: "com.example.v1.Widget", or that of the catalog."""
+    """The name of a kind's schema: "com.example.v1.Widget", or for built-in kinds the catalog's name."""
     if not resource.custom:
         return resource.type_name
     return f"{'.'.join(reversed(resource.group.split('.')))}.{resource.version}.{resource.kind}"
 
 
 def list_name(resource: Resource) -> str:
-    """The name of the schema of its lists."""
+    """The name of the schema of a kind's lists."""
     if not resource.custom:
         return f"{resource.type_name}List"
     name = schema_name(resource).removesuffix(resource.kind)
@@ -65,21 +65,21 @@ def _schema(resource: Resource, version_2: bool) -> JsonObject:
 
 
 def _selectable_fields(resource: Resource) -> JsonObject:
-    """What a kind and its lists say of fields that a definition makes selectable (KEP-4358)."""
+    """The extension that lists the selectableFields of the CRD (KEP-4358)."""
     fields = [path for path in resource.model_version.selectable.names if path not in METADATA_FIELDS]
     return {"x-kubernetes-selectable-fields": [{"fieldPath": path} for path in fields]} if fields else {}
 
 
 @cache
 def _type_meta() -> JsonObject:
-    """The members that name a kind; not to be changed."""
+    """The schemas of apiVersion and kind. The result must not be changed."""
     texts = description_of(_DESCRIBED).fields
     named = ("apiVersion", "kind")
     return {name: {"type": "string"} | ({"description": texts[name]} if name in texts else {}) for name in named}
 
 
 def _completed(schema: JsonObject, version_2: bool) -> JsonObject:
-    """A schema with what its extensions mean: what objects in it have, and that integers or strings are either."""
+    """A schema with the properties of embedded resources, and the anyOf of int-or-string, added."""
     made = dict(schema)
     if below := schema.get("properties"):
         made["properties"] = {name: _completed(member, version_2) for name, member in below.items()}
@@ -102,7 +102,7 @@ def _says_either(schema: JsonObject) -> bool:
 
 
 def _version_2(schema: JsonObject) -> JsonObject:
-    """What version 2 has words for, and kubectl of old takes: the rest is free."""
+    """A schema reduced to keywords of OpenAPI v2 that old versions of kubectl accept."""
     found: JsonObject = {key: value for key, value in schema.items() if key not in _REMOVED_FROM_VERSION_2}
     if schema.get("x-kubernetes-preserve-unknown-fields") or schema.get("x-kubernetes-int-or-string"):
         return {key: value for key, value in found.items() if key in ("description",) or key.startswith("x-")}

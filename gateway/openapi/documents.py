@@ -1,4 +1,4 @@
-"""The documents by group version, each made when it is first asked for, and the index that leads to them."""
+"""The OpenAPI v3 documents, each made at its first request, and their index."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ class Documents:
 
     @property
     def places(self) -> Collection[str]:
-        """Those of the documents: "api/v1", "apis/apps/v1", "version"."""
+        """The places of all documents: "api/v1", "apis/apps/v1", "version"."""
         return {**self._pages, **self._places}
 
     def index(self, others: Mapping[str, str]) -> bytes:
-        """Where each document is; the address changes with its content, so that clients may keep it forever.
+        """The JSON index of all documents. A document's URL has a hash of its content, so clients may cache it forever.
 
-        `others` are those of other servers, by their places.
+        `others` has the URLs of extension servers' documents by place.
         """
         places = {place: {"serverRelativeURL": f"{ROOT}/{place}?hash={self.hash_of(place)}"} for place in self.places}
         places |= {place: {"serverRelativeURL": url} for place, url in others.items()}
         return dumps({"paths": dict(sorted(places.items()))})
 
     def hash_of(self, place: str) -> str:
-        """What tells this document from others and from that of another release."""
+        """A hash that changes with the document's content and with the release, in hexadecimal."""
         digest = self._digest.copy()
         digest.update(place.encode())
         group, version = self._places.get(place, ("", ""))
@@ -62,9 +62,9 @@ class Documents:
         return digest.hexdigest().upper()
 
     def document(self, place: str, protobuf: bool = False) -> bytes | None:
-        """The document of "api/v1" or "apis/apps/v1", as JSON or as gnostic's message; None for what is not served.
+        """The document of a place, as JSON or as gnostic's message; None for an unknown place.
 
-        Takes tens of milliseconds once.
+        The first call for a place takes tens of milliseconds.
         """
         made = self._made.get((place, protobuf))
         if made is None and place in self.places:
@@ -81,12 +81,12 @@ class Documents:
 
     def _make(self, group: str, version: str) -> JsonObject:
         resources = self._registry.of_version(group, version)
-        kept = any("delete" in resource.verbs for resource in resources)  # reviews are not
+        kept = any("delete" in resource.verbs for resource in resources)  # false for groups that have only reviews
         roots = [META + "Status", META + "DeleteOptions", PATCH] if kept else []
         registered = OF_DEFINITIONS
         if not all(resource.defined for resource in resources):
             registered = of_version(group, version)
-            roots += [META + "WatchEvent", RESOURCE_LIST] if kept else [RESOURCE_LIST]  # no definition's leads to them
+            roots += [META + "WatchEvent", RESOURCE_LIST] if kept else [RESOURCE_LIST]  # not in those of CRDs
         roots += types_of(resources)
         components = {"schemas": schemas_of(roots, registered) | custom_schemas(resources)}
         info = {"title": "Kubernetes", "version": self._registry.release.minor}

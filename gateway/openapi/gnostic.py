@@ -1,8 +1,8 @@
-"""OpenAPI documents as gnostic's protobuf messages, made of their JSON form.
+"""Encodes OpenAPI documents as gnostic's protobuf messages, from their JSON form.
 
-The messages are facts in versionN_messages.json, which hack/gotypes/openapi makes of the published gnostic models. They
-follow the document's form; what they add are lists of named values where JSON has maps, messages that are one of
-several others where JSON has different values at one place, and YAML text for whatever may be anything.
+versionN_messages.json describes the messages. hack/gotypes/openapi makes it of the published gnostic models. The
+messages have the structure of the document, with three exceptions. Maps are lists of named values. Values of several
+types are messages with a oneof. Values of any type are YAML text.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from gateway.jsontypes import JsonObject, dumps, loads
 
 PROTOBUF = "application/com.github.proto-openapi.spec.v{version}.v1.0+protobuf"
 PROTOBUF_BEFORE = (
-    "application/com.github.proto-openapi.spec.v{version}@v1.0+protobuf"  # its first name, not a proper one
+    "application/com.github.proto-openapi.spec.v{version}@v1.0+protobuf"  # the older name, no valid media type
 )
 
-Write = Callable[[Any], bytes]  # a JSON value -> what stands for it, with the length before it where it has one
+Write = Callable[[Any], bytes]  # a JSON value -> its encoding, with its length prefix if it has one
 
 
 class Field(NamedTuple):
@@ -35,7 +35,7 @@ class Field(NamedTuple):
 
 
 class Gnostic:
-    """The messages of one version."""
+    """The messages of one OpenAPI version."""
 
     def __init__(self, version: int) -> None:
         facts = loads(Path(__file__).with_name(f"version{version}_messages.json").read_bytes())
@@ -44,11 +44,11 @@ class Gnostic:
         self._writers: dict[str, Write] = {"string": _string, "bool": _bool, "double": _double, "int64": _integer}
 
     def document(self, document: JsonObject) -> bytes:
-        """An openapi Document; what is bytes in it stands for the content of a message already."""
+        """Encodes a whole Document. Values of type bytes are messages that are encoded already."""
         return self._body("Document")(document)
 
     def content(self, message: str, value: JsonObject) -> bytes:
-        """The content of a message, as which a part of a document can be put together."""
+        """Encodes the content of a message, without its length. Such contents can be joined."""
         known = self._contents.get(message)
         if known is None:
             known = self._contents[message] = self._body(message)
@@ -57,13 +57,13 @@ class Gnostic:
     def _writer(self, type_: str) -> Write:
         found = self._writers.get(type_)
         if found is None:
-            self._writers[type_] = lambda value: self._writers[type_](value)  # for those that lead back to themselves
+            self._writers[type_] = lambda value: self._writers[type_](value)  # for recursive messages
             body = self._body(type_)
             found = self._writers[type_] = lambda value: delimited(value if type(value) is bytes else body(value))
         return found
 
     def _body(self, name: str) -> Write:
-        """What writes the content of a message."""
+        """The function that encodes the content of a message."""
         fields = self._messages[name]
         if name == "Any":
             return _any
@@ -86,7 +86,7 @@ class Gnostic:
         return write
 
     def _only(self, field: Field) -> Write:
-        """A message around a list, where JSON may have one value by itself."""
+        """Encodes a message that wraps a list. In JSON, it may be a single value."""
         start, writer = _start(field), self._writer(field.type)
         return lambda value: b"".join(
             [start + writer(each) for each in (value if isinstance(value, list) else [value])]
@@ -99,7 +99,10 @@ class Gnostic:
         return lambda value: b"".join([step(value) for step in steps])
 
     def _map(self, field: Field, known: frozenset[str], extended: bool) -> Write:
-        """Members that are no fields as named values: extensions, or where there are those, all others."""
+        """Encodes the members that are no fields as named values: either the extensions (x-…) or all others.
+
+        `extended`: the message has a field for extensions.
+        """
         start, writer, extension = _start(field), self._writer(field.type), _is_extension(field)
 
         def belongs(key: str) -> bool:
@@ -125,7 +128,7 @@ def gnostic(version: int) -> Gnostic:
 
 
 def _chosen(fields: list[Field], value: Any) -> Field | None:
-    """Which of several a value is; None for one that gnostic has no place for."""
+    """The field of a oneof for a value; None if gnostic has no field for it."""
     by_type = {field.type: field for field in fields}
     match value:
         case bool():
@@ -180,7 +183,7 @@ def _bool(value: Any) -> bytes:
 def _double(value: Any) -> bytes:
     try:
         return struct.pack("<d", value)
-    except (struct.error, OverflowError) as error:  # as where other types are wrong
+    except (struct.error, OverflowError) as error:  # the same exception as for other wrong types
         raise ValueError(f"{value!r:.100} is no number") from error
 
 

@@ -1,7 +1,7 @@
-"""Other servers' parts of the document of OpenAPI v2: paths and definitions that do not take the names of others.
+"""Merges extension servers' parts into the OpenAPI v2 document, and renames conflicting definitions.
 
-A definition that has the name of another one, and says something else, gets a name of its own, as kube-aggregator gives
-it: `NAME_v2`, `NAME_v3` and so on, the first that is free or has the same content.
+If a definition has the name of another one with other content, it is renamed as in kube-aggregator: to `NAME_v2`,
+`NAME_v3` and so on, the first name that is free or has the same content.
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ log = logging.getLogger(__name__)
 
 DEFINITIONS = "#/definitions/"
 KINDS = "x-kubernetes-group-version-kind"
-_DEEPEST = 64  # levels of a part; what is deeper is no description of an API
+_DEEPEST = 64  # the greatest number of nested levels of a part
 
 Encode = Callable[[str, str, JsonObject], bytes]  # (map of the document, name, value) -> the map's member
 
 
 class Merged:
-    """Paths and definitions, encoded, by their names; `own` are this server's definitions as members of JSON."""
+    """The encoded paths and definitions of extension servers, by name.
+
+    `own` are this server's definitions as JSON members (`"name":{…}`).
+    """
 
     def __init__(self, own: Mapping[str, bytes], encode: Encode) -> None:
         self.paths: dict[str, bytes] = {}
@@ -32,7 +35,7 @@ class Merged:
         self._added: dict[str, JsonObject] = {}
 
     def add(self, part: Part) -> None:
-        """Takes in what a server says; nothing, where that is no part of a document."""
+        """Adds the part of a server. If the part is invalid, logs that and adds nothing."""
         try:
             paths, definitions = self._renamed(part)
             said = {name: self._encode("Paths", name, value) for name, value in paths.items()}
@@ -45,8 +48,8 @@ class Merged:
         self._added |= definitions
 
     def _renamed(self, part: Part) -> tuple[Named, Named]:
-        """What is new of a part, with the names that it gets here. Raises ValueError for what is too deep."""
-        reachable(Part({**part.paths, **part.definitions}, {}))  # which finds what is too deep
+        """The paths, and the new or changed definitions, with their final names. Raises ValueError if too deep."""
+        reachable(Part({**part.paths, **part.definitions}, {}))  # raises ValueError if nested too deep
         used = dict(sorted(part.definitions.items()))
         names = {name: self._name(name, value, used) for name, value in used.items()}
         others = {name: other for name, other in names.items() if name != other}
@@ -60,7 +63,7 @@ class Merged:
         return (_referring(part.paths, others) if others else part.paths), definitions
 
     def _name(self, name: str, value: JsonObject, used: Named) -> str:
-        """The name under which the document has a definition, or is to have it."""
+        """The final name of a definition: that of an equal one in the document, or a free one."""
         found, number = name, 1
         while (known := self._known(found)) is not None and _bare(known) != _bare(value):
             number += 1
@@ -86,7 +89,7 @@ def _kinds(definition: JsonObject) -> list[Any]:
 
 
 def reachable(part: Part) -> set[str]:
-    """The definitions that the paths lead to. Raises ValueError for what is too deep."""
+    """The names of the definitions to which the paths refer, directly or not. Raises ValueError if nested too deep."""
     found: dict[str, None] = {}
     coming = list(_references(part.paths))
     while coming:
@@ -112,7 +115,7 @@ def _references(value: Any, level: int = 0) -> Iterator[str]:
 
 
 def _referring(value: Any, names: Mapping[str, str]) -> Any:
-    """The value with references to other names."""
+    """The value with the names in its references replaced by `names`."""
     if isinstance(value, dict):
         return {
             key: DEFINITIONS + names.get(name, name)
@@ -126,7 +129,7 @@ def _referring(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def _bare(value: Any, level: int = 0) -> Any:
-    """What makes a definition: not the kinds that it stands for, nor words, which not every server here has."""
+    """A definition without kinds and descriptions, for comparison. Not every server has descriptions installed."""
     if isinstance(value, dict):
         left = {KINDS} if level == 0 else set()
         return {

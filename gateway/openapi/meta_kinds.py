@@ -1,7 +1,7 @@
-"""The groups and versions in which OpenAPI documents say DeleteOptions and WatchEvent to be kinds.
+"""The group versions that OpenAPI documents list as those of the kinds DeleteOptions and WatchEvent.
 
-A type of meta/v1 is a kind of every version that is registered where a document is made, served or not. Source: the
-documents of a kube-apiserver 1.36.3.
+These types of meta/v1 are kinds of every group version in the Go scheme from which a document is made, even if it is
+not served. Source: the documents of a kube-apiserver 1.36.3.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ def _versions(text: str) -> list[tuple[str, str]]:
 
 
 OF_DEFINITIONS: Versions = tuple(_versions(_CLIENTS))
-"""Those that documents of CRDs' versions name: what clients know."""
+"""The group versions in documents of CRDs: those of the client scheme."""
 
 OF_ALL: Versions = tuple(sorted(_versions(_CLIENTS + _SERVERS)))
-"""Those that the one document of version 2 names."""
+"""The group versions in the OpenAPI v2 document."""
 
 
 def of_version(group: str, version: str) -> Versions:
-    """The group versions that the document of a built-in group version names: its own, and the core's."""
+    """The group versions in the document of a built-in group version: the core's v1 and its own."""
     return (*CORE, (group, version)) if group else CORE
 
 
 def kinds_of(name: str, versions: Versions) -> list[JsonObject]:
-    """The kinds of that name, as documents list them."""
+    """The entries of x-kubernetes-group-version-kind for a kind in these group versions."""
     return [{"group": group, "kind": name, "version": version} for group, version in versions]

@@ -1,4 +1,4 @@
-"""OpenAPI documents of other servers, as they are merged into those that are served here."""
+"""The interface to the OpenAPI documents of extension servers, which are merged into this server's documents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Named = Mapping[str, JsonObject]
 
 
 class Document(NamedTuple):
-    """A document as its server answered; names of headers are in lower case."""
+    """A server's response with a document. Header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -19,46 +19,53 @@ class Document(NamedTuple):
 
 
 class Converted(NamedTuple):
-    """A document of version 3 that was made here of a server's document of version 2: as JSON, its hash, and when."""
+    """A document of version 3 that was converted from a server's document of version 2.
+
+    `content` is JSON, `hash` its hash in hexadecimal, `made` the time in seconds since 1970.
+    """
 
     content: bytes
     hash: str
     made: float
 
     def url(self, place: str) -> str:
-        """Where it is to be had."""
+        """The relative URL of the document."""
         return f"/openapi/v3/{place}?hash={self.hash}"
 
 
 class Part(NamedTuple):
-    """What one server adds to the document of version 2."""
+    """One server's paths and definitions in the document of version 2."""
 
     paths: Named
     definitions: Named
 
 
 class Others(Protocol):
-    """Knows the documents of extension servers."""
+    """The documents of extension servers."""
 
     def places(self, served: Collection[str]) -> Mapping[str, str]:
-        """The documents of version 3: "apis/GROUP/VERSION" -> the URL where it is to be had, with its hash.
+        """The documents of version 3: place ("apis/GROUP/VERSION") -> URL with a hash.
 
-        Of places that are `served` here only those whose group version has been given to another server.
+        `served` are this server's own places. They are included only if an APIService gives their group version to an
+        extension server.
         """
         ...
 
     async def document(self, place: str, query: str, headers: Mapping[str, str], served: bool) -> Document | None:
-        """A document of version 3, asked for with some of the client's headers; None if no other server has it."""
+        """A document of version 3, requested with some of the client's headers; None if no extension server has it.
+
+        `served`: this server has a document of that place.
+        """
         ...
 
     def converted(self, place: str, served: bool) -> Converted | None:
-        """The document where it was made here of one of version 2; None for all others."""
+        """The document of a place, if it was converted from version 2; else None."""
         ...
 
     def version_2(self) -> list[Part]:
-        """What version 2's document gets from them, those first whose names count."""
+        """The servers' parts of the version 2 document, by priority: names of earlier parts win."""
         ...
 
     def on_change(self, listener: Callable[[], None]) -> None:
-        """Calls a function whenever version 2's part changes."""
+        """Calls a function whenever the parts of the version 2 document change."""
         ...

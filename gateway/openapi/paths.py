@@ -1,4 +1,4 @@
-"""The paths of a group version: which requests each resource takes, with their parameters, bodies and answers."""
+"""The paths of a group version: the operations of each resource, with their parameters, bodies and responses."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _LOG = (
     *("container", "follow", "insecureSkipTLSVerifyBackend", "limitBytes", "previous", "sinceSeconds", "stream"),
     *("tailLines", "timestamps"),
 )
-# what opens a connection, and what it takes
+# the subresources that open a connection, and their parameters
 _CONNECTIONS = {
     "attach": ("container", "stderr", "stdin", "stdout", "tty"),
     "exec": ("command", "container", "stderr", "stdin", "stdout", "tty"),
@@ -73,7 +73,7 @@ _CONNECTIONS = {
     "proxy": ("path",),
 }
 _METHODS = {"get": "get", "update": "put", "create": "post", "delete": "delete", "patch": "patch"}
-_PASSED_ON = ("options", "head")  # methods that are no verbs, and that proxies take
+_PASSED_ON = ("options", "head")  # methods without a verb, which proxies accept
 _TEXT: JsonObject = {"schema": {"type": "string"}}
 
 # verb -> HTTP method, word in operation ids, x-kubernetes-action, parameters, statuses of success
@@ -88,7 +88,7 @@ _MANY = {
     "create": ("post", "create", "post", _WRITE, ("200", "201", "202")),
     "deletecollection": ("delete", "delete", "deletecollection", (*_DELETE, *_SELECT), ("200",)),
 }
-# what is otherwise where a definition makes the kind
+# the differences for kinds of a CustomResourceDefinition
 _DEFINED = {
     "get": (*_ONE["get"][:3], ("resourceVersion",), ("200",)),
     "patch": (*_ONE["patch"][:4], ("200",)),
@@ -97,7 +97,7 @@ _DEFINED = {
 
 
 def paths_of(resources: Iterable[Resource]) -> JsonObject:
-    """The paths of a group version's resources."""
+    """The paths of all resources of a group version."""
     found: JsonObject = {}
     noun = ""
     for resource in resources:
@@ -117,7 +117,7 @@ def _root(resource: Resource) -> str:
 
 
 def _resource_list(resource: Resource) -> JsonObject:
-    """The path of a group version itself."""
+    """The item of the group version's own path, which answers the APIResourceList."""
     content = content_of(JSON_TYPES, RESOURCE_LIST)
     answers = {"200": {"description": "OK", "content": content}, "401": {"description": "Unauthorized"}}
     operation = f"get{words_of(resource.group)}{_capital(resource.version)}APIResources"
@@ -125,7 +125,7 @@ def _resource_list(resource: Resource) -> JsonObject:
 
 
 def _watches(resource: Resource) -> Iterator[tuple[str, JsonObject]]:
-    """The deprecated paths of watches."""
+    """The deprecated paths of watches (/apis/GROUP/VERSION/watch/…)."""
     root, kind = f"{_root(resource)}/watch", resource.kind
     scope, scoped = (("namespace",), "Namespaced") if resource.namespaced else ((), "")
     place = f"{root}/namespaces/{{namespace}}" if resource.namespaced else root
@@ -192,7 +192,7 @@ def _item(
 
 
 def _connections(resource: Resource, noun: str) -> Iterator[tuple[str, JsonObject]]:
-    """The paths of what opens a connection; proxies have a second one, with the path that they pass on."""
+    """The paths of a subresource that opens a connection. Proxies have a second one, with the path to forward."""
     place = f"{_root(resource)}/namespaces/{{namespace}}" if resource.namespaced else _root(resource)
     variables = ("name", "namespace") if resource.namespaced else ("name",)
     path = f"{place}/{resource.resource}/{{name}}/{resource.subresource}"
@@ -231,7 +231,7 @@ def _shared(
     *,
     pretty: bool = True,
 ) -> JsonObject:
-    """The item of a path. What all of its operations take is said once; parameters are in the order of their names."""
+    """The item of a path. Parameters of all its operations are listed once for the path. They are sorted by name."""
     common = set.intersection(*map(set, taken.values())) if taken else set[str]()
     for method, operation in operations.items():
         if own := sorted(set(taken[method]) - common):
@@ -244,12 +244,12 @@ def _shared(
 
 
 def _is_log(resource: Resource) -> bool:
-    """Whether a subresource is text, which has options of its own."""
+    """Whether a subresource is a log: it answers text, and has its own parameters."""
     return resource.subresource == "log" and not resource.custom
 
 
 def _kind(resource: Resource) -> JsonObject:
-    """The kind that an operation is of: where a definition makes the objects, theirs also for a Scale."""
+    """The kind of an operation. For kinds of a CustomResourceDefinition it is the object's kind, even for a Scale."""
     if resource.defined:
         return {"group": resource.group, "kind": resource.model.kind, "version": resource.version}
     return {"group": resource.kind_group, "kind": resource.kind, "version": resource.kind_version}
@@ -277,7 +277,9 @@ def _answers(resource: Resource, verb: str, statuses: tuple[str, ...]) -> JsonOb
 
 
 def _answers_object(resource: Resource) -> bool:
-    """Whether a delete is said to answer the object; of what has to be emptied first it is not said."""
+    """Whether the document says that a delete answers the object. Not so for kinds like Namespace that are emptied
+    first.
+    """
     return resource.strategy.returns_deleted and resource.strategy.termination is None
 
 
@@ -313,7 +315,7 @@ def _operation_id(resource: Resource, word: str, noun: str, collection: bool, su
 
 
 def words_of(group: str) -> str:
-    """ "rbac.authorization.k8s.io" as "RbacAuthorization"; the core group as "Core"."""
+    """A group in operation ids: "RbacAuthorization" for "rbac.authorization.k8s.io", "Core" for the core group."""
     return "".join(map(_capital, group.removesuffix(".k8s.io").split("."))) or "Core"
 
 

@@ -1,7 +1,7 @@
-"""The catalog's types as OpenAPI v3 schemas, described where descriptions are installed.
+"""Makes OpenAPI v3 schemas of the catalog's types, with descriptions if these are installed.
 
-What a schema says beyond JSON types are Kubernetes' extensions: list types and map keys, patch strategies, and the
-group, version and kind of what stands at the top of a document.
+The schemas have Kubernetes' extensions: list types and map keys, patch strategies, and the group, version and kind of
+top-level types.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ _OWN: dict[str, JsonObject] = {
 
 
 def types_of(resources: Iterable[Resource]) -> list[str]:
-    """The names of the types that the documents of some resources begin with: their objects and lists.
+    """The names of the catalog's types to which the documents of some resources refer: objects and lists.
 
-    Those of definitions' kinds are made of their schemas, and lead to nothing of the catalog but metadata.
+    Custom kinds have schemas of their own. They refer only to metadata in the catalog.
     """
     found: list[str] = []
     for resource in resources:
@@ -67,9 +67,9 @@ def types_of(resources: Iterable[Resource]) -> list[str]:
 
 
 def schemas_of(roots: Iterable[str], registered: Versions) -> JsonObject:
-    """Schemas by definition name: those of `roots` and of all that these refer to.
+    """Schemas by definition name: those of `roots` and of all types to which they refer.
 
-    DeleteOptions and WatchEvent are said to be kinds of the groups and versions that are `registered`.
+    DeleteOptions and WatchEvent are listed as kinds of the group versions in `registered`.
     """
     found: JsonObject = {}
     waiting = list(roots)
@@ -93,7 +93,7 @@ def _kinds_by_type(catalog: Catalog) -> dict[str, list[JsonObject]]:
 
 
 def _kinds(name: str, registered: Versions) -> list[JsonObject]:
-    """The kinds that a type stands for."""
+    """The group, version and kind of each kind that has this type."""
     if name == META + "Status":
         return kinds_of("Status", CORE)
     if name in (META + "DeleteOptions", META + "WatchEvent"):
@@ -103,7 +103,7 @@ def _kinds(name: str, registered: Versions) -> list[JsonObject]:
 
 @cache
 def _schema(catalog: Catalog, name: str) -> tuple[JsonObject, tuple[str, ...]]:
-    """A named type's schema, and the names that it refers to."""
+    """A named type's schema, and the names of the types to which it refers."""
     entry = catalog.document["types"].get(name, {})
     described = description_of(name)
     about: JsonObject = {"description": described.text} if described.text else {}
@@ -126,7 +126,7 @@ def _schema(catalog: Catalog, name: str) -> tuple[JsonObject, tuple[str, ...]]:
 
 
 def _described(schema: JsonObject, text: str) -> JsonObject:
-    """A field's schema with its text; where there is none, with that of the type that it is of."""
+    """A field's schema with its description, or if there is none, with the description of its type."""
     if not text and "allOf" in schema:
         text = description_of(schema["allOf"][0]["$ref"].removeprefix(REFERENCE)).text
     return {"description": text, **schema} if text else schema
@@ -156,7 +156,7 @@ def _property(facts: JsonObject, references: list[str]) -> JsonObject:
 
 
 def _default(facts: JsonObject, is_struct: bool) -> object:
-    """What a field is when nothing is said of it; None where that is nothing."""
+    """The default of a field; None if it has none."""
     expression: str = facts["type"]
     if facts.get("zero"):
         return _zero(expression.removeprefix("*"))
@@ -164,7 +164,7 @@ def _default(facts: JsonObject, is_struct: bool) -> object:
 
 
 def _value(expression: str, references: list[str]) -> JsonObject:
-    """The schema of a Go type expression; `references` takes the names that it refers to."""
+    """The schema of a Go type expression. Adds the names of types to which it refers to `references`."""
     expression = _resolved(expression.removeprefix("*"))
     if expression in _SCALARS:
         return _SCALARS[expression]
@@ -188,14 +188,14 @@ def _element(expression: str, references: list[str]) -> JsonObject:
 
 
 def _resolved(expression: str) -> str:
-    """What a named type that is no struct is made of ("PodPhase" is a string)."""
+    """The underlying type of a named type that is no struct (string for "PodPhase")."""
     while "is" in (entry := document()["types"].get(expression, {})) and expression not in _OWN:
         expression = entry["is"].removeprefix("*")
     return expression
 
 
 def _zero(expression: str) -> object:
-    """The zero value that Go has for a type held by value; None for pointers, lists, maps and types with own JSON."""
+    """Go's zero value of a type; None for pointers, lists, maps, and types with their own JSON encoding."""
     if expression.startswith(("*", "[]", "map[")):
         return None
     expression = _resolved(expression)

@@ -1,6 +1,6 @@
 """The OpenAPI v2 document, as JSON and as gnostic's protobuf message.
 
-kubectl asks for it only to validate a `kind: List` before it sends the items; all else it finds in version 3.
+kubectl requests it only to validate a `kind: List` before it sends the items. For all else it uses version 3.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from gateway.openapi.without_objects import Page, pages
 from gateway.schema.catalog import META
 
 Resources = tuple[Resource, ...]
-_Fragments = list[tuple[str, bytes]]  # members of a map: names, and what stands for them in the document
+_Fragments = list[tuple[str, bytes]]  # members of a map: their names, and their encoded form in the document
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The paths and definitions of some resources, in one representation."""
+    """The encoded paths and definitions of some resources, as JSON or as protobuf."""
 
     made_of: Resources
     paths: _Fragments
@@ -36,14 +36,14 @@ class _Part:
 
 
 class Version2:
-    """The document of what a registry serves; of a change only those parts are made anew that it concerns."""
+    """The document of a registry. After a change, only the affected parts are made again."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._parts: dict[tuple[str, str, bool], _Part] = {}  # by group, version and representation
 
     def served(self) -> dict[tuple[str, str], Resources]:
-        """What the document is made of, as it is now: by group and version, all that is built in as ("", "")."""
+        """The present resources for the document: by custom group version, and all other resources as ("", "")."""
         built_in: list[Resource] = []
         found: dict[tuple[str, str], Resources] = {}
         for group, versions in self._registry.groups.items():
@@ -58,7 +58,10 @@ class Version2:
     def document(
         self, served: Mapping[tuple[str, str], Resources], protobuf: bool = False, others: Others | None = None
     ) -> bytes:
-        """The document as JSON, or as an openapi.v2.Document; with what `others` serve."""
+        """The document as JSON or as an openapi.v2.Document. `served` is the result of `served()`.
+
+        `others` adds the parts of extension servers.
+        """
         parts = [self._part(place, resources, protobuf) for place, resources in served.items()]
         known = {(*place, protobuf) for place in served}
         for place in [each for each in self._parts if each[2] is protobuf and each not in known]:
@@ -72,7 +75,7 @@ class Version2:
         return _joined(paths, definitions, protobuf, self._registry.release.minor)
 
     def _merged(self, served: Mapping[tuple[str, str], Resources], protobuf: bool, others: Others) -> Merged:
-        """What others add, compared with the document in JSON."""
+        """The parts of extension servers. To find conflicts, they are compared with the own definitions in JSON."""
         own = [self._part(place, resources, False) for place, resources in served.items()]
         merged = Merged(
             dict(each for part in reversed(own) for each in part.definitions), _as_protobuf if protobuf else _as_json
@@ -105,7 +108,7 @@ def _as_protobuf(map_: str, name: str, value: JsonObject) -> bytes:
 
 
 def _joined(paths: Mapping[str, bytes], definitions: Mapping[str, bytes], protobuf: bool, minor: str) -> bytes:
-    """The document around its paths and definitions, which it has by name."""
+    """Joins the encoded paths and definitions, sorted by name, to a document. `minor` is the version in its info."""
     between = b"" if protobuf else b","
     listed = {
         "paths": between.join(paths[name] for name in sorted(paths)),
@@ -123,9 +126,9 @@ def _joined(paths: Mapping[str, bytes], definitions: Mapping[str, bytes], protob
 
 
 def _content(resources: Resources, others: Iterable[Page]) -> JsonObject:
-    """The paths and definitions of some resources, and of `others`, which have no objects.
+    """The paths and definitions of some resources, and of `others`, pages without resources.
 
-    What custom kinds share with others, the built-in ones bring.
+    Definitions that custom kinds share with built-in ones are only in the part of the built-in ones.
     """
     definitions: JsonObject = {}
     paths: JsonObject = {}
@@ -151,7 +154,7 @@ def _roots(resources: Iterable[Resource]) -> list[str]:
 
 
 def _add_kinds(known: JsonObject, schema: JsonObject) -> None:
-    """A type of several groups stands in the document once, with the kinds of all."""
+    """Adds the kinds of `schema` to a known definition: a type of several groups is in the document once."""
     kinds = known.get(KINDS, [])
     more = [kind for kind in schema.get(KINDS, ()) if kind not in kinds]
     if more:
@@ -159,7 +162,7 @@ def _add_kinds(known: JsonObject, schema: JsonObject) -> None:
 
 
 def _converted(schema: JsonObject) -> JsonObject:
-    """A schema of version 3 as one of version 2, which has neither oneOf nor anything beside references."""
+    """Converts a schema of version 3 to version 2, which has no oneOf and no members beside a reference."""
     if "allOf" in schema:
         extensions = {key: value for key, value in schema.items() if key == "description" or key.startswith("x-")}
         return {**_converted(schema["allOf"][0]), **extensions}

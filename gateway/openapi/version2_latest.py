@@ -1,4 +1,4 @@
-"""The latest OpenAPI v2 document in each representation, made in a thread when it is asked for after a change."""
+"""The latest OpenAPI v2 document, as JSON and as protobuf. A thread makes it at the first request after a change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gateway.kinds.registry import Registry
 from gateway.openapi.others import Others
 
-if TYPE_CHECKING:  # it is imported when it is asked for
+if TYPE_CHECKING:  # imported at the first request
     from gateway.openapi.version2 import Version2
 
 
@@ -19,18 +19,18 @@ class LatestVersion2:
     def __init__(self, registry: Registry, others: Others | None = None) -> None:
         self._registry, self._others = registry, others
         self._changes = 0
-        self._made: dict[bool, bytes] = {}  # by whether it is protobuf, as of the last change
+        self._made: dict[bool, bytes] = {}  # by whether it is protobuf; of the present state
         self._tag = ""
         self._maker: Version2 | None = None
         self._making = asyncio.Lock()
 
     def forget(self) -> None:
-        """What is served has changed."""
+        """Drops the documents, because the served resources have changed."""
         self._changes += 1
         self._made = {}
 
     async def document(self, protobuf: bool) -> tuple[bytes, str]:
-        """The document and its tag, which both representations share, as kube-apiserver has it."""
+        """The document and its ETag. As in kube-apiserver, JSON and protobuf have the same ETag."""
         from gateway.openapi.version2 import Version2
 
         async with self._making:

@@ -1,4 +1,4 @@
-"""The paths of version 2, made of those of version 3: bodies are parameters, and media types stand at the operation."""
+"""Converts paths of version 3 to version 2, where bodies are parameters and operations have the media types."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ def _operation(given: JsonObject) -> JsonObject:
 
 
 def _consumed(given: JsonObject, produced: list[str]) -> list[str]:
-    """What an operation without a body is said to take: where it is of custom objects, or of none, what it answers."""
+    """The media types in `consumes` of an operation without a body.
+
+    For built-in kinds "*/*". For custom objects and paths without objects those of the response; none if that is text.
+    """
     if "x-kubernetes-action" in given:
         return produced if produced == list(CUSTOM_TYPES) else _ANY
     text = "$ref" not in next(iter(given["responses"]["200"]["content"].values()))["schema"]
@@ -69,7 +72,7 @@ def _answer(given: JsonObject) -> JsonObject:
 
 
 def _schema(content: Mapping[str, Any]) -> JsonObject:
-    """What all media types have in common: a reference, or text."""
+    """The schema of a content. All its media types have the same one: a reference, or text."""
     schema: JsonObject = next(iter(content.values()))["schema"]
     if "$ref" not in schema:
         return schema

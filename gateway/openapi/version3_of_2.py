@@ -1,6 +1,7 @@
-"""Makes a document of OpenAPI v3 of one of version 2, with the losses that kube-aggregator's conversion has.
+"""Converts an OpenAPI v2 document to version 3, with the same losses as kube-aggregator's conversion.
 
-What is lost is, among others, the shared parameters, to which operations still refer, and references below `allOf`.
+Among others, it drops the shared parameters, although operations still refer to them, and does not convert references
+below `allOf`.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ _DEFINITIONS, _SCHEMAS = "#/definitions/", "#/components/schemas/"
 _OPERATIONS = ("get", "put", "post", "delete", "options", "head", "patch")
 _OF_OPERATION = ("description", "externalDocs", "tags", "summary", "deprecated", "operationId")
 _OF_PARAMETER = ("name", "description", "in", "required", "allowEmptyValue")
-_SIMPLE = ("format", "uniqueItems")  # of a parameter that has no schema
+_SIMPLE = ("format", "uniqueItems")  # members of a parameter without a schema
 _OF_SECURITY = ("description", "type", "name", "in")
 _OF_FLOW = ("authorizationUrl", "tokenUrl", "scopes")
-_LEFT_OUT = frozenset(  # members of a schema that Go does not write where they are empty or false
+_LEFT_OUT = frozenset(  # members of a schema that Go omits if they are empty or false
     (
         *(
             "id",
@@ -44,11 +45,11 @@ _LEFT_OUT = frozenset(  # members of a schema that Go does not write where they 
         *("definitions", "discriminator", "readOnly"),
     )
 )
-_DEEPEST = 64  # levels of a schema; what is deeper describes nothing
+_DEEPEST = 64  # the greatest number of nested levels of a schema
 
 
 def version_3_of(document: JsonObject) -> JsonObject:
-    """The document in version 3. Raises ValueError for what is no document of version 2."""
+    """Converts a document. Raises ValueError if it is no document of version 2."""
     try:
         paths = document.get("paths")
         return _filled(
@@ -63,7 +64,7 @@ def version_3_of(document: JsonObject) -> JsonObject:
 
 
 def _filled(**members: Any) -> JsonObject:
-    """What Go writes of members that it leaves out where they say nothing."""
+    """The members without those that are None, which Go omits."""
     return {name: value for name, value in members.items() if value is not None}
 
 
@@ -129,7 +130,7 @@ def _security(said: JsonObject) -> JsonObject:
 
 
 def _kept(said: JsonObject, names: Iterable[str], *, extensions: bool = True) -> JsonObject:
-    """Members that stay as they are, and extensions; what is empty or false is left out, as Go leaves it."""
+    """The members `names` without empty or false ones, which Go omits; and all extensions (x-…)."""
     found = {name: said[name] for name in names if said.get(name)}
     return found | {name: value for name, value in said.items() if extensions and name.startswith("x-")}
 
@@ -140,7 +141,7 @@ def _reference(said: JsonObject, kind: str) -> JsonObject:
 
 
 def _schema(said: Any, level: int = 0) -> Any:
-    """A schema, with references as version 3 has them; one beside other members is wrapped in `allOf`."""
+    """Converts a schema. A reference beside other members is wrapped in `allOf`. Raises ValueError if too deep."""
     if level > _DEEPEST:
         raise ValueError("a schema is too deep")
     if isinstance(said, list):

@@ -1,4 +1,4 @@
-"""The documents of what has no objects: discovery, the version, and OpenID's configuration and keys."""
+"""The documents of paths without resources: discovery, the version, and OpenID configuration and keys."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _JSON = ("application/json",)
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A path with one operation, GET; without the name of a type it is answered text."""
+    """A path with the single operation GET. `type` is the name of the response's type, "" for text."""
 
     place: str
     tag: str
@@ -31,7 +31,7 @@ class Page:
 
     @property
     def paths(self) -> JsonObject:
-        """The path and what it takes and answers."""
+        """The item of the path in a document of version 3."""
         text = {media_type: {"schema": {"type": "string"}} for media_type in self.media_types}
         content = content_of(self.media_types, self.type) if self.type else text
         answers = {"200": {"description": "OK", "content": content}, "401": {"description": "Unauthorized"}}
@@ -39,7 +39,7 @@ class Page:
 
     @property
     def schemas(self) -> JsonObject:
-        """The schemas that its answer leads to."""
+        """The schemas of the response."""
         if self.type == _VERSION:
             return {_VERSION: _version()}
         found = schemas_of([self.type], CORE) if self.type else {}
@@ -47,7 +47,7 @@ class Page:
 
 
 def _completed(name: str, schema: JsonObject) -> JsonObject:
-    """A type of discovery, of which the catalog has Go's facts alone: what is never left out is required."""
+    """The schema of a discovery type. The catalog has only its Go type: fields without omitempty are required."""
     fields, kind = document()["types"][name]["fields"], name.removeprefix(META)
     lists = {"x-kubernetes-list-type": "atomic"}
     properties = {
@@ -73,7 +73,7 @@ _ALWAYS = (
 
 
 def pages(registry: Registry) -> tuple[Page, ...]:
-    """All of them; a group that only definitions have has none."""
+    """All pages: the fixed ones, and one for each group that is not only of CustomResourceDefinitions."""
     return (*_ALWAYS, *(_of_group(group) for group in _built_in(registry)))
 
 
