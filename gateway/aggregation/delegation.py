@@ -35,7 +35,7 @@ class Place(NamedTuple):
     """The target of an APIService, with its constant headers, and how links in its responses are rewritten."""
 
     service: ApiService
-    changes: int  # the version of the client certificate by which it is called
+    changes: int  # of the client certificate (`ClientIdentity.changes`) when this was made
     target: Target
     lines: bytes  # header lines of each request
     links: Links

@@ -67,7 +67,7 @@ class Discovered:
         identity: ClientIdentity,
         enabled: Enabled,
     ) -> None:
-        """`enabled` tells whether the release has a change."""
+        """`enabled`: tells whether a feature gate, or a change of the release, is on."""
         self._services = services
         self._accept = _ACCEPT if enabled("DiscoveryV2Alone") else _ACCEPT_BEFORE
         self._documents = Documents(client, addresses, identity, AGGREGATOR, TIMEOUT, LARGEST)

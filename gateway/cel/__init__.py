@@ -1,5 +1,5 @@
 """CEL, the expression language of validation rules and policies (docs/cel.md).
 
-Enter by `program.compile_expression`, `rules` (x-kubernetes-validations) and `policies` (admission). `lexer`, `parser`
-and `checker` read an expression, `plan` makes closures of it, `libraries` has the functions.
+Start with `program.compile_expression`, `rules` (x-kubernetes-validations) and `policies` (admission). `lexer`,
+`parser` and `checker` read an expression, `plan` makes closures of it, `libraries` has the functions.
 """

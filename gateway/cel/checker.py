@@ -183,7 +183,7 @@ class _Checker:
 
     def _optional_select(self, node: Call) -> Node:
         operand, field = node.arguments
-        assert isinstance(field, Literal)  # the parser makes no other
+        assert isinstance(field, Literal)  # by the parser
         node.arguments[0] = self.check(operand)
         field.type = STRING
         node.type = self.found.apply(self._field(node.at, node.arguments[0], field.value, optional=True))

@@ -90,7 +90,7 @@ def functions() -> dict[str, Function]:
 
 @cache
 def optional_functions() -> dict[str, Function]:
-    """The functions of libraries that only some environments have, by name."""
+    """The functions of the optional libraries, by name."""
     escape = ("jsonpatch_escape_key_string", False, ["string"], "string")
     return {"jsonpatch.escapeKey": _function("jsonpatch.escapeKey", [escape])}
 

@@ -53,7 +53,8 @@ class _Place:
 def validate_definition_rules(
     schema: JsonObject, path: str, found: list[FieldError], *, per_expression: bool = True
 ) -> list[FieldError]:
-    """The errors of the rules of a structural schema. A node that has errors in `found` already is skipped.
+    """The errors of the rules of a structural schema. Rules of nodes that have errors in `found`, at the node or below
+    it, are skipped.
 
     `per_expression`: the cost limit of each single rule applies. It does not for a schema that is already stored.
     """

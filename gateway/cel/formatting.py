@@ -32,7 +32,7 @@ class ClauseError(Exception):
 
 
 def format_string(text: str, arguments: list[Any]) -> str:
-    """The text with its clauses replaced; raises EvaluationError."""
+    """The text with its clauses (`%s`) replaced by the arguments. Raises EvaluationError."""
     try:
         return interpolate(text, len(arguments), lambda at, clause, places: _write(clause, arguments[at], places))
     except ClauseError as error:

@@ -40,7 +40,7 @@ _SHOWN = 18  # digits of a fraction that are read; more do not change the nanose
 
 
 def parse_timestamp(text: str) -> Timestamp | None:
-    """Parses an RFC 3339 timestamp; None for another text. Raises EvaluationError for a year that CEL does not have."""
+    """Parses an RFC 3339 timestamp; None for another text. Raises EvaluationError if it is out of CEL's range."""
     found = _RFC3339.fullmatch(text)
     if found is None:
         return None

@@ -193,7 +193,7 @@ def _step(planner: Planner, operand: Node, node: Node, optional: bool) -> Step:
     assert isinstance(node, Call)  # `_operand` returns only selections and calls
     if node.function == "_?._":
         field = node.arguments[1]
-        assert isinstance(field, Literal)  # the parser makes no other
+        assert isinstance(field, Literal)  # by the parser
         return _field_step(planner, operand, field.value, optional)
     index = node.arguments[1]
     key = plan_attribute(planner, index, 0) if is_attribute(index) else planner.plan(index)

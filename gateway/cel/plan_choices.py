@@ -70,7 +70,7 @@ def _branch(planner: Planner, node: Node) -> Evaluate:
 
 def plan_or_value(planner: Planner, node: Call) -> Evaluate:
     """The closure of `a.or(b)` or `a.orValue(b)`. b is computed only if a is empty. The call itself costs nothing."""
-    assert node.target is not None  # they are members
+    assert node.target is not None  # both are member functions
     first = planner.plan(node.target)
     second, cost = planner.measured(node.arguments[0])
     unwrap = node.function == "orValue"

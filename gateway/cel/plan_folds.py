@@ -16,8 +16,8 @@ from gateway.cel.values import EvaluationError, no_overload, type_name
 if TYPE_CHECKING:
     from gateway.cel.plan import Planner
 
-# the costs of cel-go's fold in each turn, for the accumulator `@result`: the test of `all`, the test of `exists`,
-# reading it, adding 1 to it, appending to it
+# the costs of the accumulator `@result` in cel-go's fold: in each turn of `all`, in each turn of `exists`, for reading
+# it, for adding 1 to it, for appending to it
 _ALL_TURN, _EXISTS_TURN, _READ, _COUNT, _APPEND = 3, 4, 1, 2, 2 + LIST_BASE
 _GO_TYPES = {
     "int": "types.Int",

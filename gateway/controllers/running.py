@@ -23,7 +23,7 @@ FOLLOWS = "generic-garbage-collector"  # the service account that watches object
 
 
 class Controllers:
-    """The controllers that --controllers asks for."""
+    """The controllers that --controllers selects."""
 
     def __init__(self, endpoints: Endpoints, stopping: asyncio.Event) -> None:
         """Raises InvalidSettings for an unknown controller."""

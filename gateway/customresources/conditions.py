@@ -65,7 +65,7 @@ def _name(definition: JsonObject, found: Claim, now: str) -> None:
 
 
 def _structure(definition: JsonObject, now: str) -> None:
-    """Sets the condition NonStructuralSchema. CRDs of v1beta1 may have schemas that are not structural."""
+    """Sets or removes the condition NonStructuralSchema. CRDs of v1beta1 may have schemas that are not structural."""
     found = _violations(definition["spec"])
     if not found:
         status = definition["status"]

@@ -45,8 +45,8 @@ def model_of(
 ) -> Model:
     """The model of a CustomResourceDefinition whose names are accepted. Its types are compiled at their first use.
 
-    `since`: the etcd revision before which no watch may start. `enabled`: tells whether a feature gate is on. Raises
-    TakesLong on an event loop if there are very many versions.
+    `since`: the etcd revision before which no watch may start. `enabled`: tells whether a feature gate, or a change of
+    the release, is on. Raises TakesLong on an event loop if there are very many versions.
     """
     spec, names = definition["spec"], definition["status"]["acceptedNames"]
     group = spec["group"]

@@ -1,7 +1,7 @@
 """The group versions that OpenAPI documents list as those of the kinds DeleteOptions and WatchEvent.
 
-These types of meta/v1 are kinds of every group version in the Go scheme from which a document is made, even if it is
-not served. Source: the documents of a kube-apiserver 1.36.3.
+A document is made from a Go scheme. These types of meta/v1 are kinds of every group version in the scheme, even of
+those that are not served. Source: the documents of a kube-apiserver 1.36.3.
 """
 
 from __future__ import annotations
