@@ -142,7 +142,7 @@ _ORDERED = {str: str, bytes: bytes, bool: bool, Timestamp: Timestamp, Duration: 
 
 
 def compare(one: Any, other: Any) -> int:
-    """-1, 0 or 1: `one` is less than, equal to or greater than `other`. Raises EvaluationError if they have no order."""
+    """-1, 0 or 1: `one` is less than, equal to or greater than `other`. Raises EvaluationError without an order."""
     kind, other_kind = type(one), type(other)
     if kind in _NUMBERS and other_kind in _NUMBERS:
         if one != one or other != other:
