@@ -5,7 +5,7 @@ int, float, str, bool, None, bytes, list and dict stand for the CEL values of th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.cel.types import Type
@@ -45,7 +45,7 @@ class Timestamp:
     """A moment in nanoseconds since 1970, and the UTC offset in seconds with which it was written."""
 
     nanos: int
-    offset: int = 0
+    offset: int = field(default=0, compare=False)  # seconds
 
     def __eq__(self, other: object) -> bool:
         return type(other) is Timestamp and self.nanos == other.nanos

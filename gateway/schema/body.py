@@ -119,6 +119,21 @@ def too_large(value: Any) -> str:
     return ""
 
 
+def has_infinity(value: Any) -> bool:
+    """Whether plain JSON holds a number that no float64 can hold."""
+    todo = [value]
+    while todo:
+        value = todo.pop()
+        if type(value) is float:
+            if not isfinite(value):
+                return True
+        elif isinstance(value, dict):
+            todo += value.values()
+        elif isinstance(value, list):
+            todo += value
+    return False
+
+
 def _find_duplicates(value: Any, found: list[str]) -> None:
     """Adds messages about repeated keys to `found`, in the order of the document, each once."""
     told = 0

@@ -20,7 +20,7 @@ from typing import Any
 from gateway.jsontypes import JsonObject
 from gateway.memo import memo
 from gateway.schema import quantity, structural
-from gateway.schema.body import Body, not_a_float, parse_exactly, parse_to_decode, too_large
+from gateway.schema.body import Body, has_infinity, not_a_float, parse_exactly, parse_to_decode, too_large
 from gateway.schema.errors import MOST_ITEMS, DecodeError, Marks, Mismatch
 from gateway.schema.exact import Number, PairsObject
 from gateway.schema.refusals import spelt
@@ -76,7 +76,7 @@ def decode(type_: Type, value: Any, report: DecodeReport) -> JsonObject:
         result: JsonObject = zero(type_) if value is None else _decoder(type_)(value, marks)
     except Mismatch:
         return _second_look(type_, source, report)
-    if number and not marks:  # the decoder took it and no field is unknown: it is in free-form JSON
+    if number and (not marks or has_infinity(result)):  # the decoder took it: it is in free-form JSON, or left out
         raise not_a_float(number)
     if marks:
         from gateway.schema.problems import examine

@@ -21,7 +21,7 @@ def clamped(text: str) -> int:
     """The number of an `is_integer` text. A number beyond int64 becomes MOST + 1, or LEAST - 1 if it is negative."""
     negative = text[:1] == "-"
     digits = (text[1:] if text[:1] in ("+", "-") else text).lstrip("0")
-    value = 0 if not digits else int(digits) if len(digits) <= _DIGITS else MOST + 1
+    value = 0 if not digits else int(digits) if len(digits) <= _DIGITS else MOST + 2
     return max(-value, LEAST - 1) if negative else min(value, MOST + 1)
 
 

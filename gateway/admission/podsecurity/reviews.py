@@ -43,7 +43,7 @@ class PodSecurity:
         namespace = await self._objects.get(NAMESPACES, "", admission.namespace)
         if namespace is None:
             count_error(admission, fatal=True)
-            raise status.internal_error(f"failed to objects namespace {go_quote(admission.namespace)}")
+            raise status.internal_error(f"failed to lookup namespace {go_quote(admission.namespace)}")
         waiting = self._validate_in(namespace, admission)
         if waiting is not None:
             await waiting
@@ -67,7 +67,7 @@ class PodSecurity:
         namespace = await self._objects.get(NAMESPACES, "", admission.namespace)
         if namespace is None:
             count_error(admission, fatal=True)
-            _annotate(admission, "error", f"failed to objects namespace {go_quote(admission.namespace)}: not found")
+            _annotate(admission, "error", f"failed to lookup namespace {go_quote(admission.namespace)}: not found")
             return
         policy, errors = self._policy(namespace)
         if not errors and policy.warn.level is policy.audit.level is Level.PRIVILEGED:

@@ -168,6 +168,7 @@ def test_fractions_in_plain_values_are_quantities_too() -> None:
     ("group", "version", "kind", "body"),
     [
         ("apps", "v1", "ControllerRevision", '{"data": {"x": 1e999}}'),
+        ("apps", "v1", "ControllerRevision", '{"data": {"x": [1e999]}, "unknown": 1}'),
         ("apiextensions.k8s.io", "v1", "CustomResourceDefinition", '{"spec": {"versions": [%s]}}'),
     ],
 )

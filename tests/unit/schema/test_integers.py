@@ -34,7 +34,7 @@ def test_a_sign_is_for_those_that_may_be_negative(text: str) -> None:
         parse_uint(text)
 
 
-@pytest.mark.parametrize("text", [str(MOST + 1), str(LEAST - 1), "9" * 100_000])
+@pytest.mark.parametrize("text", [str(MOST + 1), str(LEAST - 1), "9" * 100_000, "-" + "9" * 20])
 def test_what_does_not_fit(text: str) -> None:
     with pytest.raises(ValueError, match="value out of range"):
         parse_int(text)
