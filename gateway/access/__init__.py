@@ -1,5 +1,5 @@
-"""Who asks (`authentication`), as whom (`impersonation`), and whether they may (`authorization`, `modes`).
+"""Authentication (`authentication`), impersonation (`impersonation`) and authorization (`authorization`, `modes`).
 
-Enter by `tokens.authenticator_of` and `modes.Authorization`, which make what the settings ask for. `rbac`, `nodes` and
-`issuers` have one authorizer or authenticator each.
+Start reading at `tokens.authenticator_of` and `modes.Authorization`: they make the authenticators and authorizers that
+the settings name. `rbac`, `nodes` and `issuers` each hold one authorizer or authenticator.
 """

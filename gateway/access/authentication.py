@@ -1,5 +1,7 @@
-"""Authentication: who sends a request (Kubernetes, "Authenticating"), asked in kube-apiserver's order: the front
-proxy's headers, the client certificate, the bearer token; a request with none of these is anonymous if that is allowed.
+"""Authentication: who sends a request (Kubernetes, "Authenticating").
+
+Credentials are tried in kube-apiserver's order: headers of a front proxy, client certificate, bearer token. A request
+without credentials is anonymous, where the settings allow that.
 """
 
 from __future__ import annotations
@@ -26,39 +28,41 @@ T = TypeVar("T")
 
 
 class InvalidCredentials(Exception):
-    """Credentials that were recognized and do not hold; the message says why."""
+    """The credentials are of a known kind, but not valid; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Authenticated:
-    """A token's user, and those of the wanted audiences that it is meant for."""
+    """The user of a token, and the audiences for which the token is valid, out of those that were asked for."""
 
     user: User
     audiences: tuple[str, ...]
 
 
 async def decoded(token: str, work: Callable[[], T]) -> T:
-    """What `work` on a JSON web token returns or raises; that on a long one is done in a thread."""
+    """Calls `work`, which reads a JSON web token, and returns its result. A long token is read in a thread, so that it
+    does not block the event loop.
+    """
     return work() if len(token) <= _LONGEST_ON_LOOP else await in_thread(work)
 
 
 class TokenAuthenticator(Protocol):
-    """Knows one kind of bearer token."""
+    """Authenticates one kind of bearer token."""
 
     async def authenticate(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
-        """Whose the token is; None for one of another kind. Raises InvalidCredentials."""
+        """The user of the token; None for a token of another kind. Raises InvalidCredentials."""
         ...
 
 
 class AudienceAgnostic:
-    """Tokens that say nothing of an audience: good for the API server's own, and for no other."""
+    """Wraps an authenticator of tokens that name no audience: they are valid for the API server's audiences only."""
 
     def __init__(self, tokens: TokenAuthenticator, audiences: Sequence[str]) -> None:
         """`audiences` are the API server's."""
         self._tokens, self._audiences = tokens, frozenset(audiences)
 
     async def authenticate(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
-        """Whose the token is, for those of the audiences that are the API server's; None where none is."""
+        """The user of the token, for the API server's own among `audiences`; None if `audiences` has none of them."""
         common = tuple(each for each in audiences if each in self._audiences)
         if audiences and not common:
             return None
@@ -66,10 +70,10 @@ class AudienceAgnostic:
 
 
 class RequestAuthenticator(Protocol):
-    """Knows users by the connection's certificate, or by headers that only its holder may send."""
+    """Authenticates by the client certificate, or by headers that count only together with a certain certificate."""
 
     def authenticate(self, chain: ClientChain, headers: Headers) -> User | None:
-        """Whose the request is; None where this does not tell. Raises InvalidCredentials."""
+        """The user of the request; None if this authenticator does not know. Raises InvalidCredentials."""
         ...
 
 
@@ -85,8 +89,10 @@ class Authenticator:
         anonymous: bool = True,
         known: Mapping[bytes, User] | None = None,
     ) -> None:
-        """`audiences` are the API server's own: --api-audiences. `known` has users by the SHA-256 of the Authorization
-        header that alone names them: the first of `tokens` would find them too, but not as fast.
+        """`audiences` are the API server's own (--api-audiences).
+
+        `known` maps the SHA-256 of a whole Authorization header to its user. It is a shortcut: the first of `tokens`
+        gives the same answer, but is slower.
         """
         self._anonymous_paths: frozenset[str] | None = None
         self._known = known or {}
@@ -98,11 +104,13 @@ class Authenticator:
         self._tokens = (*self._tokens, tokens)
 
     def let_anonymous_in(self, anonymous: bool, paths: frozenset[str] | None = None) -> None:
-        """Says whether requests without credentials are let in, and on which paths alone."""
+        """Sets whether anonymous requests are allowed, and on which paths; `paths` None means on all paths."""
         self._anonymous, self._anonymous_paths = ANONYMOUS_USER if anonymous else None, paths
 
     def known(self, headers: Mapping[bytes, bytes], chain: ClientChain | None) -> User | None:
-        """The user of a request whose Authorization header alone names one that is known; None says nothing."""
+        """The user of a static token, without waiting. None if the header is another one, or if the client has shown a
+        certificate; `authenticate` has to decide then.
+        """
         header = headers.get(b"authorization")
         return None if header is None or chain is not None else self._known.get(sha256(header).digest())
 
@@ -115,7 +123,8 @@ class Authenticator:
     ) -> User | None:
         """The user of a request; None means 401.
 
-        `headers` has the first of each name, in lower case; `chain` is what the client has shown in the handshake.
+        `headers` maps each name, in lower case, to its first value. `chain` has the client's certificates of the TLS
+        handshake.
         """
         user = self.known(headers, chain)
         if user is not None:
@@ -147,7 +156,7 @@ class Authenticator:
         return self._anonymous if paths is None or path in paths else None
 
     async def review(self, token: str, audiences: Sequence[str]) -> Authenticated:
-        """Whose a token is, and for which of some audiences. Raises InvalidCredentials."""
+        """The user of a token, and the ones of `audiences` for which it is valid. Raises InvalidCredentials."""
         errors: dict[str, None] = {}
         for each in self._tokens:
             try:
@@ -163,7 +172,7 @@ class Authenticator:
 
 
 def bearer_token(header: bytes) -> str | None:
-    """The token of an Authorization header; None for any other scheme, which counts as no credentials."""
+    """The token of an Authorization header; None for another scheme than Bearer, as if there were no credentials."""
     parts = header.strip().split(b" ", 2)
     if len(parts) < 2 or parts[0].lower() != b"bearer" or not parts[1]:
         return None
@@ -171,13 +180,13 @@ def bearer_token(header: bytes) -> str | None:
 
 
 def has_extra_space(header: bytes) -> bool:
-    """Whether an Authorization header has several spaces before its bearer token, so that it counts for nothing."""
+    """Whether an Authorization header has more than one space before its bearer token. Such a header is ignored."""
     parts = header.strip().split(b" ", 2)
     return len(parts) == 3 and parts[0].lower() == b"bearer" and not parts[1]
 
 
 def with_authenticated(user: User) -> User:
-    """Adds the group that every authenticated user is in; who is named as anonymous people are is in none."""
+    """The user with the group system:authenticated added; system:anonymous does not get it."""
     if user.name == ANONYMOUS or AUTHENTICATED_GROUP in user.groups or UNAUTHENTICATED_GROUP in user.groups:
         return user
     return replace(user, groups=(*user.groups, AUTHENTICATED_GROUP))

@@ -1,4 +1,4 @@
-"""Authorization: may this user do this (Kubernetes, "Authorization overview")."""
+"""Authorization: whether a user may make a request (Kubernetes, "Authorization overview")."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from gateway.validation.field import go_quote
 
 SIGNERS_GROUP = "certificates.k8s.io"
 NO_SNIFF = (b"x-content-type-options", b"nosniff")
-"""A header of refusals."""
+"""A header that kube-apiserver sends with each 403."""
 
 
 class Decision(Enum):
-    """What an authorizer says; without an opinion the next one is asked, and nobody's opinion is a no."""
+    """An authorizer's answer. After NO_OPINION the next authorizer is asked; after the last, the request is refused."""
 
     ALLOW = "allow"
     DENY = "deny"
@@ -31,7 +31,7 @@ class Decision(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A decision, why, and what went wrong on the way to it."""
+    """A decision, its reason, and the errors of the authorizers, "" for none."""
 
     decision: Decision
     reason: str = ""
@@ -47,10 +47,10 @@ NO_OPINION = Verdict(Decision.NO_OPINION)
 
 
 class Authorizer(Protocol):
-    """Decides by the user and the request info of attributes."""
+    """Decides by attributes: the user and the request info."""
 
     def known(self, attributes: Attributes) -> Verdict | None:
-        """The verdict where it is known without waiting; None says nothing."""
+        """The verdict, if it is known without waiting; None means that `authorize` has to be called."""
         ...
 
     async def authorize(self, attributes: Attributes) -> Verdict: ...
@@ -77,14 +77,14 @@ class AlwaysDeny:
 
 
 class Masters:
-    """system:masters may do everything, whatever others say; the others are asked in turn about the rest."""
+    """Allows everything to the group system:masters; asks the other authorizers in turn about all other users."""
 
     def __init__(self, others: Sequence[Authorizer], modes: Sequence[str] = ()) -> None:
-        """`modes` are the names of the others' modes, in their order."""
+        """`modes` are the authorization modes of the others, in the same order."""
         self.replace(others, modes)
 
     def replace(self, others: Sequence[Authorizer], modes: Sequence[str], names: Sequence[str] = ()) -> None:
-        """Asks others from now on. With `names`, each reason of a refusal begins with its authorizer's name."""
+        """Replaces the other authorizers. With `names`, each reason of a refusal begins with its authorizer's name."""
         self._others, self.modes = tuple(others), tuple(modes)
         self._prefixes = [f"{name}: " for name in names] or [""] * len(others)
         self._alone = len(self._others) == 1 and not names
@@ -128,12 +128,12 @@ class Undecided(Exception):
 
 
 async def require_of_request(authorizer: Authorizer, attributes: Attributes) -> None:
-    """Raises StatusError 403 for a request that is not allowed, Undecided when that could not be found out."""
+    """Raises StatusError 403 for a request that is not allowed, Undecided if an authorizer failed."""
     require_verdict(authorizer.known(attributes) or await authorizer.authorize(attributes), attributes)
 
 
 def require_verdict(verdict: Verdict, attributes: Attributes) -> None:
-    """Raises as `require_of_request` where a verdict does not allow what it is about."""
+    """Raises like `require_of_request`, unless the verdict is ALLOW."""
     if verdict.decision is not Decision.ALLOW:
         if verdict.error:
             raise Undecided(verdict.error)
@@ -141,7 +141,7 @@ def require_verdict(verdict: Verdict, attributes: Attributes) -> None:
 
 
 async def require(authorizer: Authorizer, attributes: Attributes) -> None:
-    """Raises StatusError 403 for what is not allowed."""
+    """Raises StatusError 403 unless the authorizer allows it, also if an authorizer failed."""
     verdict = authorizer.known(attributes) or await authorizer.authorize(attributes)
     if verdict.decision is not Decision.ALLOW:
         raise forbidden(attributes, verdict.reason)
@@ -150,7 +150,7 @@ async def require(authorizer: Authorizer, attributes: Attributes) -> None:
 def asked_of_resource(
     user: User, verb: str, group: str, resource: str, name: str, *, namespace: str = "", subresource: str = ""
 ) -> Attributes:
-    """The attributes of a question that is no request's: whether a user may do something to a resource."""
+    """The attributes of a question that no request asks: whether a user may `verb` a resource."""
     info = RequestInfo(
         verb,
         "",
@@ -166,7 +166,7 @@ def asked_of_resource(
 
 
 async def may_for_signer(authorizer: Authorizer, user: User, signer: str, verb: str) -> bool:
-    """Whether a user may `verb` ("approve", "attest", "sign") for a signer, by its name or by its domain."""
+    """Whether a user may `verb` ("approve", "attest", "sign") for a signer: by its name, or by "DOMAIN/*"."""
     for name in (signer, f"{signer.partition('/')[0]}/*"):
         if (await authorizer.authorize(asked_of_resource(user, verb, SIGNERS_GROUP, "signers", name))).allowed:
             return True
@@ -179,7 +179,7 @@ def with_verb(attributes: Attributes, verb: str) -> Attributes:
 
 
 def forbidden(attributes: Attributes, reason: str) -> StatusError:
-    """403 in kube-apiserver's words; `reason` is appended where the authorizer gave one."""
+    """The error 403 with kube-apiserver's message; `reason`, the authorizer's, is appended unless it is ""."""
     info = attributes.info
     message = _sanitized(_message(attributes)) + (f": {reason}" if reason else "")
     if info.is_resource:

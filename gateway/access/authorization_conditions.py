@@ -1,4 +1,4 @@
-"""The conditions under which a webhook is asked: expressions about the SubjectAccessReview that it would get."""
+"""matchConditions of an authorization webhook: CEL expressions over the SubjectAccessReview to be sent."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ _SPEC = struct("kubernetes.SubjectAccessReviewSpec")
 
 
 def compiled_condition(text: str) -> Program:
-    """The program of a condition. Raises ExpressionError."""
+    """Compiles the CEL text of a condition. Raises ExpressionError."""
     return compiled(text, VARIABLE, _SPEC, ACCESS_REVIEW, (BOOL,))

@@ -1,5 +1,5 @@
-"""--authorization-config: an AuthorizationConfiguration that says who decides, in order (page "Authorization overview",
-"Using configuration files for authorization"). Refused with kube-apiserver's field errors.
+"""--authorization-config: an AuthorizationConfiguration, which lists the authorizers in order (page "Authorization
+overview", "Using configuration files for authorization"). An invalid file gets kube-apiserver's field errors.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _VERSIONS = ("v1", "v1beta1", "v1alpha1")
 
 @dataclass(frozen=True, slots=True)
 class AuthorizerSettings:
-    """One authorizer: its mode and its name; the webhook of that mode."""
+    """One authorizer: its mode and its name; the webhook's settings, if the mode is Webhook."""
 
     mode: str
     name: str

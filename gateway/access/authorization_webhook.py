@@ -1,6 +1,6 @@
 """--authorization-mode=Webhook: another service decides (page "Webhook Mode").
 
-As kube-apiserver's `plugin/pkg/authorizer/webhook`: answers are remembered by what was asked, for a while.
+As kube-apiserver's `plugin/pkg/authorizer/webhook`: answers are cached for some time, keyed by the review's spec.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ DURATION = histogram(
 
 GROUP = "authorization.k8s.io"
 VARIABLE = "request"
-_VERDICT = 300  # bytes of what is remembered beside its texts
-_LONGEST_REMEMBERED = 10_000  # characters that clients have the choice of
+_VERDICT = 300  # bytes of a cache entry besides its texts
+_LONGEST_REMEMBERED = 10_000  # characters in those parts of a request that the client chooses
 _TEXTS = ("namespace", "verb", "group", "version", "resource", "subresource", "name")
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookSettings:
-    """What is said of one webhook; times are in seconds, a ttl of 0 remembers nothing."""
+    """The settings of one webhook; times are in seconds, a ttl of 0 turns the cache off."""
 
     kubeconfig: Path
     version: str
@@ -59,18 +59,18 @@ class WebhookSettings:
 
 
 class WebhookAuthorizer:
-    """Asks a service about each request that all conditions hold for."""
+    """Asks a service about each request for which all conditions are true."""
 
     def __init__(self, remote: Remote, settings: WebhookSettings, conditions: Sequence[Program] = ()) -> None:
         self._remote, self._settings, self._conditions = remote, settings, tuple(conditions)
         self._remembered: Memory[str, tuple[float, Verdict]] = Memory(16 << 20, 64 << 10)
 
     def known(self, attributes: Attributes) -> Verdict | None:
-        """Nothing is known without a look at the whole request."""
+        """Always None: the answer depends on the whole request, and `authorize` looks in the cache."""
         return None
 
     async def authorize(self, attributes: Attributes) -> Verdict:
-        """The service's verdict; what the settings say where it gives none."""
+        """The service's verdict; if it cannot be asked, the failure policy's."""
         spec = review_spec(attributes)
         try:
             if not self._matches(spec):
@@ -168,7 +168,7 @@ def review_spec(attributes: Attributes) -> JsonObject:
 
 
 def _shown(spec: JsonObject) -> JsonObject:
-    """The spec as conditions see it: with all texts, empty ones too."""
+    """The spec as conditions see it: strings that are not set are "" here."""
     shown = {"user": "", "groups": [], "uid": "", "extra": {}, **spec}
     if (asked := spec.get("resourceAttributes")) is not None:
         shown["resourceAttributes"] = {**dict.fromkeys(_TEXTS, ""), **asked}

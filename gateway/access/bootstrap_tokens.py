@@ -1,4 +1,4 @@
-"""Bootstrap tokens: secrets of kube-system that let a node join ("Authenticating with Bootstrap Tokens")."""
+"""Bootstrap tokens: secrets in kube-system that let a node join ("Authenticating with Bootstrap Tokens")."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _EVERYBODY = "system:bootstrappers"
 
 
 class BootstrapTokens:
-    """Authenticates by `ID.SECRET`, where the secret bootstrap-token-ID in kube-system says so."""
+    """Authenticates tokens of the form `ID.SECRET` by the secret bootstrap-token-ID in kube-system."""
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
 
     async def authenticate(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
-        """The bootstrap user; None for what is no bootstrap token that holds."""
+        """The user system:bootstrap:ID; None if the token is no bootstrap token, or an invalid or expired one."""
         parts = _TOKEN.fullmatch(token)
         if parts is None:
             return None
@@ -51,7 +51,7 @@ def _data(secret: JsonObject) -> dict[str, str]:
 
 
 def _groups(text: str) -> tuple[str, ...] | None:
-    """The groups of the token; None when one of them may not be named, as "" may not, beside a comma."""
+    """The groups of the token, from comma-separated text; None if a name is invalid, such as the empty one in "a,"."""
     named = set(text.split(",")) if text else set()
     if not all(map(_GROUP.fullmatch, named)):
         return None
@@ -62,7 +62,7 @@ def _has_expired(text: str) -> bool:
     if not text:
         return False
     try:
-        until = canonical_time(text)  # as Go reads it: datetime takes dates, weeks and times without a zone as well
+        until = canonical_time(text)  # as Go reads it: datetime also accepts dates, weeks and times without a zone
         return until is None or datetime.fromisoformat(until) <= datetime.fromtimestamp(clock.now(), UTC)
     except ValueError:
         return True

@@ -1,8 +1,8 @@
-"""Whether one of some CAs vouches for a client's certificate (RFC 5280, section 6; Go's x509.Verify with ClientAuth).
+"""Verifies client certificates against a pool of CAs (RFC 5280, section 6; Go's x509.Verify with ClientAuth).
 
-A path leads from the client's certificate by issuers' names to a CA of the pool. Its signatures are verified from the
-CA downwards, so that keys which a stranger has chosen verify nothing; the work is bounded. cryptography parses
-certificates and verifies signatures. It judges name constraints too, where a CA on the path has some.
+A path leads from the client's certificate, by the names of issuers, to a CA of the pool. Signatures are verified from
+the CA downwards: a key that the client has chosen never verifies anything. The number of verifications is bounded. The
+library cryptography parses certificates, verifies signatures, and checks name constraints if a CA on the path has any.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, ExtensionOID
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
-MOST_SENT = 16  # certificates of a client that are looked at
+MOST_SENT = 16  # certificates that a client sends beside its own; more are ignored
 MOST_ON_PATH = 8  # CAs
 _MOST_SIGNATURES = 100  # verified for one certificate, as in Go
 _MOST_REMEMBERED = 4096
@@ -48,7 +48,9 @@ _UNDERSTOOD = frozenset(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Facts:
-    """What counts of a certificate. `may_sign` holds for CAs of version 3, `path_length` is how many may be below."""
+    """The facts of a certificate that verification needs. `may_sign` says whether it is a CA; `path_length` is how many
+    CAs may be below it; `constrained` says whether it has name constraints. Times are seconds since the epoch.
+    """
 
     certificate: Certificate
     subject: bytes
@@ -61,19 +63,19 @@ class _Facts:
 
 
 class Pool:
-    """CAs that vouch for clients, and those below them that have done so."""
+    """The CAs that clients' certificates may be signed by, and a cache of the intermediate CAs that were used."""
 
     def __init__(self, authorities: Iterable[Certificate]) -> None:
         self._roots = [facts for each in authorities if (facts := _facts(each, root=True)) is not None]
         self._own = {each.certificate.fingerprint(hashes.SHA256()) for each in self._roots}
         self._good: OrderedDict[bytes, float] = OrderedDict()  # until when, by digests of clients' certificates
-        # a TLS session that is resumed has the client's own certificate alone
+        # intermediate CAs are kept because a resumed TLS session has the client's own certificate only
         self._between: OrderedDict[bytes, _Facts] = OrderedDict()
 
     def good_until(self, certificates: Sequence[bytes]) -> float:
-        """Until when a client's certificate is good, in seconds since the epoch; 0.0 for one of somebody else.
+        """Until when a client's certificate is valid, in seconds since the epoch; 0.0 if the CAs did not sign it.
 
-        `certificates` are in DER: the client's first, then what it has sent beside.
+        `certificates` are in DER: the client's own first, then the others that it has sent.
         """
         digest, now = sha256(certificates[0]).digest(), time.time()
         if now < self._good.get(digest, 0.0):
@@ -103,7 +105,7 @@ class Pool:
 
 
 class _Search:
-    """Looks for a path to one of the roots."""
+    """Looks for a path from a client's certificate to one of the roots."""
 
     def __init__(self, roots: Sequence[_Facts], others: Sequence[_Facts], now: float) -> None:
         self._roots = _by_subject(roots, now)
@@ -113,9 +115,9 @@ class _Search:
         self._signed: dict[tuple[_Facts, _Facts], bool] = {}
 
     def path(self, of: _Facts, below: int) -> tuple[_Facts, ...] | None:
-        """The CAs from the issuer up to a root, of a certificate that has so many CAs below it; None without one.
+        """The CAs from the issuer of `of` up to a root; None without a path. `below` is how many CAs are below `of`.
 
-        A path whose names are not constrained is preferred.
+        A path without name constraints is preferred.
         """
         place = of, below
         if place not in self._known:
@@ -144,7 +146,7 @@ class _Search:
                 yield each, False
 
     def _is_signed(self, of: _Facts, issuer: _Facts) -> bool:
-        """Whether an issuer that is trusted has signed a certificate."""
+        """Whether the issuer, which is trusted already, has signed a certificate."""
         place = of, issuer
         if place not in self._signed:
             if not self._left:
@@ -155,7 +157,7 @@ class _Search:
 
 
 def _by_subject(found: Iterable[_Facts], now: float) -> dict[bytes, list[_Facts]]:
-    """Those that are valid at present, by their names."""
+    """The certificates that are valid at `now`, by the DER of their subjects."""
     named: dict[bytes, list[_Facts]] = {}
     for each in found:
         if each.since <= now <= each.until:
@@ -171,7 +173,7 @@ def _read(der: bytes) -> _Facts | None:
 
 
 def _facts(certificate: Certificate, root: bool = False) -> _Facts | None:
-    """What counts of a certificate; None for one that nobody can go by, whatever is wrong with it."""
+    """The facts of a certificate; None if it cannot be read, is not for clients, or has unknown critical extensions."""
     try:
         extensions: dict[Any, Any] = {each.oid: each for each in certificate.extensions}
         understood = all(each.oid in _UNDERSTOOD for each in extensions.values() if each.critical)
@@ -190,7 +192,7 @@ def _facts(certificate: Certificate, root: bool = False) -> _Facts | None:
             path_length,
             ExtensionOID.NAME_CONSTRAINTS in extensions,
         )
-    except Exception:  # extensions that cannot be read, or are there twice, have errors of many kinds
+    except Exception:  # invalid or duplicate extensions raise errors of many kinds
         return None
 
 
@@ -215,13 +217,13 @@ def _has_issued(issuer: Certificate, certificate: Certificate) -> bool:
         if used is not None and not isinstance(used, _HASHES):
             return False
         certificate.verify_directly_issued_by(issuer)
-    except Exception:  # whatever kind of key or signature it is that does not fit
+    except Exception:  # keys and signatures that do not match raise errors of many kinds
         return False
     return True
 
 
 def _names_are_allowed(leaf: _Facts, path: Sequence[_Facts]) -> bool:
-    """Whether the names on a path are those that its CAs may sign for, in the library's judgement."""
+    """Whether the library cryptography finds that the names on a path meet the name constraints of its CAs."""
     from cryptography.x509.verification import Criticality, ExtensionPolicy, PolicyBuilder, Store, VerificationError
 
     of_clients = ExtensionPolicy.permit_all()

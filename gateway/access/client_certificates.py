@@ -1,8 +1,8 @@
-"""Users by client certificates, and by the headers of a proxy that shows one ("Authenticating", "X509 client
-certificates" and "Authenticating Proxy").
+"""Authentication by client certificates, and by the headers of a front proxy with a client certificate
+("Authenticating", "X509 client certificates" and "Authenticating Proxy").
 
-The handshake has shown that a client holds the key of its certificate, and nothing else: each pool of CAs judges here
-whether it vouches for that (certificate_chains.py).
+The TLS handshake proves only that the client holds the key of its certificate. Here the certificate is verified against
+the CAs of --client-ca-file and --requestheader-client-ca-file (certificate_chains.py).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 _UID = "1.3.6.1.4.1.57683.2"
-_JUDGED_ANEW = 10.0  # seconds after which a connection's certificate that was refused is looked at again
+_JUDGED_ANEW = 10.0  # seconds after which a refused certificate of a connection is verified again
 
 
 class Authorities:
-    """The CAs of a file. Raises OSError for one that cannot be read."""
+    """The CAs of a PEM file. Raises OSError if the file cannot be read."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._content = path, path.read_bytes()
@@ -40,7 +40,7 @@ class Authorities:
         self._version = 0
 
     def vouch_for(self, chain: ClientChain) -> bool:
-        """Whether one of them vouches for a client's certificate at present."""
+        """Whether one of the CAs has signed the client's certificate, and it is valid now."""
         now = time.time()
         version, good_until, anew_at = chain.verdicts.get(self, (-1, 0.0, 0.0))
         if version == self._version and (now < good_until or now < anew_at):
@@ -52,7 +52,7 @@ class Authorities:
         return now < good_until
 
     def reload(self) -> None:
-        """Reads the file anew: whom its CAs vouched for before is judged again. Raises OSError, ValueError."""
+        """Reads the file again; all certificates are verified again after that. Raises OSError, ValueError."""
         content = self._path.read_bytes()
         self._pool, self._content = _pool(content), content
         self._version += 1
@@ -67,7 +67,7 @@ def _pool(content: bytes) -> Pool:
 
 
 class ClientCertificates:
-    """The common name is the user, the organizations are the groups."""
+    """Authenticates by client certificate: the common name is the user, the organizations are the groups."""
 
     def __init__(self, authorities: Authorities) -> None:
         self._authorities = authorities
@@ -80,7 +80,9 @@ class ClientCertificates:
 
 
 class FrontProxy:
-    """The user that a proxy names in headers, for proxies with a certificate of their own authority."""
+    """Authenticates by the headers in which a front proxy names the user. The proxy needs a certificate of the CAs of
+    --requestheader-client-ca-file.
+    """
 
     def __init__(
         self,
@@ -92,13 +94,15 @@ class FrontProxy:
         prefixes: Sequence[str],
         allowed: Sequence[str],
     ) -> None:
-        """Header names are those of the --requestheader flags; `allowed` common names, any where there are none."""
+        """`names`, `uids`, `groups` and `prefixes` are the header names of the --requestheader flags. `allowed` are the
+        common names that proxies may have; if empty, any name is allowed.
+        """
         self._authorities, self._allowed = authorities, frozenset(allowed)
         self._names, self._uids, self._groups = _lower(names), _lower(uids), _lower(groups)
         self._prefixes = _lower(prefixes)
 
     def authenticate(self, chain: ClientChain, headers: Headers) -> User | None:
-        """The user that the headers name; None where they name none. Raises InvalidCredentials."""
+        """The user that the headers name; None if they name none. Raises InvalidCredentials."""
         if not self._authorities.vouch_for(chain):
             raise InvalidCredentials("x509: certificate signed by unknown authority")
         name = _common_name(chain.leaf)
@@ -122,13 +126,13 @@ class FrontProxy:
 
 
 def certificate_authenticators(settings: Settings) -> tuple[list[ClientCertificates | FrontProxy], list[Followed]]:
-    """The authenticators that the settings ask for, in order, and their files. Raises OSError, ValueError."""
+    """The authenticators that the settings name, in order, and their CA files to follow. Raises OSError, ValueError."""
     found: list[ClientCertificates | FrontProxy] = []
     followed: list[Followed] = []
 
     def authorities(flag: str, path: Path) -> Authorities:
         made = Authorities(path)
-        if path != settings.cert_dir / "ca.crt":  # the server's own CA stays what it is
+        if path != settings.cert_dir / "ca.crt":  # the server's own CA never changes while it runs
             followed.append(Followed(flag, (path,), made.reload))
         return made
 
@@ -163,11 +167,11 @@ def _attributes(der: bytes, dotted: str) -> list[str]:
 
 
 def expiry_of(chain: ClientChain) -> float:
-    """When a client's certificate expires, in seconds since the epoch; 0.0 for one that cannot be read."""
+    """When a client's certificate expires, in seconds since the epoch; 0.0 if it cannot be parsed."""
     if chain.expiry is None:
         try:
             chain.expiry = _parsed(chain.leaf).not_valid_after_utc.timestamp()
-        except Exception:  # whatever is wrong with what a stranger shows
+        except Exception:  # an invalid certificate raises errors of many kinds
             chain.expiry = 0.0
     return chain.expiry
 

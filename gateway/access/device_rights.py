@@ -1,8 +1,10 @@
-"""What writing a ResourceClaim takes beyond the right to the request (Kubernetes, "Dynamic Resource Allocation").
+"""The rights that a write of a ResourceClaim needs besides that to the request (Kubernetes, "Dynamic Resource
+Allocation"). As kube-apiserver's `registry/resource`:
 
-As kube-apiserver's `registry/resource`: administrators' access to devices is for labelled namespaces; to allocate or
-reserve takes a right to `resourceclaims/binding`, to report a device's status one to the driver's name at
-`resourceclaims/driver`, with a verb that says whether the writer is on the claim's node.
+- Admin access to devices needs a label on the namespace.
+- A change of the allocation or of reservedFor needs a right to `resourceclaims/binding`.
+- A change of a device's status needs a right to `resourceclaims/driver` with the driver's name. Its verb begins with
+  "associated-node:" or "arbitrary-node:", by whether the writer runs on the claim's node.
 """
 
 from __future__ import annotations
@@ -30,19 +32,22 @@ _KEYS = ("driver", "pool", "device", "shareID")
 
 
 class Objects(Protocol):
-    """Finds objects by what serves them, namespace and name (`gateway.kinds.objects`)."""
+    """Reads objects by resource, namespace and name (`gateway.kinds.objects`)."""
 
     async def get(self, gvr: GroupVersionResource, namespace: str, name: str) -> JsonObject | None: ...
 
 
 class DeviceRights:
-    """Looks at writes of ResourceClaims and of their templates."""
+    """Checks the rights for writes of ResourceClaims and ResourceClaimTemplates."""
 
     def __init__(self, authorizer: Authorizer, objects: Objects) -> None:
         self._authorizer, self._objects = authorizer, objects
 
     async def errors(self, context: WriteContext, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
-        """What a writer may not do who puts `obj` (stored version) in the place of `old`; the spec never changes."""
+        """The errors of a write that replaces `old`, None for a create, by `obj`, in the storage version.
+
+        An update checks the status subresource only: the spec is immutable.
+        """
         if old is None:
             return await self._administered(context, _first_administered(obj))
         if context.request.info.subresource != "status":
@@ -96,7 +101,7 @@ class DeviceRights:
         return found
 
     async def _refusal(self, asked: Attributes) -> str:
-        """Why somebody may not do what is asked; "" where they may."""
+        """Why the authorizer refuses; "" if it allows."""
         verdict = await self._authorizer.authorize(asked)
         if verdict.allowed:
             return ""
@@ -104,7 +109,7 @@ class DeviceRights:
 
 
 def _first_administered(obj: JsonObject) -> str:
-    """The path of the first request of a claim, or of a template's, for administrators' access; "" for none."""
+    """The field path of the first device request with adminAccess, of a claim or a claim template; "" for none."""
     spec = obj.get("spec") or {}
     devices = (spec.get("spec") or spec).get("devices") or {}
     for i, request in enumerate(devices.get("requests") or ()):
@@ -114,7 +119,7 @@ def _first_administered(obj: JsonObject) -> str:
 
 
 def _first_granted(status: JsonObject) -> str:
-    """The path of the first device of an allocation that is given for administrators' access; "" for none."""
+    """The field path of the first allocated device with adminAccess; "" for none."""
     devices = (status.get("allocation") or {}).get("devices") or {}
     for i, result in enumerate(devices.get("results") or ()):
         if result.get("adminAccess"):
@@ -123,7 +128,7 @@ def _first_granted(status: JsonObject) -> str:
 
 
 def _changed_drivers(devices: Sequence[JsonObject], before: Sequence[JsonObject]) -> set[str]:
-    """The drivers of devices whose status is new, gone or another one."""
+    """The drivers of the devices whose status was added, removed or changed."""
     gone = {_key(device): device for device in before}
     changed = set[str]()
     for device in devices:
@@ -138,7 +143,7 @@ def _key(device: JsonObject) -> tuple[str, ...]:
 
 
 def _node_of(allocation: JsonObject) -> str:
-    """The node that an allocation is for, where its selector names just one; "" otherwise."""
+    """The node of an allocation, if its node selector names exactly one; "" otherwise."""
     terms = (allocation.get("nodeSelector") or {}).get("nodeSelectorTerms") or []
     if len(terms) != 1 or terms[0].get("matchExpressions"):
         return ""

@@ -1,4 +1,4 @@
-"""Expressions of configuration files: compiled once, refused in kube-apiserver's words."""
+"""CEL expressions of configuration files. They are compiled once; errors have kube-apiserver's messages."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ LONGEST = 100 << 10  # characters
 
 
 class ExpressionError(Exception):
-    """An expression cannot be used, or has no value for what it was asked about; the message says why."""
+    """An expression cannot be compiled or evaluated; the message says why."""
 
 
 def compiled(text: str, variable: str, type_: Type, structs: Structs, returns: Sequence[Type]) -> Program:
-    """The program of an expression about one variable. Raises ExpressionError."""
+    """Compiles an expression over one variable; `returns` are the types that it may have. Raises ExpressionError."""
     if len(text) > LONGEST:
         raise ExpressionError(f"it is longer than {LONGEST} characters")
     try:
@@ -35,7 +35,7 @@ def compiled(text: str, variable: str, type_: Type, structs: Structs, returns: S
 
 
 def value_of(program: Program, variables: Mapping[str, Any]) -> Any:
-    """What an expression is for some variables. Raises ExpressionError."""
+    """Evaluates a program for the values of its variables. Raises ExpressionError."""
     outcome = program.evaluate(variables)
     if outcome.error:
         raise ExpressionError(f"expression '{program.text}' resulted in error: {outcome.error}")

@@ -1,5 +1,5 @@
-"""Files that are read anew when they change: CAs, keys, tokens, configurations. A file that has become wrong is logged
-and counted, and its last valid content stays in force.
+"""Reloads files when they change: CAs, certificates, keys, configurations. If a changed file is invalid, the error is
+logged and counted, and the last valid content stays in force.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _LABELS = ("status", "apiserver_id_hash")
 
 logger = logging.getLogger(__name__)
 
-INTERVAL = 1.0  # seconds between looks
+INTERVAL = 1.0  # seconds between two checks of the files
 
 _Seen = tuple[tuple[int, int, int] | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """What is read of some files, or of all in a directory: `reload` reads them, and raises OSError or ValueError for
-    what cannot be used. What of it takes long is done by `prepare` before, in a thread; it raises nothing.
+    """Files or directories to follow. `what` names them in logs. `reload` reads them, and raises OSError or ValueError
+    if they are invalid. `prepare` runs before it in a thread, for slow work; it raises nothing.
     """
 
     what: str
@@ -37,24 +37,24 @@ class Followed:
     prepare: Callable[[], None] | None = None
 
     def seen(self) -> _Seen:
-        """What tells one state of the files from another."""
+        """The state of the files, to compare with a later one: times, inodes and sizes; None for a missing file."""
         return tuple(_state(each) for path in self.paths for each in (path, *_within(path)))
 
 
 class Following:
-    """Looks at files from time to time."""
+    """Checks the followed files at intervals."""
 
     def __init__(self, interval: float = INTERVAL) -> None:
         self._interval, self._any = interval, asyncio.Event()
         self._followed: list[tuple[Followed, list[_Seen]]] = []
 
     def add(self, followed: Followed) -> None:
-        """Follows something else from now on."""
+        """Adds files to follow."""
         self._followed.append((followed, [followed.seen()]))
         self._any.set()
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Looks until the event is set."""
+        """Checks the files until `stopping` is set."""
         await self._any.wait()
         while not stopping.is_set():
             try:
@@ -63,11 +63,11 @@ class Following:
                 await self.look()
 
     async def look(self) -> None:
-        """Reads anew what has changed."""
+        """Reloads the files that have changed."""
         for each, seen in tuple(self._followed):
             now = each.seen()
             if now == seen[0] or None in now:
-                continue  # a file that is being replaced is looked at again
+                continue  # unchanged, or missing: a file that is being replaced is there at the next check
             seen[0] = now
             if each.prepare is not None:
                 await in_thread(each.prepare)
@@ -109,7 +109,7 @@ _CONTROLLERS = {
 
 
 def _count(what: str, status: str) -> None:
-    """Counts that a configuration was read anew, where it is one that kube-apiserver counts."""
+    """Counts a reload, for the configuration files whose reloads kube-apiserver counts."""
     if what in _CONTROLLERS:
         labels = status, f"sha256:{sha256(socket.gethostname().encode()).hexdigest()}"
         reloads, at = _CONTROLLERS[what]

@@ -1,8 +1,8 @@
-"""Acting as somebody else by Impersonate-* headers (Kubernetes, "User Impersonation", KEP-5284).
+"""Impersonation: acting as another user by Impersonate-* headers (Kubernetes, "User Impersonation", KEP-5284).
 
-A user may impersonate within a mode of constrained impersonation, or with the older plain verb "impersonate". Modes are
-tried in kube-apiserver's order, the one that last succeeded for the user first: that decides which mode's message a
-refusal has.
+The requestor needs the rights of one mode of constrained impersonation, or the older plain verb "impersonate". Modes
+are tried in kube-apiserver's order, but the mode that last succeeded for the requestor comes first. A refusal has the
+message of the first mode that was tried.
 """
 
 from __future__ import annotations
@@ -40,33 +40,34 @@ from gateway.validation.names import is_dns1123_subdomain
 NODE_NAME_KEY = "authentication.kubernetes.io/node-name"
 _REVIEWS = "authentication.k8s.io"
 _PREFIX = b"impersonate-"
-_BEGINNING = b"\n" + _PREFIX  # in lines of names, none of which has a line end
+_BEGINNING = b"\n" + _PREFIX  # the header names are joined by line ends, which no name contains
 _USER, _GROUP, _UID, _EXTRA = (_PREFIX + name for name in (b"user", b"group", b"uid", b"extra-"))
-_MANY = 4  # checks for which all-embracing rights are asked first
-_LONGEST = 64 * 1024  # bytes that all headers of impersonation may have
+_MANY = 4  # from so many checks on, the right to "*" is asked for first
+_LONGEST = 64 * 1024  # bytes of all impersonation headers together
 
 
 def impersonates(headers: Mapping[bytes, bytes]) -> bool:
-    """Whether a request has any header of impersonation."""
+    """Whether a request has any Impersonate-* header."""
     return _BEGINNING in b"\n".join((b"", *headers))
 
 
 class Impersonation:
-    """Finds out who a request is to be carried out as, and whether its user may do that."""
+    """Finds the user that a request is carried out as, and checks that the requestor may impersonate that user."""
 
     def __init__(self, authorizer: Authorizer, *, constrained: bool = True, refuses_nameless: bool = True) -> None:
-        """`constrained` says whether there are other modes than the plain verb: ConstrainedImpersonation is on.
+        """`constrained`: whether the feature gate ConstrainedImpersonation is on; if not, only the plain verb counts.
 
-        `refuses_nameless` says whether headers without a user are the client's mistake, or the server's.
+        `refuses_nameless`: whether headers without a user name get a 400; otherwise Undecided is raised.
         """
         self._refuses_nameless = refuses_nameless
         self._authorizer, self._modes = authorizer, _MODES if constrained else _MODES[-1:]
         self._last: Memory[str, int] = Memory(1 << 20)  # the mode that was last allowed, by user
 
     async def user(self, headers: Iterable[tuple[bytes, bytes]], attributes: Attributes) -> User:
-        """Who the request of `attributes` is carried out as: its own user where the headers name nobody else.
+        """The user that the request of `attributes` is carried out as: its own user without Impersonate-* headers.
 
-        Raises StatusError 400 for headers without a user, 403; Undecided.
+        Raises StatusError 403 if the requestor may not impersonate, 400 for headers that are too long. Headers without
+        a user name raise StatusError 400 or Undecided.
         """
         wanted = _wanted(headers)
         if wanted is None:
@@ -92,7 +93,7 @@ class Impersonation:
         raise refusal
 
     def _nameless(self, wanted: User) -> Exception:
-        """What is said of headers that name no user."""
+        """The error for headers that have groups, uid or extra, but no user name."""
         if self._modes is _MODES:
             message = f"requested {_go_user(wanted)} without impersonating a user name"
         else:
@@ -104,7 +105,7 @@ class Impersonation:
         return error
 
     def constraint(self, requestor: str) -> str:
-        """The verb that allowed the last impersonation of a user, "" for the plain one."""
+        """The verb that allowed the requestor's last impersonation; "" for the plain verb, or without one."""
         index = self._last.get(requestor, -1)
         return self._modes[index].verb if index >= 0 and self._modes[index].name else ""
 
@@ -130,7 +131,7 @@ class Impersonation:
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """A way to impersonate: its name, "" for the plain verb, and (wanted user, requestor) -> whether it applies."""
+    """A mode of impersonation: its name, "" for the plain verb; `applies` takes the wanted user and the requestor."""
 
     name: str
     applies: Callable[[User, User], bool]
@@ -146,7 +147,7 @@ class Mode:
 
 
 class _Checks:
-    """The questions that one mode asks about what is wanted."""
+    """The checks of one mode for the wanted name, groups and extra. Methods raise StatusError 403."""
 
     def __init__(self, authorizer: Authorizer, requestor: User, mode: Mode) -> None:
         self._authorizer, self._requestor, self._mode = authorizer, requestor, mode
@@ -160,7 +161,7 @@ class _Checks:
         )
 
     async def name(self, wanted: User) -> tuple[str, ...]:
-        """Asks about the name; gives the groups that the user will have."""
+        """Checks the wanted name; returns the groups that the impersonated user will have."""
         account, node = account_of(wanted.name), _node_of(wanted.name)
         if account is not None:
             namespace, name = account
@@ -205,7 +206,7 @@ class _Checks:
 
 
 def _wanted(headers: Iterable[tuple[bytes, bytes]]) -> User | None:
-    """The user that the headers describe, with or without a name; None where they don't. Raises StatusError 400."""
+    """The user that the headers describe; the name may be "". None without such headers. Raises StatusError 400."""
     name = uid = ""
     groups: list[str] = []
     extra: dict[str, list[str]] = {}
@@ -235,7 +236,7 @@ def _extra_key(encoded: bytes) -> str:
 
 
 def _go_references(user: User) -> str:
-    """What is wanted beside a name, as Go's %v shows object references of it."""
+    """The wanted groups, extra and uid, as Go's %v prints their object references."""
     found = [f"{{Group  {name}    }}" for name in user.groups]
     version = f"{_REVIEWS}/v1"
     found += [f"{{UserExtra  {value}  {version}  {key}}}" for key, values in user.extra for value in values]
@@ -244,7 +245,7 @@ def _go_references(user: User) -> str:
 
 
 def _go_user(user: User) -> str:
-    """A user without a name as Go's %#v shows it."""
+    """A user without a name, as Go's %#v prints it."""
     extra = dict(user.extra)
 
     def strings(values: Sequence[str]) -> str:
@@ -257,7 +258,7 @@ def _go_user(user: User) -> str:
 
 
 def _complete(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
-    """The groups with the one that everybody is in, or everybody who is not signed in."""
+    """The groups, with system:authenticated added, or system:unauthenticated for the anonymous user."""
     if name == ANONYMOUS:
         return groups if UNAUTHENTICATED_GROUP in groups else (*groups, UNAUTHENTICATED_GROUP)
     if UNAUTHENTICATED_GROUP in groups or AUTHENTICATED_GROUP in groups:
@@ -287,7 +288,7 @@ def _path_problem(key: str, domain: str, slash: str, path: str) -> str:
 
 
 def _node_of(name: str) -> str:
-    """The node's name of a node's user name, "" for another's."""
+    """The node's name in the user name system:node:NAME; "" for other user names."""
     node = name.removeprefix(NODE_PREFIX) if name.startswith(NODE_PREFIX) else ""
     return "" if not node or is_dns1123_subdomain(node) else node
 

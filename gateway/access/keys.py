@@ -30,7 +30,7 @@ _PRIVATE = frozenset({"PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY"})
 
 @dataclass(frozen=True, slots=True)
 class VerificationKey:
-    """A public key, by the id that tokens name it by."""
+    """A public key, and the key id (`kid`) by which tokens name it."""
 
     identity: str
     key: PublicKey
@@ -57,14 +57,14 @@ class VerificationKey:
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """The private key, and its public half."""
+    """The private key, and its public key."""
 
     key: PrivateKey
     public: VerificationKey
 
 
 def signing_key(settings: Settings) -> SigningKey:
-    """The key that the settings name; without one, a key kept beside the certificates, made on first use.
+    """The key of --service-account-signing-key-file; without the flag, a key in --cert-dir, made on first use.
 
     Raises OSError, ValueError and TypeError.
     """
@@ -73,7 +73,7 @@ def signing_key(settings: Settings) -> SigningKey:
 
 
 def verification_keys(settings: Settings) -> list[VerificationKey]:
-    """The keys of --service-account-key-file, or the signing key's. Raises OSError, ValueError."""
+    """The keys of --service-account-key-file; without the flag, that of the signing key. Raises OSError, ValueError."""
     files: Sequence[Path] = settings.service_account_key_file
     if not files:
         return [signing_key(settings).public]
@@ -95,7 +95,7 @@ def _signing_key(path: Path, may_make: bool) -> SigningKey:
 
 
 def read_keys(path: Path) -> list[VerificationKey]:
-    """All keys of a PEM file, public or private."""
+    """The public keys of all keys and certificates in a PEM file. Raises OSError, ValueError."""
     from cryptography.hazmat.primitives import serialization
     from cryptography.x509 import load_pem_x509_certificate
 
@@ -126,7 +126,7 @@ def _verification_key(path: Path, key: object) -> VerificationKey:
 
 
 def new_key() -> bytes:
-    """A private key to sign tokens with, PEM."""
+    """A new private key to sign tokens with, in PEM."""
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec
 

@@ -1,4 +1,4 @@
-"""Members of JSON objects that somebody else has written: of another type, or missing, they count as empty."""
+"""Members of JSON objects from clients or other servers: a missing member or one of a wrong type counts as empty."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from gateway.jsontypes import JsonObject
 
 
 def object_in(value: JsonObject, name: str) -> JsonObject:
-    """The object that a member is, {} for anything else."""
+    """The member's value if it is an object; {} otherwise."""
     found = value.get(name)
     return found if isinstance(found, dict) else {}
 
 
 def text_in(value: JsonObject, name: str) -> str:
-    """The text that a member is, "" for anything else."""
+    """The member's value if it is a string; "" otherwise."""
     found = value.get(name)
     return found if isinstance(found, str) else ""

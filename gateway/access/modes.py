@@ -1,4 +1,4 @@
-"""The authorizers of --authorization-mode, or of --authorization-config, each made when it is configured."""
+"""Makes the authorizers of --authorization-mode or --authorization-config."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Authorization:
     """The authorizers of one server; `chain` asks them."""
 
     def __init__(self, settings: Settings, policy: RbacPolicy, node_graph: Callable[[], NodeGraph]) -> None:
-        """`node_graph` makes the graph by which nodes are authorized, where they are to be.
+        """`node_graph` makes the graph of the Node authorizer; it is called only if that mode is configured.
 
         Raises OSError and ValueError for files that cannot be used.
         """
@@ -42,7 +42,7 @@ class Authorization:
         self.reload()
 
     def reload(self) -> None:
-        """Reads the configuration file, if there is one, and has its authorizers decide. Raises OSError, ValueError."""
+        """Sets the authorizers of the configuration file; without one, of the flags. Raises OSError, ValueError."""
         path = self._settings.authorization_config
         if path is None:
             modes = self._settings.modes
@@ -64,7 +64,7 @@ class Authorization:
         self.chain.replace(found, [each.mode for each in wanted], names)
 
     def followed(self) -> list[Followed]:
-        """The files that are read anew when they change."""
+        """The files to reload when they change."""
         path = self._settings.authorization_config
         return [] if path is None else [Followed("--authorization-config", (path,), self.reload)]
 
@@ -91,7 +91,7 @@ class Authorization:
 
 
 def webhook_settings(settings: Settings) -> WebhookSettings:
-    """The webhook of the flags."""
+    """The settings of the webhook of --authorization-webhook-config-file."""
     from gateway.access.authorization_webhook import WebhookSettings
     from gateway.access.remote import TIMEOUT
 

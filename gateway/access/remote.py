@@ -1,5 +1,5 @@
-"""A webhook for authentication or authorization, named by a kubeconfig file ("Webhook Mode", "Webhook Token
-Authentication").
+"""Calls a webhook for authentication or authorization. A kubeconfig file has its address and credentials ("Webhook
+Mode", "Webhook Token Authentication").
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from gateway.schema.body import SLOWLY, DecodeError, parse_body
 from gateway.settings.configuration_file import InvalidConfiguration, load_yaml
 from gateway.webhooks.refusals import refusal
 
-TIMEOUT = 30.0  # seconds that one call may take
-_PATIENCE = 60.0  # and all attempts together
+TIMEOUT = 30.0  # seconds for one call
+_PATIENCE = 60.0  # seconds for all attempts together
 _ATTEMPTS = 5
 FIRST_PAUSE = 0.5
 _LONGER, _JITTER = 1.5, 0.2
@@ -34,16 +34,16 @@ _WORTH_ANOTHER = frozenset({429, 500, 504})
 
 
 class RemoteError(Exception):
-    """The service could not be asked, or gave no answer that can be read."""
+    """The service could not be called, or its answer is invalid. `passing`: whether another attempt may succeed."""
 
     def __init__(self, message: str, passing: bool = False) -> None:
         super().__init__(message)
-        self.passing = passing  # another attempt may go better
+        self.passing = passing
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the service is, and how one shows it who asks."""
+    """The address of the service, and the credentials for it: an Authorization header, or a file with a token."""
 
     target: Target
     path: str
@@ -51,28 +51,28 @@ class Place:
     token_file: Path | None
 
     def headers(self) -> list[Header]:
-        """What goes with each call; a token of a file is read each time. Raises OSError."""
+        """The headers of a call. A token file is read each time. Raises OSError."""
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "kube-apiserver"}
         found = f"Bearer {self.token_file.read_text().strip()}" if self.token_file else self.authorization
         return headers_of(headers | {"Authorization": found} if found else headers)
 
     @property
     def url(self) -> str:
-        """As messages name it."""
+        """The service's URL for messages."""
         return f"{self.target.scheme}://{self.target.host}:{self.target.port}{self.path}"
 
 
 class Remote:
-    """The service; `ask` posts a review."""
+    """A client of the service; `ask` posts a review."""
 
     def __init__(self, place: Place, timeout: float = TIMEOUT, first_pause: float = FIRST_PAUSE) -> None:
-        """`timeout` of one call; `first_pause` before another attempt, in seconds. Later pauses are longer."""
+        """`timeout` is for one call, `first_pause` before the second attempt, in seconds. Later pauses are longer."""
         self._place, self._timeout, self._first_pause = place, timeout, first_pause
         self._client = Client()
         self._places = asyncio.Semaphore(_MOST_AT_ONCE)
 
     async def ask(self, review: JsonObject) -> JsonObject:
-        """What the service answers to a review; tried again where that may help. Raises RemoteError."""
+        """Posts a review and returns the answer. Errors that may pass are retried. Raises RemoteError."""
         body, pause = dumps(review), self._first_pause
         try:
             async with asyncio.timeout(_PATIENCE):
@@ -90,7 +90,7 @@ class Remote:
         raise AssertionError("the last attempt returns or raises")
 
     def close(self) -> None:
-        """Ends the connections that wait for another call."""
+        """Closes the idle connections."""
         self._client.close()
 
     async def _post(self, body: bytes) -> JsonObject:
@@ -108,7 +108,7 @@ class Remote:
         if not answer.body:
             raise RemoteError(f"0-length response with status code: {answer.status} and content type: {kind}")
         try:
-            is_long = len(answer.body) > SLOWLY  # of which the loop could not tell what is wrong
+            is_long = len(answer.body) > SLOWLY  # the exact parser, which explains errors, refuses these on a loop
             found, _ = await asyncio.to_thread(parse_body, answer.body) if is_long else parse_body(answer.body)
         except DecodeError as error:
             raise RemoteError(f"couldn't get version/kind; json parse error: {error}") from None
@@ -118,7 +118,7 @@ class Remote:
 
 
 def read_place(path: Path) -> Place:
-    """Where the current context of a kubeconfig file leads. Raises OSError, InvalidConfiguration."""
+    """The service of a kubeconfig file's current context. Raises OSError, InvalidConfiguration."""
     config = load_yaml(path.read_bytes())
     if not isinstance(config, dict):
         raise InvalidConfiguration("it is no kubeconfig")
@@ -129,7 +129,7 @@ def read_place(path: Path) -> Place:
 
 
 def place_of(directory: Path, cluster: JsonObject, user: JsonObject) -> Place:
-    """Where a kubeconfig's cluster is, and how its user shows who asks; files are named from the directory.
+    """The service of a kubeconfig's cluster and user entries. Relative paths in them start at `directory`.
 
     Raises OSError, InvalidConfiguration.
     """
@@ -156,7 +156,7 @@ def place_of(directory: Path, cluster: JsonObject, user: JsonObject) -> Place:
 
 
 def named(config: JsonObject, kind: str, member: str, name: str) -> JsonObject:
-    """What a kubeconfig has under a name. Raises InvalidConfiguration."""
+    """The `member` of the entry of a kubeconfig's list `kind` that has a name. Raises InvalidConfiguration."""
     for each in config.get(kind) or ():
         if isinstance(each, dict) and each.get("name") == name:
             found = each.get(member)

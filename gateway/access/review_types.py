@@ -1,4 +1,4 @@
-"""The object types that expressions of access see: what users, claims and access reviews look like."""
+"""The CEL types of users and of access reviews, for the expressions of access configuration files."""
 
 from __future__ import annotations
 

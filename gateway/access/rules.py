@@ -19,7 +19,7 @@ _UNKNOWN = {
 
 @dataclass(slots=True)
 class OwnRules:
-    """Rules of resources and of paths; `incomplete` where some authorizer cannot list its own."""
+    """A user's resource rules and nonResourceURLs rules; `incomplete` if some authorizer cannot list its own."""
 
     resources: list[JsonObject] = field(default_factory=list)
     paths: list[JsonObject] = field(default_factory=list)
@@ -28,7 +28,7 @@ class OwnRules:
 
 
 def own_rules(modes: Sequence[str], policy: RbacPolicy, user: User, namespace: str) -> OwnRules:
-    """The rules that apply to a user in a namespace under authorization modes."""
+    """The rules that apply to a user in a namespace, of the authorizers of `modes`."""
     found, errors = OwnRules(), []
     for mode in modes:
         rules: Sequence[Rule] = ()

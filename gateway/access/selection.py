@@ -1,6 +1,7 @@
-"""The selectors of a request, as authorizers see them (KEP-4601): requirements that all have to hold.
+"""The selectors of a request, as authorizers see them (KEP-4601): requirements that must all be met.
 
-A requirement that cannot be parsed is left out: an authorizer that knows fewer requirements allows less, never more.
+A selector that cannot be parsed counts as no requirements. That is safe: with fewer requirements an authorizer allows
+less, never more.
 """
 
 from __future__ import annotations
@@ -14,25 +15,25 @@ from gateway.selectors import fields, labels
 from gateway.selectors.labels import SelectorError
 from gateway.validation.labels import validate_label_requirement
 
-_SPECIAL = frozenset(",=!\\")  # no field's name has one
+_SPECIAL = frozenset(",=!\\")  # characters that no field name contains
 _OPERATORS = {"in": "In", "notin": "NotIn", "exists": "Exists", "!": "DoesNotExist"}
 
 
 class Requirement(NamedTuple):
-    """One requirement, in the words of authorization.k8s.io."""
+    """One requirement, with the operators of authorization.k8s.io."""
 
     key: str
     operator: str
     values: tuple[str, ...]
 
     def spec(self) -> JsonObject:
-        """As a review has it."""
+        """The requirement as JSON of a SubjectAccessReview."""
         shown: JsonObject = {"key": self.key, "operator": self.operator}
         return shown | {"values": list(self.values)} if self.values else shown
 
 
 def field_requirements(info: RequestInfo) -> list[Requirement]:
-    """Of the field selector."""
+    """The requirements of the request's field selector."""
     try:
         terms = fields.parse_terms(info.field_selector) if info.field_selector else []
     except SelectorError:
@@ -41,7 +42,7 @@ def field_requirements(info: RequestInfo) -> list[Requirement]:
 
 
 def label_requirements(info: RequestInfo) -> list[Requirement]:
-    """Of the label selector."""
+    """The requirements of the request's label selector."""
     try:
         found = labels.parse_requirements(info.label_selector) if info.label_selector else []
     except SelectorError:
@@ -54,13 +55,13 @@ def label_requirements(info: RequestInfo) -> list[Requirement]:
 
 
 def selects_node(info: RequestInfo, field: str, node: str) -> bool:
-    """Whether the field selector lets nothing through but what has a node's name in a field."""
+    """Whether the field selector requires that `field` is the node's name."""
     wanted = Requirement(field, "In", (node,))
     return any(each == wanted for each in field_requirements(info))
 
 
 def field_text(requirements: Iterable[JsonObject]) -> str:
-    """The selector of a review's field requirements: those that a selector can say."""
+    """A field selector of a review's field requirements; those that no field selector can express are left out."""
     terms = []
     for each in requirements:
         values, operator = list(each.get("values") or ()), each.get("operator")
@@ -71,7 +72,7 @@ def field_text(requirements: Iterable[JsonObject]) -> str:
 
 
 def label_text(requirements: Iterable[JsonObject]) -> str:
-    """The selector of a review's label requirements that are valid."""
+    """A label selector of a review's label requirements; invalid ones are left out."""
     terms = []
     for each in requirements:
         key, values = each.get("key", ""), ",".join(each.get("values") or ())

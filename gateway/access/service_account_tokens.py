@@ -1,6 +1,6 @@
 """Service account tokens: JSON web tokens (RFC 7519) that become invalid when the object they are bound to is deleted.
 
-The rules are those of kube-apiserver's `pkg/serviceaccount`. A signature is verified once and remembered; whether the
+The rules are those of kube-apiserver's `pkg/serviceaccount`. The claims of a verified token are cached. Whether the
 account and the bound object exist is looked up in the watch cache for each request.
 """
 
@@ -32,7 +32,7 @@ from gateway.validation.field import go_quote
 
 LEGACY_ISSUER = "kubernetes/serviceaccount"
 INVALID_SINCE = "kubernetes.io/legacy-token-invalid-since"
-LEEWAY = 60  # seconds that clocks may differ
+LEEWAY = 60  # seconds by which the clocks of servers may differ
 _PREFIX = "authentication.kubernetes.io/"
 _VOID = "service account token has been invalidated"
 _BOUND = (("secret", "secrets", "Secret"), ("pod", "pods", "pod"))
@@ -42,7 +42,7 @@ _LONGEST_REMEMBERED = 8192  # characters of a token
 
 
 class Objects(Protocol):
-    """Finds objects by what serves them, namespace and name (`gateway.kinds.objects`)."""
+    """Reads objects by resource, namespace and name (`gateway.kinds.objects`)."""
 
     async def get(self, gvr: GroupVersionResource, namespace: str, name: str) -> JsonObject | None: ...
 
@@ -55,7 +55,7 @@ class Signer:
     key: SigningKey
 
     def sign(self, claims: JsonObject) -> str:
-        """The token: header, claims and signature, each in base64url."""
+        """The signed token: header, claims and signature in base64url, separated by dots."""
         import jwt
 
         public = self.key.public
@@ -64,7 +64,7 @@ class Signer:
 
 
 class ServiceAccountTokens:
-    """Authenticates service accounts by tokens of some issuers, and by the legacy ones that secrets hold."""
+    """Authenticates service accounts by tokens of `issuers`, and by legacy tokens, which are stored in secrets."""
 
     def __init__(
         self,
@@ -76,9 +76,9 @@ class ServiceAccountTokens:
         lookup: bool = True,
         uses: LegacyUses | None = None,
     ) -> None:
-        """`keys` are asked for with the first token.
+        """`keys` is called at the first token.
 
-        `lookup` is whether legacy tokens go with their secrets (--service-account-lookup).
+        `lookup`: whether a legacy token is valid only while its secret exists (--service-account-lookup).
         """
         self._uses = uses or LegacyUses()
         self._issuers, self._load = frozenset(issuers), keys
@@ -87,12 +87,12 @@ class ServiceAccountTokens:
         self._verified: OrderedDict[bytes, JsonObject] = OrderedDict()
 
     def replace(self, keys: Sequence[VerificationKey]) -> None:
-        """Verifies with other keys from now on: what others have signed is void."""
+        """Replaces the keys: tokens that other keys have signed become invalid."""
         self._keys = tuple(keys)
         self._verified.clear()
 
     async def authenticate(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
-        """The service account whose token it is. Raises InvalidCredentials."""
+        """The service account of the token; None for a token of another issuer. Raises InvalidCredentials."""
         claims = await decoded(token, partial(self._claims, token))
         if claims is None:
             return None
@@ -111,7 +111,7 @@ class ServiceAccountTokens:
         return Authenticated(user, common)
 
     def _claims(self, token: str) -> JsonObject | None:
-        """The claims of a token that one of the keys has signed; None for another issuer's."""
+        """The verified claims of a token; None for a token of another issuer. Raises InvalidCredentials."""
         digest = sha256(token.encode("utf-8", "surrogateescape")).digest()
         known = self._verified.get(digest)
         if known is not None:
@@ -166,7 +166,7 @@ class ServiceAccountTokens:
         return User(account_name(namespace, name), account_groups(namespace), uid, extra_of(extra))
 
     async def _check_account(self, namespace: str, name: str, uid: str) -> JsonObject:
-        """The account, which is there. Raises InvalidCredentials."""
+        """The account. Raises InvalidCredentials if it is missing, deleted, or has another UID."""
         account = await self._objects.get(core("serviceaccounts"), namespace, name) if namespace and name else None
         if account is None:
             raise InvalidCredentials(f"serviceaccounts {go_quote(name)} not found")
@@ -244,7 +244,7 @@ def _seconds(claims: JsonObject, name: str, otherwise: float) -> float:
 
 
 def _was_deleted(obj: JsonObject) -> bool:
-    """Whether an object's deletion is longer ago than clocks may differ."""
+    """Whether an object's deletionTimestamp is more than LEEWAY seconds ago."""
     text = obj["metadata"].get("deletionTimestamp")
     return bool(text) and datetime.fromisoformat(text).timestamp() < time.time() - LEEWAY
 

@@ -19,7 +19,7 @@ def account_groups(namespace: str) -> tuple[str, ...]:
 
 
 def account_of(user: str) -> tuple[str, str] | None:
-    """The namespace and the name of a service account's user name; None for another's."""
+    """The namespace and the name in a service account's user name; None for other user names."""
     if not user.startswith(PREFIX):
         return None
     namespace, colon, name = user[len(PREFIX) :].partition(":")

@@ -1,4 +1,4 @@
-"""Who may act for a signer (page "Certificates and Certificate Signing Requests", "Authorization")."""
+"""Who may sign PodCertificateRequests (page "Certificates and Certificate Signing Requests", "Authorization")."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from gateway.validation.field import FieldError, forbidden, go_quote
 
 
 class SignerRights:
-    """Looks at writes of the status of PodCertificateRequests: who changes it must be allowed to sign."""
+    """Checks changes of a PodCertificateRequest's status: they need the right to sign for its signer."""
 
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
 
     async def errors(self, context: WriteContext, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
-        """What a writer may not do who puts `obj` in the place of `old`."""
+        """The errors of a write that replaces `old` by `obj`."""
         before = old or {}
         if same(obj.get("status") or {}, before.get("status") or {}):
             return []

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
 
-BACKDATE = timedelta(minutes=5)  # clocks of clients may be behind
-SHORT = timedelta(hours=8)  # certificates that live for less keep all of their time
+BACKDATE = timedelta(minutes=5)  # how far notBefore is in the past, since clocks of clients may be behind
+SHORT = timedelta(hours=8)  # the lifetime of shorter certificates counts from now; of longer ones, from notBefore
 SHORTEST = timedelta(minutes=10)
 _USAGES = {
     "signing": "digital_signature",
@@ -68,7 +68,9 @@ class SigningAuthority:
     def sign(
         self, request: x509.CertificateSigningRequest, usages: Collection[str], lifetime: timedelta, now: datetime
     ) -> bytes:
-        """The certificate that a request asks for, PEM, for some usages. Raises SigningError."""
+        """Signs a request and returns the certificate in PEM. `usages` are the usages of a CSR's spec. Raises
+        SigningError.
+        """
         from cryptography import x509
         from cryptography.hazmat.primitives import serialization
 
@@ -98,7 +100,7 @@ class SigningAuthority:
         found: list[tuple[x509.ExtensionType, bool]] = []
         wanted = {_USAGES[usage] for usage in usages if usage in _USAGES}
         if "key_agreement" not in wanted:
-            wanted -= {"encipher_only", "decipher_only"}  # they mean nothing without it
+            wanted -= {"encipher_only", "decipher_only"}  # RFC 5280 defines them only together with key_agreement
         if wanted:
             found.append((x509.KeyUsage(**{name: name in wanted for name in _USAGES.values()}), True))
         extended = dict.fromkeys(_EXTENDED[usage] for usage in sorted(usages) if usage in _EXTENDED)
@@ -116,8 +118,10 @@ class SigningAuthority:
 
 
 def as_issued(subject: x509.Name) -> x509.Name:
-    """A subject as kube-controller-manager's signers write it: the attributes that Go knows by name in its order, those
-    of one type together, of name and serial number the last; others are left out.
+    """A subject as kube-controller-manager's signers write it.
+
+    It has the attribute types of Go's pkix.Name, in Go's order, with the attributes of one type together. Of common
+    name and serial number only the last value is kept. Other types are left out.
     """
     from cryptography import x509
 
@@ -136,7 +140,7 @@ def as_issued(subject: x509.Name) -> x509.Name:
 
 
 def alternative_names(request: x509.CertificateSigningRequest) -> list[x509.GeneralName]:
-    """The names besides the subject that a request is for."""
+    """The subject alternative names of a request."""
     from cryptography import x509
 
     try:
@@ -146,7 +150,7 @@ def alternative_names(request: x509.CertificateSigningRequest) -> list[x509.Gene
 
 
 def issued_names(request: x509.CertificateSigningRequest) -> list[x509.GeneralName]:
-    """Those of them that signers take over, in the order in which Go writes them."""
+    """The subject alternative names that signers copy to the certificate, in the order in which Go writes them."""
     from cryptography import x509
 
     kinds = (x509.DNSName, x509.RFC822Name, x509.IPAddress, x509.UniformResourceIdentifier)
@@ -155,7 +159,9 @@ def issued_names(request: x509.CertificateSigningRequest) -> list[x509.GeneralNa
 
 
 def signing_files(settings: Settings) -> tuple[Path, Path] | None:
-    """Certificate and key of the CA that signs: what the flags name, or the server's own CA, where it has one."""
+    """The certificate and key files of the signing CA: those of the flags, or of the server's own CA. None without a
+    CA.
+    """
     if settings.cluster_signing_cert_file and settings.cluster_signing_key_file:
         return settings.cluster_signing_cert_file, settings.cluster_signing_key_file
     own = settings.cert_dir / "ca.crt", settings.cert_dir / "ca.key"
@@ -163,14 +169,14 @@ def signing_files(settings: Settings) -> tuple[Path, Path] | None:
 
 
 def read_authority(certificate: Path, key: Path) -> SigningAuthority:
-    """The CA of two PEM files. Raises OSError, ValueError."""
+    """Reads a CA from two PEM files. Raises OSError, ValueError."""
     return load_authority(certificate.read_bytes(), key.read_bytes(), str(certificate), str(key))
 
 
 def load_authority(
     certificate: bytes, key: bytes, certificate_name: str = "the CA's certificate", key_name: str = "its key"
 ) -> SigningAuthority:
-    """The CA of a certificate and a key, PEM; messages name them so. Raises ValueError."""
+    """Parses a CA's certificate and key, in PEM; the names are for error messages. Raises ValueError."""
     from cryptography import x509
     from cryptography.hazmat.primitives import serialization
 
@@ -187,7 +193,9 @@ def load_authority(
 def new_request(
     name: str, groups: Collection[str] = (), hosts: Collection[str] = ()
 ) -> tuple[x509.CertificateSigningRequest, bytes]:
-    """A request of a certificate of somebody who may serve as some hosts, and its new key, PEM."""
+    """A new key, in PEM, and a certificate request for it. `name` is the common name, `groups` the organizations,
+    `hosts` the subject alternative names. The request comes first.
+    """
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -207,7 +215,7 @@ def new_request(
 
 
 def general_name(host: str) -> x509.GeneralName:
-    """A host's name or address as certificates have it."""
+    """A host name or IP address as a subject alternative name."""
     from cryptography import x509
 
     try:
@@ -217,7 +225,7 @@ def general_name(host: str) -> x509.GeneralName:
 
 
 def now() -> datetime:
-    """The present, as certificates have it: in seconds."""
+    """The present time in UTC, without microseconds, which certificates cannot hold."""
     return datetime.now(UTC).replace(microsecond=0)
 
 

@@ -1,7 +1,8 @@
-"""Headers that say who asks. They have done their work once the user is known: no other server may see them.
+"""Removes the headers that authenticated a request, so that no server behind this one sees them.
 
-As kube-apiserver's filter does it: the names of the --requestheader flags may be any, and extension servers are told to
-believe them (ConfigMap extension-apiserver-authentication). The fixed names are kept back by `forwarding/headers.py`.
+As in kube-apiserver's filter. Extension servers trust the headers of the --requestheader flags (ConfigMap
+extension-apiserver-authentication), whose names can be chosen freely. `forwarding/headers.py` removes the fixed names
+(X-Remote-*).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _FIXED = b"x-remote-"
 
 
 class SpentHeaders:
-    """Takes off the headers by which front proxies name users, and tokens among a WebSocket's protocols."""
+    """Removes the headers in which front proxies name users, and bearer tokens among a WebSocket's subprotocols."""
 
     def __init__(self, names: Iterable[str], prefixes: Iterable[str]) -> None:
         """`names` and `prefixes` are those of the --requestheader flags."""
@@ -28,7 +29,7 @@ class SpentHeaders:
         self.are_any = bool(self._names or self._prefixes)
 
     def take_off(self, request: Request, scope: MutableMapping[str, Any]) -> None:
-        """Removes them from a request whose user is known."""
+        """Removes the headers from a request that has been authenticated."""
         if self.are_any:
             kept = [header for header in scope["headers"] if not self._names_users(header[0])]
             if len(kept) < len(scope["headers"]):
@@ -38,13 +39,13 @@ class SpentHeaders:
             _take_off_token(request, scope)
 
     def _names_users(self, header: bytes) -> bool:
-        # servers that take their headers for variables, as CGI does, do not tell _ from -
+        # servers that turn headers into variables, as CGI does, treat _ and - as the same
         name = header.replace(b"_", b"-")
         return name in self._names or name.startswith(self._prefixes)
 
 
 def spent_headers(settings: Settings) -> SpentHeaders:
-    """Those that the settings name."""
+    """The filter for the header names of the settings."""
     names = (
         *settings.requestheader_username_headers,
         *settings.requestheader_uid_headers,
@@ -54,9 +55,9 @@ def spent_headers(settings: Settings) -> SpentHeaders:
 
 
 def token_among_protocols(headers: Mapping[bytes, bytes], all_headers: Sequence[Header]) -> str | None:
-    """The bearer token that a WebSocket's client shows as a protocol, which browsers can; None where there is none.
+    """The bearer token among a WebSocket's subprotocols, where browsers can put it; None without one.
 
-    Raises ValueError for several, for one that cannot be read, and without another protocol to speak.
+    Raises ValueError for several tokens, an invalid encoding, or if there is no other subprotocol.
     """
     if PROTOCOL not in headers or not is_wanted(headers):
         return None
@@ -89,7 +90,7 @@ def _take_off_token(request: Request, scope: MutableMapping[str, Any]) -> None:
 
 
 def _parted(headers: Sequence[Header]) -> tuple[Sequence[bytes], Sequence[bytes]]:
-    """The tokens among the protocols, encoded, and the other protocols."""
+    """The tokens among the subprotocols, still encoded, and the other subprotocols."""
     said = [each.strip() for name, value in headers if name == PROTOCOL for each in value.split(b",")]
     tokens = [each.removeprefix(BEARER_PROTOCOL) for each in said if each.startswith(BEARER_PROTOCOL)]
     return tokens, [each for each in said if each and not each.startswith(BEARER_PROTOCOL)]

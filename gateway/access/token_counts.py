@@ -1,4 +1,4 @@
-"""What is counted of service accounts' tokens: how many are still of kinds that are to go."""
+"""Counters of service account tokens: legacy tokens, and tokens used after the time that they were requested for."""
 
 from __future__ import annotations
 

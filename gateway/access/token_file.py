@@ -1,4 +1,4 @@
-"""Static tokens: a CSV file of them ("Authenticating", "Static token file")."""
+"""Static tokens of a CSV file ("Authenticating", "Static token file")."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class InvalidTokenFile(Exception):
 
 
 class StaticTokens:
-    """Tokens that are known from the start. Found by their digests: how long it takes to find one tells nothing of it.
+    """Authenticates static tokens. They are looked up by SHA-256: the time that this takes tells nothing about a token.
 
-    `headers` has the users by the digests of whole Authorization headers.
+    `headers` maps the SHA-256 of a whole Authorization header to its user.
     """
 
     def __init__(self, users: Mapping[str, User]) -> None:
@@ -37,7 +37,7 @@ def _digest(token: str) -> bytes:
 
 
 def read_token_file(path: Path) -> dict[str, User]:
-    """Reads `token,user,uid[,"group1,group2"]` lines; raises InvalidTokenFile or UnicodeDecodeError."""
+    """Reads `token,user,uid[,"group1,group2"]` lines. Raises InvalidTokenFile, UnicodeDecodeError or OSError."""
     text = path.read_text(encoding="utf-8")
     if text.startswith("\ufeff"):
         raise InvalidTokenFile(f"{path}: it starts with a byte order mark; save it as UTF-8 without one")
@@ -45,7 +45,7 @@ def read_token_file(path: Path) -> dict[str, User]:
 
 
 def parse_tokens(text: str, source: str = "token file") -> dict[str, User]:
-    """The users of a token file's text, by token; each is a member of system:authenticated too."""
+    """The users of a token file's text, by token, with the group system:authenticated. Raises InvalidTokenFile."""
     users: dict[str, User] = {}
     for number, row in _rows(text, source):
         if not row or row[0].startswith("#"):

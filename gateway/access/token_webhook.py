@@ -1,4 +1,4 @@
-"""Tokens that another service knows (page "Authenticating", "Webhook Token Authentication")."""
+"""Authenticates tokens by a webhook (page "Authenticating", "Webhook Token Authentication")."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _Key = tuple[bytes, tuple[str, ...]]
 
 
 class WebhookTokens:
-    """Asks the service about each token, and remembers what it said for a while, by digests of tokens.
+    """Asks the service about each token. Answers are cached for some time, by the SHA-256 of the token.
 
-    An error is not remembered, whether the service could not be asked or says of itself that it could not tell.
+    Errors are not cached: neither failed calls nor answers with `status.error`.
     """
 
     def __init__(self, remote: Remote, version: str, implicit: Sequence[str], ttl: float) -> None:
-        """`implicit` are the audiences of tokens of which the service says none: the API server's."""
+        """`implicit` are the audiences of a token if the service names none: the API server's. `ttl` is in seconds."""
         self._remote, self._version, self._implicit, self._ttl = remote, version, tuple(implicit), ttl
         self._remembered: OrderedDict[_Key, tuple[float, Authenticated | None]] = OrderedDict()
 
     async def authenticate(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
-        """Whose the token is; None where the service knows nothing of it. Raises InvalidCredentials."""
+        """The user of the token; None if the service does not authenticate it. Raises InvalidCredentials."""
         key = (sha256(token.encode("utf-8", "surrogateescape")).digest(), tuple(audiences))
         until, found = self._remembered.get(key, (0.0, None))
         if until < time.monotonic():

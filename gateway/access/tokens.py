@@ -1,4 +1,4 @@
-"""The authenticator that the settings ask for."""
+"""Makes the authenticator of a server from its settings."""
 
 from __future__ import annotations
 
@@ -30,9 +30,11 @@ ADMIN = with_authenticated(User("kubernetes-admin", (MASTERS_GROUP,), "kubernete
 
 
 def authenticator_of(settings: Settings, objects: Objects, following: Following, uses: LegacyUses) -> Authenticator:
-    """Certificates, tokens of the file and the admin's, service accounts', bootstrap's, other issuers', a webhook's.
+    """The authenticator of client certificates and of all configured kinds of tokens: static (the admin's included),
+    service accounts', bootstrap, of OIDC issuers, by webhook.
 
-    The files that they go by are read anew when they change. Raises InvalidTokenFile, OSError, ValueError.
+    `following` reloads their CAs, keys and configuration when the files change. Raises InvalidTokenFile, OSError,
+    ValueError.
     """
     users = read_token_file(settings.token_auth_file) if settings.token_auth_file else {}
     if settings.admin_token:
@@ -65,12 +67,12 @@ def authenticator_of(settings: Settings, objects: Objects, following: Following,
 
 
 def api_audiences(settings: Settings) -> tuple[str, ...]:
-    """The audiences of tokens for this API server: --api-audiences, or the issuers."""
+    """The API server's own audiences: --api-audiences; without the flag, --service-account-issuer."""
     return settings.api_audiences or settings.service_account_issuer
 
 
 def signer_of(settings: Settings) -> Signer:
-    """What signs service account tokens."""
+    """The signer of service account tokens, for the first --service-account-issuer."""
     return Signer(settings.service_account_issuer[0], signing_key(settings))
 
 
@@ -93,16 +95,16 @@ def _accounts(
 
 
 class Issuers:
-    """The tokens of all issuers of a configuration, which may be read anew."""
+    """Authenticates by the tokens of all OIDC issuers of a configuration, which can be reloaded."""
 
     def __init__(self, read: Callable[[], AuthenticationConfiguration], anonymous: bool) -> None:
-        """`anonymous` holds where the configuration says nothing of it. Raises OSError, ValueError."""
+        """`anonymous` is the default if the configuration has no field `anonymous`. Raises OSError, ValueError."""
         self._read, self._otherwise = read, anonymous
         self._tokens: list[IssuerTokens] = []
         self._configuration = self._take()
 
     async def authenticate(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
-        """The user of a token, None of an issuer that is not configured. Raises InvalidCredentials."""
+        """The user of a token; None if its issuer is not configured. Raises InvalidCredentials."""
         for each in self._tokens:
             found = await each.authenticate(token, audiences)
             if found is not None:
@@ -110,12 +112,12 @@ class Issuers:
         return None
 
     def let_anonymous_in(self, authenticator: Authenticator) -> None:
-        """Sets how the authenticator treats requests without credentials, by the configuration."""
+        """Tells the authenticator whether, and on which paths, the configuration allows anonymous requests."""
         anonymous = self._configuration.anonymous
         authenticator.let_anonymous_in(self._otherwise if anonymous is None else anonymous, self._configuration.paths)
 
     def reload(self, authenticator: Authenticator) -> None:
-        """Reads the configuration anew; an issuer that is as it was keeps what it knows. Raises OSError, ValueError."""
+        """Reloads the configuration; an issuer with the same settings keeps its caches. Raises OSError, ValueError."""
         self._configuration = self._take()
         self.let_anonymous_in(authenticator)
 

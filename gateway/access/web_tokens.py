@@ -1,6 +1,6 @@
-"""JSON web tokens (RFC 7519): their parts as text that is valid Unicode, and whose signature is good.
+"""Parses and verifies JSON web tokens (RFC 7519).
 
-PyJWT verifies signatures. What the parts say is read by the server's own reader of JSON, once.
+PyJWT verifies signatures. The server's own JSON reader parses header and claims; its strings are valid Unicode.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from gateway.schema.outside import read_object
 
 
 class Unverified(ValueError):
-    """A token whose signature is not that of a key, or which is no token."""
+    """The text is no token, or the key has not signed it."""
 
 
 def header_of(token: str) -> JsonObject | None:
-    """What a token's header says; None for what is no token."""
+    """The header of a token; None if the text is no JSON web token."""
     return _part(token, 0)
 
 
 def untrusted_claims(token: str) -> JsonObject | None:
-    """What a token claims, whoever has signed it; None for what is no token."""
+    """The claims of a token, not verified; None if the text is no JSON web token."""
     return _part(token, 1)
 
 
 def verified_claims(token: str, key: Any, algorithm: str) -> JsonObject:
-    """The claims of a token that a key has signed. Raises Unverified."""
+    """The claims of a token, after verification with a key. Raises Unverified."""
     import jwt
 
-    if header_of(token) is None:  # PyJWT reads it too, to no bound
+    if header_of(token) is None:  # PyJWT parses the header too, but without limits
         raise Unverified("it is no token")
     try:
         payload: bytes = jwt.PyJWS().decode(token, key, algorithms=[algorithm])

@@ -1,4 +1,4 @@
-"""HTTP: connections and limits, request info, negotiation, Status, sending.
+"""HTTP: connections and limits, request info, content negotiation, Status, sending of answers.
 
-`protocol`, `cycle` and `accepting` are the connection; `exchange` has Request and Response; `status` makes errors.
+`accepting`, `protocol` and `cycle` handle connections; `exchange` has Request and Response; `status` makes errors.
 """

@@ -1,4 +1,4 @@
-"""Accepting connections: how many there may be, altogether and from one address, and how long TLS may take."""
+"""Accepts connections, within limits: their number altogether and from one address, and the time for TLS."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from storage.instruments import counter
 
 logger = logging.getLogger(__name__)
 
-BACKLOG = 4096  # connections that the kernel keeps until they are accepted: its own limit, as Go has it
+BACKLOG = 4096  # connections that the kernel queues until they are accepted: Linux's default maximum, as in Go
 AT_ONCE = 64  # connections accepted in one turn of the loop
-HANDSHAKES_AT_ONCE = 8  # begun in one turn of the loop; the key exchange of each holds it for some 0.3 ms
-RESERVE = 128  # descriptors kept for etcd, files and what is under way
-LATE, HANDSHAKES_WHEN_LATE = 2.0, 24  # seconds that one has waited, and how many begin then; Go gives up after 10
+HANDSHAKES_AT_ONCE = 8  # begun in one turn of the loop; the key exchange of each blocks it for some 0.3 ms
+RESERVE = 128  # descriptors kept for etcd, files and requests in progress
+LATE, HANDSHAKES_WHEN_LATE = 2.0, 24  # seconds; handshakes a turn when one waits longer; Go gives up after 10 s
 BETWEEN_REPORTS = 10.0  # seconds
 PAUSE = 0.5  # seconds without accepting when there are no descriptors
-LEAST_FOR_TLS = 1.0  # seconds that a handshake has, however late its turn comes
-DEAD_AFTER = 180  # seconds of silence until the kernel asks whether the other end is still there
-_KEEP_ALIVE = tuple(  # macOS has another name for the first of them
+LEAST_FOR_TLS = 1.0  # seconds that a handshake gets at least, however late its turn comes
+DEAD_AFTER = 180  # seconds of silence until the kernel sends a TCP keep-alive
+_KEEP_ALIVE = tuple(  # TCP_KEEPALIVE is macOS's name of TCP_KEEPIDLE
     getattr(socket, name) for name in ("TCP_KEEPIDLE", "TCP_KEEPALIVE", "TCP_KEEPINTVL") if hasattr(socket, name)
 )
 
@@ -54,20 +54,20 @@ class Quota:
 
     @classmethod
     def for_descriptors(cls, per_address: int) -> Quota:
-        """As many as there are descriptors for, and at most half of them from one address."""
+        """The quota for the process's file descriptors. At most half of all connections may come from one address."""
         descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        others = descriptors // 4  # requests that are passed on, see `gateway.outbound.places`
+        others = descriptors // 4  # for connections to other servers, see `gateway.outbound.places`
         total = max(descriptors - RESERVE - others, descriptors // 2) if descriptors > 0 else 1 << 30
         return cls(total, min(per_address, max(total // 2, 1)))
 
 
 class Acceptor:
-    """Accepts a listening socket's connections. Has what uvicorn wants of a server: `close` and `wait_closed`."""
+    """Accepts the connections of a listening socket. Has the methods that uvicorn calls: `close` and `wait_closed`."""
 
     def __init__(
         self, listener: socket.socket, context: ssl.SSLContext, quota: Quota, limits: Limits, make: MakeProtocol
     ) -> None:
-        """`make` makes the protocol of one connection, which calls its second argument when it has ended."""
+        """`make` makes the protocol of one connection, which calls the second argument when the connection ends."""
         self._listener, self._context, self._quota, self._make = listener, context, quota, make
         self._limits = limits
         self._loop = asyncio.get_running_loop()
@@ -81,25 +81,25 @@ class Acceptor:
         self._closed = False
 
     def use(self, context: ssl.SSLContext) -> None:
-        """Sets the TLS context of connections that are accepted from now on."""
+        """Sets the TLS context of connections that are accepted after this call."""
         self._context = context
 
     def start(self) -> None:
-        """Begins to accept."""
+        """Starts listening and accepting."""
         self._listener.setblocking(False)
         self._listener.listen(BACKLOG)
         self._loop.add_reader(self._listener.fileno(), self._accept)
 
     def close(self) -> None:
-        """Accepts no more; what has not finished its handshake is dropped, and the kernel refuses what comes now.
+        """Stops accepting: unfinished handshakes are cancelled, and the kernel refuses new connections.
 
-        Else that would wait until the process has ended: clients that are refused go on where they were, as client-go's
-        watches do, and those of several servers find another one.
+        Without the shutdown of the socket, new connections would wait until the process ends. A client that is refused
+        can try again at once: another server, where there are several.
         """
         if not self._closed:
             self._closed = True
             self._loop.remove_reader(self._listener.fileno())
-            with contextlib.suppress(OSError):  # where a listening socket can't be shut down
+            with contextlib.suppress(OSError):  # some systems cannot shut a listening socket down
                 self._listener.shutdown(socket.SHUT_RD)
             for handshake in self._handshakes:
                 handshake.cancel()
@@ -135,7 +135,7 @@ class Acceptor:
         task.add_done_callback(self._handshakes.discard)
 
     async def _shake_hands(self, connection: socket.socket, address: str) -> None:
-        """Starts serving the connection; releases its place if that fails."""
+        """Does the TLS handshake and starts to serve the connection; gives its place free if that fails."""
         protocol = self._make(self._limits, partial(self._gone, address))
         deadline = self._loop.time() + self._limits.head_seconds
         try:
@@ -144,7 +144,7 @@ class Acceptor:
                 if not await begins_tls(self._loop, connection):
                     raise ConnectionError("no TLS handshake")
                 await self._turns.take()
-                if has_gone(connection):  # it would cost as much as one that goes on, and hold that up
+                if has_gone(connection):  # its handshake would cost as much as another, and delay that one
                     raise ConnectionError("closed before its turn")
             await self._loop.connect_accepted_socket(
                 lambda: Intake(protocol, self._buffer),
@@ -158,7 +158,7 @@ class Acceptor:
                 connection.close()
             logger.debug("handshake failed", extra={"address": address, "error": str(error)})
         finally:
-            if protocol.transport is None:  # else it tells itself
+            if protocol.transport is None:  # otherwise the protocol calls _gone
                 self._gone(address)
 
     def _gone(self, address: str) -> None:
@@ -170,7 +170,7 @@ class Acceptor:
             del self._open[address]
 
     def _pause(self, error: OSError) -> None:
-        """Stops accepting for a while: the socket stays readable, and the loop would turn for nothing."""
+        """Stops accepting for PAUSE seconds; otherwise the socket, still readable, would keep the loop busy."""
         self._loop.remove_reader(self._listener.fileno())
         self._loop.call_later(PAUSE, self._resume)
         self._report(f"cannot accept connections: {error.strerror}", "", 0)
@@ -180,7 +180,7 @@ class Acceptor:
             self._loop.add_reader(self._listener.fileno(), self._accept)
 
     def _report(self, what: str, address: str, count: int) -> None:
-        """Logs a refusal, and how many there were since the last time, but not each of them."""
+        """Logs a refusal, at most every BETWEEN_REPORTS seconds, with the number of refusals since the last entry."""
         self._refused += 1
         now = self._loop.time()
         if now - self._reported >= BETWEEN_REPORTS:
@@ -190,7 +190,9 @@ class Acceptor:
 
 
 def address_of(host: str) -> str:
-    """Whose a connection counts as: an IPv4 address, or the /64 of an IPv6 one, which is what one user has."""
+    """The address by which a client's connections are counted: the IPv4 address, or the /64 network of an IPv6 one,
+    since one user usually has a whole /64.
+    """
     host = unmapped(host)
     if ":" not in host:
         return host

@@ -1,4 +1,4 @@
-"""One timer for all that wait for a time: of ten thousand watches each would have one of half a kilobyte."""
+"""Alarms that share one timer of the event loop. A timer for each of ten thousand watches would take 0.5 kB each."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from time import monotonic
 from typing import Protocol
 
 TICK = 0.1  # seconds by which an alarm may ring late
-FAR = 160  # ticks: what is further away rings early, with others, and is set again
-SLICE = 0.005  # seconds of a turn of the loop in which alarms ring
+FAR = 160  # ticks: an alarm more than twice as far away is rounded down to a multiple of this, and rings early
+SLICE = 0.005  # seconds of one turn of the loop that ringing may take
 
 
 class Sleeper(Protocol):
-    """Who is to be woken."""
+    """An object that waits for an alarm."""
 
     def ring(self) -> None:
-        """It is time, or may be; must not raise."""
+        """The alarm rings, maybe early: the sleeper checks the time and sets it again. Must not raise."""
         ...
 
 
 class Alarms:
-    """Those who wait, by the tick in which they are woken."""
+    """The sleepers, by the tick at which they are woken."""
 
     __slots__ = ("_due", "_ringing", "_ticks", "_timer")
 
     def __init__(self) -> None:
         self._due: dict[int, set[Sleeper]] = {}
-        self._ticks: list[int] = []  # a heap of the same
-        self._ringing = set[Sleeper]()  # whose time has come
+        self._ticks: list[int] = []  # the keys of _due, as a heap
+        self._ringing = set[Sleeper]()  # sleepers that are due
         self._timer: asyncio.TimerHandle | None = None
 
     def set(self, when: float, sleeper: Sleeper) -> int:
-        """Has somebody woken at a time of the monotonic clock; gives what `unset` is told.
+        """Sets an alarm at a time of the monotonic clock, in seconds; returns the tick, which `unset` needs.
 
-        What is far away rings early.
+        Alarms that are far away ring early.
         """
         tick, now = -int(-when // TICK), int(monotonic() / TICK)
         if tick > now + 2 * FAR:
@@ -49,7 +49,7 @@ class Alarms:
         return tick
 
     def unset(self, tick: int, sleeper: Sleeper) -> None:
-        """Somebody need not be woken any more."""
+        """Cancels an alarm; `tick` is the result of `set`."""
         self._due.get(tick, self._ringing).discard(sleeper)
 
     def _await_next(self) -> None:

@@ -1,4 +1,4 @@
-"""The certificate that a TLS client has shown, with those that it has sent beside. None of them is judged yet."""
+"""The certificates that a TLS client has sent: its own and intermediate ones. They are not verified here."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import Any
 
 _DER = 2  # _ssl.ENCODING_DER
 
-Verdict = tuple[int, float, float]  # of which content of a pool it is, until when it is good, when to judge anew
+Verdict = tuple[int, float, float]  # version of the CAs, until when the certificate is valid, when to verify again
 
 
 class ClientChain:
-    """The certificates of one connection in DER, the client's own first: it has shown that it holds that one's key.
+    """The certificates of one connection in DER, the client's own first. The handshake has proved that the client holds
+    the key of its own.
 
-    `verdicts` has what pools of CAs have found, `expiry` when the client's own ends where that is known; both live as
-    long as the connection, so that what strangers show is kept no longer.
+    `verdicts` caches the results of verification by sets of CAs, `expiry` when the client's own certificate expires.
+    Both are kept for as long as the connection and not longer, since any client can send certificates.
     """
 
     __slots__ = ("certificates", "expiry", "verdicts")
@@ -31,13 +32,13 @@ class ClientChain:
 
 
 def client_chain(tls: ssl.SSLObject | None) -> ClientChain | None:
-    """What the client of a finished handshake has shown; None where it has shown nothing."""
+    """The client's certificates after the handshake; None without TLS or without a client certificate."""
     own = None if tls is None else tls.getpeercert(binary_form=True)
     if not own:
         return None
     given = getattr(tls, "get_unverified_chain", None)  # public from Python 3.13 on
     if given is None:
         given = getattr(getattr(tls, "_sslobj", None), "get_unverified_chain", None)
-    found = (given() if given is not None else None) or ()  # nothing of a session that was resumed
+    found = (given() if given is not None else None) or ()  # a resumed session has no chain
     others = tuple(each if isinstance(each, bytes) else each.public_bytes(_DER) for each in found)
     return ClientChain((own, *(each for each in others if each != own)))

@@ -1,4 +1,4 @@
-"""Response compression: gzip for big answers to clients that accept it (Kubernetes, feature APIResponseCompression)."""
+"""Response compression: gzip of large answers, for clients that accept it (feature gate APIResponseCompression)."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ from gateway.http.thread_pool import beside
 if TYPE_CHECKING:
     from gateway.http.packed_pieces import Pieces
 
-THRESHOLD = 128 * 1024  # bytes from which compression pays
-AT_ONCE = 8 << 20  # bytes; more is packed while it is sent
-LITTLE = 4096  # bytes, that are packed at once
+THRESHOLD = 128 * 1024  # bytes; smaller answers are not compressed
+AT_ONCE = 8 << 20  # bytes; larger answers are compressed while they are sent
+LITTLE = 4096  # bytes that may be compressed on the event loop
 _HEADER = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
-_LAST_BLOCK = b"\x03\0"  # an empty one
+_LAST_BLOCK = b"\x03\0"  # an empty deflate block with the final bit
 
 
 async def compressed(request: Request, response: Response) -> Response:
-    """The response with its body gzipped, outside the event loop, where the client accepts that and it is big."""
+    """The response with its body gzipped, if it is large and the client accepts gzip; otherwise the response itself.
+
+    Compression runs outside the event loop, unless nearly all of the body is in the cache of compressed pieces.
+    """
     body = response.body
-    if any(name == b"content-encoding" for name, _ in response.headers):  # another server's
+    if any(name == b"content-encoding" for name, _ in response.headers):  # another server has compressed it
         return response
     if isinstance(body, AsyncIterator):
         if not response.finite or not accepts_gzip(request.headers[b"accept-encoding"]):
@@ -51,7 +54,7 @@ async def _each(chunks: Sequence[bytes]) -> AsyncIterator[bytes]:
 
 
 async def _streamed(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The chunks as one gzip stream, each packed when its turn comes, so that none of it piles up."""
+    """The chunks as one gzip stream. Each is compressed just before it is sent, so that memory use stays small."""
     checksum = size = 0
     yield _HEADER
     async for chunk in chunks:
@@ -64,14 +67,14 @@ async def _streamed(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 def _known(chunks: Sequence[bytes]) -> list[bytes] | None:
-    """The chunks as one gzip stream, where all but a little of it is remembered."""
+    """The chunks as one gzip stream, if all but LITTLE bytes are in the cache; None otherwise."""
     if sum([len(chunk) for chunk in chunks if _hot().known(chunk) is None]) > LITTLE:
         return None
     return gzip(chunks)
 
 
 def accepts_gzip(accept_encoding: bytes) -> bool:
-    """Whether gzip is among the codings, without a quality (kube-apiserver reads none)."""
+    """Whether an Accept-Encoding header names gzip; as in kube-apiserver, "gzip;q=1" does not count."""
     return any(coding.strip(b" ") == b"gzip" for coding in accept_encoding.split(b","))
 
 
@@ -92,6 +95,6 @@ def _end(checksum: int, size: int) -> bytes:
 
 @cache
 def _hot() -> Pieces:
-    from gateway.http.packed_pieces import Pieces  # many servers never send so much
+    from gateway.http.packed_pieces import Pieces  # imported late: many servers never send large answers
 
     return Pieces()

@@ -24,9 +24,9 @@ _SAID: tuple[Header, ...] = (
 
 
 def with_cors(application: Application, origins: Sequence[str]) -> Application:
-    """Lets pages of the origins that one of the regular expressions (of Go) matches read the answers.
+    """The application with CORS headers for the origins that match one of the regular expressions (in Go's syntax).
 
-    The question of a browser whether it may ask (OPTIONS) is answered here, for it comes without credentials.
+    A preflight request (OPTIONS) is answered here, because browsers send it without credentials.
     """
     import re2
 

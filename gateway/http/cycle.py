@@ -1,6 +1,6 @@
 """One request and its answer on a connection, and the framing of the answer: bytes, a stream, or a tunnel.
 
-uvicorn's cycle receives the request. The answer is framed here, because head and body in one write take half the time.
+uvicorn's cycle receives the request. The answer is framed here: sending head and body in one write halves the time.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from gateway.http.tunnel import ClientEnd
 
 SWITCHING = 101
 _BODILESS = frozenset({204, 304, SWITCHING})
-_WORTH_JOINING = 1 << 16  # bytes of a body: larger ones are not copied behind their head
-AT_ONCE = 1 << 15  # bytes: TLS keeps a buffer as large as the largest write, and the processor caches do not
-_NO_LINGER = struct.pack("ii", 1, 0)  # a linger of no time: what closes such a socket resets the connection
+_WORTH_JOINING = 1 << 16  # bytes of a body; larger ones are written separately, to save the copy
+AT_ONCE = 1 << 15  # bytes of one write: TLS keeps a buffer as large as the largest, and larger ones miss the CPU caches
+_NO_LINGER = struct.pack("ii", 1, 0)  # SO_LINGER of 0 seconds: closing the socket sends a TCP RST
 _END = b"\r\n"
-_RESTING = {"type": "http", "method": "GET"}  # the scope of a request whose answer rests
+_RESTING = {"type": "http", "method": "GET"}  # replaces the scope of a request while its answer rests
 
 
 class Connection(Protocol):
-    """What a request came on."""
+    """The connection of a request."""
 
     def rest(self) -> None:
-        """The answer goes on by itself, for long: what its request took is not needed any more."""
+        """The answer rests, maybe for long: the connection frees the memory of the request."""
         ...
 
 
 class Cycle(RequestResponseCycle):
     """One request and its answer.
 
-    A head waits for the first part of the body, at most until the loop's next turn, so that both leave in one write and
-    one TLS record.
+    The head of an answer waits for the first part of the body, at most until the next turn of the event loop, so that
+    both leave in one write and one TLS record.
     """
 
     __slots__ = (
@@ -72,10 +72,10 @@ class Cycle(RequestResponseCycle):
         "waiting_for_100_continue",
     )
 
-    connection: Connection | None  # is told when the answer rests
-    _go_on: Any  # what is called as the application when it does so no more
-    task: asyncio.Task[None]  # in which the application answers
-    tasks: set[asyncio.Task[None]]  # those of all requests, for which the server's stop waits
+    connection: Connection | None  # told when the answer rests
+    _go_on: Any  # called as the ASGI application when a resting answer is woken
+    task: asyncio.Task[None]  # the task in which the application answers
+    tasks: set[asyncio.Task[None]]  # the tasks of all requests; the server waits for them when it stops
 
     def __init__(
         self,
@@ -88,25 +88,26 @@ class Cycle(RequestResponseCycle):
         expect_100_continue: bool,
         keep_alive: bool,
     ) -> None:
-        """Sets what uvicorn's sets: all of it in slots, since a connection that waits for long keeps its last one. What
-        leads back to the connection is set when the answer begins.
+        """Sets the attributes of uvicorn's cycle. All are slots, to save memory: an idle connection keeps its last one.
+
+        `on_response` and `connection`, which refer back to the connection, are set when the answer begins.
         """
         self.scope, self.transport, self.flow, self.logger = scope, transport, flow, logger  # type: ignore[assignment]
         self.framing, self.default_headers = framing, default_headers
         self.on_response: Callable[[], None] = _nothing
         self.connection: Connection | None = None
-        self.message_event = Event()  # type: ignore[assignment]  # which has what is used of asyncio's
+        self.message_event = Event()  # type: ignore[assignment]  # it has the methods of asyncio.Event that are used
         self.disconnected, self.keep_alive, self.waiting_for_100_continue = False, keep_alive, expect_100_continue
         self.body, self.more_body = bytearray(), True
         self.response_started = self.response_complete = False
         self.chunked_encoding: bool | None = None
         self.expected_content_length = 0
-        self.switch: Callable[[], ClientEnd] | None = None  # has the connection be a tunnel
+        self.switch: Callable[[], ClientEnd] | None = None  # turns the connection into a tunnel
         self._go_on, self._rests = None, False
         self._head, self._bodiless = b"", False
 
     async def send(self, message: Any) -> None:
-        """ASGI's send; raises RuntimeError for messages out of turn and for headers that HTTP forbids."""
+        """ASGI's send. Raises RuntimeError for a message in the wrong order and for headers that HTTP forbids."""
         kind = message["type"]
         if kind == WHOLE and self._answered(message):
             return
@@ -140,7 +141,9 @@ class Cycle(RequestResponseCycle):
             self._say(message["body"], more=False)
 
     def pour(self, chunk: bytes) -> bool:
-        """Writes a part of the body that is not empty; False when it has to wait, or is of no use any more."""
+        """Writes a chunk of the body, which must not be empty. Returns False, and writes nothing, while the client does
+        not read, and when the connection or the answer has ended.
+        """
         if self.flow.write_paused or self.disconnected or self.response_complete or not self.chunked_encoding:
             return False
         self._write(self.framing.frame(chunk))
@@ -153,14 +156,14 @@ class Cycle(RequestResponseCycle):
         )
 
     def wake(self) -> None:
-        """Has the answer go on in a task, if it rests."""
+        """Continues a resting answer in a new task."""
         going_on, self._go_on = self._go_on, None
         if going_on is not None:
             self.task = asyncio.get_running_loop().create_task(self.run_asgi(going_on))
             self.tasks.add(self.task)
 
     def leave(self) -> None:
-        """The connection is lost."""
+        """Called when the connection is lost."""
         if not self.response_complete:
             self.disconnected = True
         self.message_event.set()
@@ -172,7 +175,7 @@ class Cycle(RequestResponseCycle):
             self.connection.rest()
 
     def _start(self, status: int, headers: Sequence[Header]) -> None:
-        """Frames the head, which leaves with what follows it."""
+        """Frames the head; it is sent together with the next message."""
         self.response_started = True
         self.waiting_for_100_continue = False
         switching = status == SWITCHING
@@ -199,7 +202,7 @@ class Cycle(RequestResponseCycle):
         asyncio.get_running_loop().call_soon(self._flush)
 
     def _say(self, body: bytes, more: bool) -> None:
-        """Sends a part of the body, or the last."""
+        """Sends a part of the body; `more` says whether another part follows."""
         if self._bodiless:
             self.expected_content_length = 0
         elif self.chunked_encoding:
@@ -255,7 +258,9 @@ class Cycle(RequestResponseCycle):
             self._write(b"")
 
     def _answered(self, message: Any) -> bool:
-        """Says all at once; False for what has to be looked at more closely."""
+        """Sends a WHOLE answer in one write. Returns False, and sends nothing, for the cases that `send` handles: HEAD
+        requests, a client that does not read, Connection headers, invalid headers.
+        """
         if self.response_started or self.flow.write_paused or self.disconnected or self.scope["method"] == "HEAD":
             return False
         headers, body = message["headers"], message["body"]
@@ -285,7 +290,7 @@ class Cycle(RequestResponseCycle):
         return True
 
     async def run_asgi(self, app: Any) -> None:
-        """Has the application answer. What it raises is logged, and answered where that is possible."""
+        """Runs the application. An exception is logged, and answered with 500 if no answer has begun."""
         try:
             await app(self.scope, self.receive, self.send)
         except BaseException as error:
@@ -300,10 +305,10 @@ class Cycle(RequestResponseCycle):
                 self.transport.close()
         finally:
             if self._go_on is None:
-                self.on_response, self.connection = _nothing, None  # they lead back here, as the task does
+                self.on_response, self.connection = _nothing, None  # breaks reference cycles, like `del self.task`
             self.tasks.discard(self.task)
             del self.task
 
 
 def _nothing() -> None:
-    """What is called where a connection has nothing more to do for a request."""
+    """The `on_response` of a cycle whose connection has nothing to do at the end of the answer."""

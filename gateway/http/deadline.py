@@ -1,4 +1,4 @@
-"""The `timeout` parameter of a request: how long its client is ready to wait."""
+"""The `timeout` query parameter: how long the client of a request will wait."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ _TERM = re.compile(r"(\d+\.?\d*|\.\d+)([^\d.]*)")
 
 
 class InvalidDuration(ValueError):
-    """A text that Go's time.ParseDuration refuses; the message is Go's."""
+    """Go's time.ParseDuration would refuse the text; the message is Go's."""
 
 
 def request_timeout(text: str, most: float = MAXIMUM) -> float:
-    """Seconds until the request's deadline, `most` at most; raises StatusError 400."""
+    """Seconds until the request's deadline: those of the `timeout` parameter, at most `most`; `most` if they are not
+    positive. Raises StatusError 400.
+    """
     try:
         seconds = parse_duration(text)
     except InvalidDuration as error:
@@ -50,7 +52,7 @@ def parse_duration(text: str) -> float:
 
 
 class TimedOut(StatusError):
-    """504, which kube-apiserver's watch over deadlines answers itself: a Status without a kind, sent as plain text."""
+    """504 as kube-apiserver's timeout filter sends it: a Status without kind and apiVersion, as plain text."""
 
     def body(self) -> bytes:
         """See StatusError."""
@@ -60,5 +62,5 @@ class TimedOut(StatusError):
 
 
 def timed_out() -> TimedOut:
-    """504 for a request that its deadline overtook."""
+    """The error 504 for a request that has passed its deadline."""
     return TimedOut(504, "Timeout", "Timeout: request did not complete within the allotted timeout", {})

@@ -1,6 +1,7 @@
-"""uvicorn, imported without its command line, which the package itself imports with click and multiprocessing.
+"""Imports uvicorn's modules without its command line. `import uvicorn` would also import click and multiprocessing.
 
-So its modules are imported below a placeholder of the package; the package is imported when something else is used.
+A placeholder stands for the package, and modules are imported below it. The package itself is run at the first use of
+another of its names.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 
 def _begin() -> None:
-    """Puts the package in its place without running it."""
+    """Puts a placeholder for the package into sys.modules, without running the package."""
     spec = importlib.util.find_spec("uvicorn")
     if "uvicorn" in sys.modules or spec is None or spec.loader is None:
         return
@@ -27,7 +28,7 @@ def _begin() -> None:
         return getattr(package, name)
 
     vars(package)["__getattr__"] = finished
-    vars(package)["Config"] = importlib.import_module("uvicorn.config").Config  # its lifespan asks for it
+    vars(package)["Config"] = importlib.import_module("uvicorn.config").Config  # uvicorn.lifespan imports it from here
 
 
 _begin()

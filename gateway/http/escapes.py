@@ -1,18 +1,18 @@
-"""Percent-encoding in URLs (RFC 3986 section 2.1), in time that grows with their length and not much."""
+"""Percent-encoding in URLs (RFC 3986 section 2.1), decoded in linear time with a small factor."""
 
 from __future__ import annotations
 
-_SUBSTITUTE = "\x1a"  # which no header can have
+_SUBSTITUTE = "\x1a"  # a control character, which no header may contain
 _DIGITS = b"0123456789abcdefABCDEF"
-_ESCAPED = 0xDC00  # what Python adds to a byte that is no UTF-8
+_ESCAPED = 0xDC00  # Python's surrogateescape adds it to a byte that is no UTF-8
 _KINDS = bytes(b"%"[0] if byte == b"%"[0] else b"0"[0] if byte in _DIGITS else b"x"[0] for byte in range(256))
 
 
 def text_of(value: bytes) -> str:
-    """A header's value as text, without the white space around it, as Go has it.
+    """A header's value as text, without the white space around it, as in Go.
 
-    Bytes that are no UTF-8 become what no other header can say, and different ones for different bytes: names of users
-    have to stay apart.
+    A byte that is no UTF-8 becomes a control character and two hexadecimal digits. So different values never become the
+    same text, which could be a user's name.
     """
     value = value.strip(b" \t")
     try:
@@ -31,8 +31,8 @@ def valid_escapes(raw: bytes) -> bool:
 
 
 def unescaped(raw: bytes) -> str:
-    """What valid escapes stand for, as UTF-8; bytes that are none become U+FFFD."""
+    """Decodes valid percent-escapes, then UTF-8; bytes that are no UTF-8 become U+FFFD."""
     if b"%" in raw:
-        # the same in Python's own escapes, which are decoded without a step for each
+        # rewritten as Python escapes (\x41), which C code decodes all at once
         raw = raw.replace(b"\\", b"\\\\").replace(b"%", b"\\x").decode("unicode_escape").encode("latin-1")
     return raw.decode("utf-8", "replace")

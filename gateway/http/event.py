@@ -1,4 +1,4 @@
-"""asyncio's Event in a tenth of its memory: a connection has some, and of ten thousand connections most only wait."""
+"""asyncio's Event in a tenth of the memory. Each connection has several, and most of ten thousand connections wait."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 
 
 class Event:
-    """Something that happens, for which tasks wait; mostly one."""
+    """An event that tasks wait for, usually one task."""
 
     __slots__ = ("_happened", "_waiters")
 
@@ -15,11 +15,11 @@ class Event:
         self._waiters: tuple[asyncio.Future[None], ...] = ()
 
     def is_set(self) -> bool:
-        """Whether it has happened."""
+        """Whether the event is set."""
         return self._happened
 
     def set(self) -> None:
-        """It has happened: those who wait go on, and nobody has to wait until it is cleared."""
+        """Sets the event and wakes all waiting tasks; `wait` returns at once until `clear` is called."""
         if not self._happened:
             self._happened = True
             for waiter in self._waiters:
@@ -27,11 +27,11 @@ class Event:
                     waiter.set_result(None)
 
     def clear(self) -> None:
-        """It has not happened again since."""
+        """Resets the event, so that `wait` blocks again."""
         self._happened = False
 
     async def wait(self) -> None:
-        """Waits until it has happened."""
+        """Waits until the event is set."""
         if self._happened:
             return
         waiter = asyncio.get_running_loop().create_future()

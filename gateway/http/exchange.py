@@ -1,4 +1,4 @@
-"""A request as verbs see it, and the response that they return."""
+"""Request and Response: what the handlers of verbs get and return."""
 
 from __future__ import annotations
 
@@ -23,53 +23,57 @@ Header = tuple[bytes, bytes]
 JSON_TYPE = b"application/json"
 TEXT_TYPE = b"text/plain; charset=utf-8"
 MAX_BODY = 3 * 1024 * 1024
-MAX_PARAMETERS = 10_000  # of a query; Go's net/url reads none of more
+MAX_PARAMETERS = 10_000  # of a query; of a longer query, as in Go's net/url, none is read
 
 _NO_QUERY: dict[str, list[str]] = {}
 _NO_SCOPE: Mapping[str, Any] = {}
 
 
 class ClientDisconnected(Exception):
-    """The client went away before its request's body was complete."""
+    """The client closed the connection before the request's body was complete."""
 
 
 class Aborted(Exception):
-    """A streamed answer can't go on: its connection ends, so that no client takes a part for the whole."""
+    """A streamed answer cannot continue. The connection is closed, so that the client sees that the answer is
+    incomplete.
+    """
 
 
 class Reset(Exception):
-    """A streamed answer ends with its connection reset, as by a machine that has forgotten it."""
+    """A streamed answer ends with a TCP reset of its connection."""
 
 
 class Audited(Protocol):
-    """What is recorded of a request, where an audit policy asks for that."""
+    """The audit record of a request, if the audit policy records it."""
 
     def requested(self, obj: JsonObject) -> None:
-        """Takes the object of the request, before anything is done to it."""
+        """Records the object of the request, before it is changed."""
         ...
 
     def patching(self, read: Callable[[], Any]) -> None:
-        """Takes what parses the request's patch, as the request does; it may come to that, or not."""
+        """Takes a function that parses the request's patch. It is used only if the request ends before it has parsed
+        the patch, for example because the object does not exist.
+        """
         ...
 
     def patched(self, value: Any) -> None:
-        """Takes what the request's parser made of its patch, before anything is done to it."""
+        """Records the request's patch as it was parsed, before it is changed."""
         ...
 
     def answered(self, response: Response) -> None:
-        """Takes the answer before its representation is made; may listen to a streamed one."""
+        """Records the answer before it is encoded; may wrap the body of a streamed answer."""
         ...
 
     def annotate(self, key: str, value: str, detail: bool = False) -> None:
-        """Adds an annotation; a `detail` only where objects are recorded."""
+        """Adds an annotation; with `detail`, only if the audit level records objects."""
         ...
 
 
 class Request:
-    """One HTTP request. `headers` holds the first value of each header, names in lower case.
+    """One HTTP request. `headers` maps names, in lower case, to the first value of each header.
 
-    `representation` is what the Accept header was negotiated to, of what `media` has; `warnings`
-    become Warning headers of the answer.
+    `representation` is the result of content negotiation between the Accept header and `media`. `warnings` become
+    Warning headers of the answer.
     """
 
     __slots__ = (
@@ -94,7 +98,7 @@ class Request:
         "warnings",
     )
 
-    body_seconds: float  # in which its body has to come, where that is said
+    body_seconds: float  # the time limit of the body; MAXIMUM if it is not set
 
     def __init__(
         self,
@@ -110,13 +114,13 @@ class Request:
         self.info: RequestInfo
         self.user: User
         self.representation: Representation = JSON
-        self.human = False  # wants indented JSON
+        self.human = False  # whether the client wants indented JSON
         self.warnings = Warnings()
-        self.flow_headers: tuple[Header, ...] = ()  # which of the flows of "API Priority and Fairness" it is of
+        self.flow_headers: tuple[Header, ...] = ()  # the answer's headers with the UIDs of "API Priority and Fairness"
         self.audit: Audited | None = None
-        self.audit_id = b""  # where it is known before the answer is
-        self.received = ""  # when, where that is to be recorded
-        self.scope: Mapping[str, Any] = _NO_SCOPE  # what the connection says of it: all headers, the client, extensions
+        self.audit_id = b""  # b"" if it is not known yet
+        self.received = ""  # the time of arrival, if it is to be recorded
+        self.scope: Mapping[str, Any] = _NO_SCOPE  # the ASGI scope: all headers, the client's address, extensions
         self._query: dict[str, list[str]] | None = None if query_string else _NO_QUERY
         self._body: bytes | None = None
 
@@ -128,22 +132,22 @@ class Request:
         return self._query
 
     def adopt_query(self, query: dict[str, list[str]]) -> None:
-        """Takes over the parameters of an earlier request with the same query; nobody may change them."""
+        """Shares the parsed parameters of an earlier request with the same query; they must not be changed."""
         self._query = query
 
     def parameter(self, name: str, default: str = "") -> str:
-        """The first value of a query parameter."""
+        """The first value of a query parameter, or `default`."""
         values = self.query.get(name)
         return values[0] if values else default
 
     @property
     def read_body(self) -> bytes | None:
-        """The body, if anybody has read it."""
+        """The body, if it has been read; None otherwise."""
         return self._body
 
     async def body(self, limit: int = MAX_BODY) -> bytes:
-        """The whole body; raises ClientDisconnected when it is cut, StatusError 413 when it exceeds `limit` bytes, 504
-        when it takes longer than a request may.
+        """The whole body. Raises ClientDisconnected if the connection ends before it is complete, StatusError 413 if it
+        has more than `limit` bytes, 504 if it takes longer than `body_seconds`.
         """
         if self._body is None:
             self._body = await self._read_body(limit)
@@ -169,7 +173,7 @@ class Request:
         return b"".join(chunks)
 
     async def _read_chunk(self) -> tuple[bytes, bool]:
-        """What has come of the body, and whether there is more."""
+        """The next part of the body, and whether more parts follow."""
         message = await self.receive()
         if message["type"] == "http.disconnect":
             raise ClientDisconnected
@@ -182,16 +186,16 @@ class Request:
 
 
 def body_too_large(limit: int) -> StatusError:
-    """413 for a body of more than `limit` bytes."""
+    """The error 413 for a body of more than `limit` bytes; the connection is closed after it."""
     error = request_too_large(f"Request entity too large: limit is {limit}")
     error.headers = ((b"connection", b"close"),)
     return error
 
 
 def parse_query(query_string: bytes) -> dict[str, list[str]]:
-    """Parses a query as Go's net/url: blank values stay, a pair with a semicolon or a bad escape is dropped.
+    """Parses a query like Go's net/url: empty values are kept, a pair with a semicolon or an invalid escape is dropped.
 
-    A query of too many pairs counts as empty.
+    A query of more than MAX_PARAMETERS pairs counts as empty.
     """
     query: dict[str, list[str]] = {}
     if query_string.count(b"&") >= MAX_PARAMETERS:
@@ -211,12 +215,12 @@ def _unquote(text: str) -> str:
 
 @dataclass(slots=True)
 class Response:
-    """An answer. `body` is bytes, chunks sent one after the other with a content-length, or an async iterator
-    streamed for as long as it gives chunks (a watch). With status 101 it is the head of a `tunnel`. Headers that every
-    answer carries are added on sending. An answer without a body (304) has the content type b"", and no such header.
+    """An answer. `body` is bytes, or a sequence of chunks sent with a Content-Length, or an async iterator that is
+    streamed until it ends (a watch). With status 101 the response is the head of a `tunnel`.
 
-    JSON that is not `encoded` yet, an object of the endpoint's kind or a Status, is brought into the representation
-    that the client asked for.
+    Headers that every answer has are added on sending. An answer without a body (304) has the content type b"", and no
+    Content-Type header. If `encoded` is False, the body is JSON of an object of the endpoint's kind or of a Status, and
+    is converted to the representation that the client asked for.
     """
 
     status: int
@@ -226,5 +230,5 @@ class Response:
     cache_control: bytes = b"no-cache, private"
     encoded: bool = False
     tunnel: Tunnel | None = None
-    bare: bool = False  # it has no headers but its own
-    finite: bool = False  # of a stream: it ends by itself, as what is made while it is sent
+    bare: bool = False  # no other headers are added
+    finite: bool = False  # a stream that ends by itself, unlike a watch

@@ -1,4 +1,4 @@
-"""Turns an exception of a request into a Status."""
+"""Turns an exception that a request raised into a Status."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from storage.errors import (
 
 
 def as_status(error: Exception) -> StatusError:
-    """The StatusError that an exception stands for: a storage error's own, 500 for what nobody foresaw."""
+    """The StatusError for an exception: storage errors have their own, unexpected exceptions become 500."""
     match error:
         case StatusError():
             return error
-        case Unanswered():  # no Retry-After: clients would make a second time what may have been made
+        case Unanswered():  # no Retry-After: the write may have succeeded, and a retry would repeat it
             text = "Timeout: request did not complete within the allotted timeout: etcd did not say whether it was done"
             return StatusError(504, "Timeout", text, {})
         case NotLoaded():
@@ -47,7 +47,7 @@ def as_status(error: Exception) -> StatusError:
             return request_too_large("etcdserver: request is too large")
         case CorruptObject():
             return StatusError(500, "", error.reason)
-        case PermissionDenied() | Unauthenticated():  # etcd's own words, as kube-apiserver passes them on
+        case PermissionDenied() | Unauthenticated():  # kube-apiserver, too, passes etcd's message on
             return StatusError(500, "", str(error))
         case StorageError():
             return internal_error(str(error) or type(error).__name__)

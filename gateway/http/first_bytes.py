@@ -1,6 +1,6 @@
-"""What a connection begins with: a TLS handshake, or HTTP from a client that has the wrong scheme.
+"""Finds out whether a connection begins with a TLS handshake, or with plain HTTP of a client with the wrong scheme.
 
-It is looked at before TLS has the socket, and left there: a connection of which nothing has come yet costs no TLS.
+The first byte is peeked before the socket is handed to TLS: an idle connection allocates nothing for TLS.
 """
 
 from __future__ import annotations
@@ -13,27 +13,28 @@ from collections import deque
 
 NO_TLS = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 
-_HANDSHAKE = 0x16  # a TLS record's type (RFC 8446, 5.1)
-_HTTP = (b"GET /", b"HEAD ", b"POST ", b"PUT /", b"OPTIO")  # what Go's net/http takes for HTTP
+_HANDSHAKE = 0x16  # the type of a TLS handshake record (RFC 8446, 5.1)
+_HTTP = (b"GET /", b"HEAD ", b"POST ", b"PUT /", b"OPTIO")  # the beginnings that Go's net/http takes for HTTP
 _PIECE = 1 << 16
 _TCP_INFO = getattr(socket, "TCP_INFO", None) if sys.platform == "linux" else None  # tcp(7); begins with the state
 _ESTABLISHED = b"\x01"
 
 
 class Turns:
-    """Lets a few tasks go on in each turn of the loop, in the order in which they came: many delay no others.
+    """Lets a few waiting tasks continue in each turn of the event loop, first come, first served, so that many waiting
+    tasks do not block the loop.
 
-    More of them go on where one has waited for long, since the turns are long then: the requests of those that came
-    first would hold up the others until their clients give up.
+    If the first one has waited for long, the turns are long, and more tasks continue in each. Otherwise the clients of
+    the last ones would give up.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, at_once: int, late: float, when_late: int) -> None:
-        """`at_once` go on in a turn, `when_late` while one has waited for more than `late` seconds."""
+        """`at_once` tasks continue in a turn; `when_late` if the first has waited for more than `late` seconds."""
         self._loop, self._at_once, self._late, self._when_late = loop, at_once, late, when_late
         self._waiting: deque[tuple[float, asyncio.Future[None]]] = deque()
 
     async def take(self) -> None:
-        """Waits for the turn of the task that calls it."""
+        """Waits until it is the calling task's turn."""
         if not self._waiting:
             self._loop.call_soon(self._next)
         turn = self._loop.create_future()
@@ -46,7 +47,7 @@ class Turns:
         most = self._when_late if is_late else self._at_once
         while self._waiting and given < most:
             _, turn = self._waiting.popleft()
-            if not turn.done():  # else who waited has gone
+            if not turn.done():  # done means that the waiting task was cancelled
                 turn.set_result(None)
                 given += 1
         if self._waiting:
@@ -54,10 +55,10 @@ class Turns:
 
 
 async def begins_tls(loop: asyncio.AbstractEventLoop, connection: socket.socket) -> bool:
-    """Whether the first byte that comes is that of a TLS handshake, which stays unread.
+    """Waits for the first byte; whether it begins a TLS handshake. A handshake stays unread.
 
-    What else comes is read; if it is HTTP, it is answered as Go's net/http does. Raises OSError where the connection
-    breaks. Waits as long as the client does: it is for the caller to end it.
+    Other bytes are read; plain HTTP gets the same answer as from Go's net/http. There is no time limit: the caller has
+    to set one. Raises OSError if the connection breaks.
     """
     await _readable(loop, connection)
     if connection.recv(1, socket.MSG_PEEK)[:1] == bytes((_HANDSHAKE,)):
@@ -77,7 +78,9 @@ async def begins_tls(loop: asyncio.AbstractEventLoop, connection: socket.socket)
 
 
 def has_gone(connection: socket.socket) -> bool:
-    """Whether the other end has closed a connection, even where there is something unread. False where nobody tells."""
+    """Whether the client has closed the connection, even if unread data is left. Always False on other systems than
+    Linux.
+    """
     if _TCP_INFO is None:
         return False
     return connection.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 1) != _ESTABLISHED

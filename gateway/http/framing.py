@@ -1,4 +1,4 @@
-"""How an answer is framed: the lines of its head, and a body of unknown length (RFC 9112, 7.1)."""
+"""Frames answers: the lines of the head, and the chunks of a body of unknown length (RFC 9112, 7.1)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from gateway.http.engine import STATUS_LINE
 from gateway.http.exchange import Header
 
 LAST = b"0\r\n\r\n"
-_MOST = 1000  # first lines of heads that are remembered
-_CONTROLS = bytes(code for code in (*range(32), 127) if code != 9)  # none of them may be in a header's value
+_MOST = 1000  # cached beginnings of heads
+_CONTROLS = bytes(code for code in (*range(32), 127) if code != 9)  # not allowed in a header's value
 
 
 class Framing:
-    """Frames what connections of one server say, and remembers what comes again, so that it is framed once."""
+    """Frames the answers of all connections of a server. Lines and chunks that many answers share are framed once."""
 
     __slots__ = ("_chunk", "_default", "_framed", "_known")
 
@@ -23,15 +23,18 @@ class Framing:
         self._known: dict[tuple[int, tuple[Header, ...]], bytes] = {}
 
     def frame(self, chunk: bytes) -> bytes:
-        """A chunk that is not empty, as it goes over the connection. Many connections are told the same one."""
+        """A chunk, which must not be empty, in chunked encoding. The last result is kept: many watches get the same
+        chunk.
+        """
         if chunk is not self._chunk:
             self._chunk, self._framed = chunk, b"%x\r\n%b\r\n" % (len(chunk), chunk)
         return self._framed
 
     def first_lines(self, status: int, default: Sequence[Header], headers: tuple[Header, ...]) -> bytes:
-        """The status line, `default`, which is another list each second, and headers that come again.
+        """The lines of the status, of the `default` headers, and of headers that recur in other answers; cached.
 
-        Raises ValueError for what HTTP forbids.
+        `default` is a new list each second, which clears the cache. Raises ValueError for a control character in a
+        header.
         """
         if default is not self._default or len(self._known) > _MOST:
             self._default = default
@@ -43,7 +46,7 @@ class Framing:
 
 
 def lines_of(headers: Sequence[Header]) -> bytes:
-    """Headers as they go over the connection. Raises ValueError for a value with a control character."""
+    """The lines of headers, each with its line end. Raises ValueError for a control character in a header."""
     lines = list[bytes]()
     for name, value in headers:
         lines += (name, b": ", value, b"\r\n")
@@ -54,5 +57,5 @@ def lines_of(headers: Sequence[Header]) -> bytes:
 
 
 def status_line(status: int) -> bytes:
-    """The first line of an answer; the code may have no name. Webhooks refuse with whatever code they like."""
+    """The status line of an answer. Codes without a standard name are possible: a webhook may refuse with any code."""
     return STATUS_LINE.get(status) or b"HTTP/1.1 %d status code %d\r\n" % (status, status)

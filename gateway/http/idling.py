@@ -1,6 +1,6 @@
-"""Ends a connection on which no request has come for long.
+"""Closes connections without requests for long.
 
-There is one timer for a connection, and not one for each request: what it finds busy, it looks at again.
+Each connection has one timer, not one for each request: when it fires too early, it is set again.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 
 class Idling:
-    """Since when a connection is idle, by the loop's clock; None while it is not. It may be so for some seconds."""
+    """The idle time of one connection. `since` is when it became idle, by the loop's clock; None while it is busy."""
 
     __slots__ = ("_loop", "_seconds", "_timer", "since")
 
@@ -20,13 +20,13 @@ class Idling:
         self.since: float | None = None
 
     def begin(self, over: Callable[[], None]) -> None:
-        """It is idle from now on, until somebody sets `since` to None. `over` is called where that lasts too long."""
+        """The connection is idle from now on, until `since` is set to None; `over` is called after `seconds` of it."""
         self.since = self._loop.time()
         if self._timer is None:
             self._timer = self._loop.call_later(self._seconds, self._look, over)
 
     def end(self) -> None:
-        """Nothing is waited for any more."""
+        """Stops the timer."""
         self.since = None
         if self._timer is not None:
             self._timer.cancel()

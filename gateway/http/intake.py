@@ -1,7 +1,7 @@
-"""What TLS has decrypted, on its way to the protocol of a connection.
+"""Passes decrypted data from TLS to the protocol of a connection, through a buffer of its own.
 
-For a protocol that has no buffer of its own uvloop reads into new bytes of 256 kB each time, which the C library maps
-and unmaps: 17 µs for a request of 400 bytes, instead of 3.
+Without such a buffer, uvloop allocates 256 kB for each read, which the C library maps and unmaps: 17 µs for a request
+of 400 bytes, instead of 3.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _GONE = asyncio.Protocol()
 
 
 class Intake(asyncio.BufferedProtocol):
-    """Passes everything on. The buffer is one for all connections: what is in it is passed on in the same turn."""
+    """Passes all calls on to a protocol. All connections share one buffer: its data is passed on in the same call."""
 
     __slots__ = ("_buffer", "_protocol")
 
@@ -24,7 +24,7 @@ class Intake(asyncio.BufferedProtocol):
         self._protocol.connection_made(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        protocol, self._protocol = self._protocol, _GONE  # uvloop keeps this one's methods, and would so keep a circle
+        protocol, self._protocol = self._protocol, _GONE  # breaks a reference cycle: uvloop keeps bound methods of this
         protocol.connection_lost(exc)
 
     def get_buffer(self, sizehint: int) -> memoryview:

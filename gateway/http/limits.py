@@ -1,4 +1,4 @@
-"""What connections may take; docs/limits.md says where each limit comes from."""
+"""The limits of connections; docs/limits.md says where each limit comes from."""
 
 from __future__ import annotations
 
@@ -8,30 +8,32 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one connection may take."""
+    """The limits of one connection."""
 
     head_bytes: int = (1 << 20) + 4096  # of a request's line and headers
-    head_seconds: float = 32.0  # from a head's first byte, or the connection, to its last
+    head_seconds: float = 32.0  # from the first byte of a request's head, or from the connect, to the head's last byte
     body_rate: int = 240  # bytes a second, measured over `body_window`
     body_window: float = 5.0
-    pipelined: int = 64  # requests that wait for their turn
-    unread_body: int = 256 * 1024  # bytes of a body that are read after the answer was given
-    framing: int = 64 * 1024  # bytes that a chunked body has beyond a few for each of its own
-    stall: float = 60.0  # seconds in which a client reads nothing of what waits for it
+    pipelined: int = 64  # requests that wait while an earlier one is answered
+    unread_body: int = 256 * 1024  # bytes of a body that are read after the answer was sent
+    framing: int = 64 * 1024  # bytes of chunk headers and trailers in a chunked body, beyond a few for each body byte
+    stall: float = 60.0  # seconds without reading, after which a client with unread data is disconnected
 
 
 @dataclass(slots=True)
 class Heads:
-    """The large heads that are coming in on all connections of a process: bytes, and how many there may be."""
+    """The memory of large request heads that are being received on all connections of a process, in bytes."""
 
     size: int = 0
     most: int = 64 << 20
-    small: int = 16 * 1024  # bytes of a head that do not count
+    small: int = 16 * 1024  # the first bytes of each head, which are not counted
 
 
 @dataclass(slots=True)
 class Farewell:
-    """Whether answers end their connections: all of them once the process is about to stop, a share of them before."""
+    """Whether an answer closes its connection: every answer once the process is about to stop (`begun`), before that a
+    random share (`chance`, from 0 to 1).
+    """
 
     begun: bool = False
     chance: float = 0.0
@@ -41,7 +43,7 @@ class Farewell:
 
 
 def limits_of(head_seconds: float, body_rate: int) -> Limits:
-    """The limits with those that are settings; a short patience with heads is one with bodies, too."""
+    """The limits, with those of the settings. A short `head_seconds` shortens `body_window` and `stall`, too."""
     standard = Limits()
     return replace(
         standard,

@@ -1,7 +1,8 @@
-"""Content negotiation: the Accept header to a representation (API Concepts, "Alternate representations of resources").
+"""Content negotiation: chooses a representation by the Accept header (API Concepts, "Alternate representations of
+resources").
 
-Two rules apply one after the other, as in kube-apiserver: some clause must name a served media type literally or be
-`*/*`; then the best clause is taken whose parameters can be honoured.
+Two rules apply one after the other, as in kube-apiserver. First, some clause must be exactly a served media type, or
+`*/*`. Then the best clause counts whose parameters the server supports.
 """
 
 from __future__ import annotations
@@ -19,35 +20,35 @@ TABLE, PARTIAL, PARTIAL_LIST = "Table", "PartialObjectMetadata", "PartialObjectM
 
 _HUMANS = (b"curl", b"Wget", b"Mozilla/5.0")
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
-_REPRESENTATION = 500  # bytes of what is remembered for an Accept header
-MEMORABLE = 256  # bytes of a header that is remembered; clients' own are shorter
+_REPRESENTATION = 500  # bytes of a cached result
+MEMORABLE = 256  # bytes of a header whose result is cached; those of usual clients are shorter
 _LONGEST = 64 * 1024  # characters of a header that are read
 _LONGEST_TYPE = 4096  # bytes of a body's media type with its parameters
 _CLAUSES = 4096  # clauses of a header that are read
 _PARAMETERS = 16  # parameters of a clause that are read
-_INSERTED = 12  # clauses that Go sorts by insertion
+_INSERTED = 12  # clauses; up to so many, Go sorts by insertion
 
 
 @dataclass(frozen=True, slots=True)
 class MediaType:
-    """A media type in which objects are answered; `stream` is a watch's content type in it, if it has one."""
+    """A media type of answers. `stream` is the content type of its watches; None if it has none."""
 
     name: str
     stream: bytes | None = None
-    advertised: str = ""  # what error messages call that
+    advertised: str = ""  # the name of `stream` in error messages
 
 
 class Transform(NamedTuple):
-    """Another form of an object that is asked for with `as`, `g` and `v`: a kind of meta.k8s.io and its version."""
+    """The kind of meta.k8s.io to which an answer is converted, and its version: the parameters `as`, `g` and `v`."""
 
     kind: str  # TABLE, PARTIAL or PARTIAL_LIST
     version: str
-    include: str = "Metadata"  # what goes with a table's rows (the query parameter includeObject)
+    include: str = "Metadata"  # the object in each row of a Table (the query parameter includeObject)
 
 
 @dataclass(frozen=True, slots=True)
 class Representation:
-    """How to answer: in which media type, whether indented for people, and as which other kind."""
+    """The format of an answer: the media type, whether it is indented, and the kind to which it is converted."""
 
     media: MediaType
     content_type: bytes
@@ -69,7 +70,7 @@ class Clause:
     params: dict[str, str] = field(default_factory=dict)
 
 
-_TYPE = "application"  # of all that is served
+_TYPE = "application"  # the type of all served media types
 _JSON = MediaType("application/json", b"application/json", "application/json;stream=watch")
 YAML = MediaType("application/yaml")
 _PROTOBUF_STREAM = "application/vnd.kubernetes.protobuf;stream=watch"
@@ -79,15 +80,15 @@ CBOR = MediaType("application/cbor", b"application/cbor-seq", "application/cbor-
 JSON = Representation(_JSON, b"application/json")
 _PRETTY_JSON = replace(JSON, pretty=True)
 _COLLECTION_VERBS = frozenset({"list", "watch"})
-_FAILURE = "failure"  # stands for a verb where failures are remembered
+_FAILURE = "failure"  # takes the place of the verb in the cache keys of `for_status`
 
 
 class Negotiator:
-    """What a server negotiates about: `served` media types, of which an unspecific client gets the first.
+    """Negotiates among the `served` media types; a client without preference gets the first.
 
-    `types` are their names, in which bodies are read too, `streams` those that watches come in. Of custom kinds there
-    are no messages in protobuf, though their metadata is to be had in it, and the first of the two rules is not asked.
-    What is `passing`, another server's answer, is not negotiated about.
+    `types` are their names, also for request bodies; `streams` are the names for watches. For `custom` kinds the first
+    of the two rules does not apply, and protobuf is possible only for converted metadata. With `passing`, for answers
+    of other servers, nothing is negotiated.
     """
 
     def __init__(self, served: Sequence[MediaType], custom: bool = False, passing: bool = False) -> None:
@@ -101,10 +102,10 @@ class Negotiator:
         self._memo: Memory[tuple[bytes, str], Representation] = Memory(1 << 20)
 
     def negotiate(self, accept: bytes, verb: str) -> Representation:
-        """The representation for an Accept header's value (b"" when there is none); raises StatusError 406.
+        """The representation for an Accept header's value (b"" without the header). Raises StatusError 406.
 
-        `verb` tells watches (streams) and lists, whose messages differ, from the rest. Answers to short headers are
-        remembered.
+        `verb` counts only if it is "list" or "watch": error messages differ, and watches are streams. Results for short
+        headers are cached.
         """
         if self.passing:
             return JSON
@@ -137,8 +138,8 @@ class Negotiator:
         raise not_acceptable(self.types)
 
     def for_status(self, accept: bytes) -> Representation:
-        """How to answer a failure: what is asked for as another kind gets a Status all the same, in indented JSON where
-        the header admits nothing but other kinds.
+        """The representation of a Status for an Accept header's value. A Status is never converted to another kind; if
+        all clauses ask for one, it is indented JSON.
         """
         known = self._memo.get((accept, _FAILURE))
         if known is None:
@@ -154,7 +155,7 @@ class Negotiator:
         return _PRETTY_JSON
 
     def _matches(self, accept: str) -> Iterable[tuple[MediaType, Mapping[str, str]]]:
-        """Media types and parameters that the header admits, the preferred first; all of them for an empty one."""
+        """The media types that the header accepts, the preferred first, with their parameters; all for an empty one."""
         if not accept:
             yield from ((media, {}) for media in self.served)
         for clause in parse_accept(accept):
@@ -165,7 +166,7 @@ class Negotiator:
                     yield media, clause.params
 
     def body_type(self, content_type: bytes) -> str:
-        """The media type of a request's body, "application/json" when it has none; raises StatusError 415."""
+        """The media type of a Content-Type header; "application/json" without one. Raises StatusError 415."""
         if content_type in (b"", b"application/json"):
             return self.types[0]
         if len(content_type) > _LONGEST_TYPE:
@@ -182,7 +183,7 @@ WITH_CBOR = Negotiator((*STANDARD.served, CBOR))  # behind the feature gate CBOR
 
 
 def names(clause: Clause, media_type: str) -> bool:
-    """Whether a clause admits a media type, its parameters aside."""
+    """Whether a clause accepts a media type; parameters do not count."""
     type_, _, subtype = media_type.partition("/")
     return (clause.type == type_ and clause.subtype in (subtype, "*")) or clause.type == clause.subtype == "*"
 
@@ -200,7 +201,7 @@ _TRANSFORMING = frozenset({"as", "g", "v"})
 
 
 def _transforms(media: MediaType, params: Mapping[str, str]) -> bool:
-    """Whether the other form that is asked for is to be had in a media type: tables are not in binary ones."""
+    """Whether a media type supports the wanted conversion: binary ones have no Tables."""
     if params.get("g") != META_GROUP or params.get("v") not in _META_VERSIONS:
         return False
     kind = params.get("as")
@@ -212,7 +213,7 @@ def _transform(params: Mapping[str, str]) -> Transform | None:
 
 
 def literally_acceptable(accept: str, produced: Iterable[str]) -> bool:
-    """Whether a clause, its parameters aside, is `*/*` or one of `produced`."""
+    """Whether some clause, without its parameters, is `*/*` or one of `produced`."""
     if not accept:
         return True
     types = {clause.partition(";")[0].strip(" ") for clause in _clauses(accept)}
@@ -220,7 +221,7 @@ def literally_acceptable(accept: str, produced: Iterable[str]) -> bool:
 
 
 def parse_accept(header: str) -> list[Clause]:
-    """The clauses of an Accept header, by falling quality; malformed ones are left out, and those beyond any use."""
+    """The clauses of an Accept header, the preferred first, without malformed clauses and those beyond a limit."""
     clauses = []
     parts = _clauses(header)
     if len(parts) > _INSERTED:
@@ -246,7 +247,7 @@ def parse_accept(header: str) -> list[Clause]:
 
 
 def _clauses(header: str) -> list[str]:
-    """The header's clauses, as many as are read."""
+    """The texts of a header's clauses, up to the limits."""
     if len(header) > _LONGEST:
         header = header[:_LONGEST].rpartition(",")[0]
     return header.split(",", _CLAUSES)[:_CLAUSES]
@@ -260,10 +261,10 @@ def _quality(value: str) -> float:
 
 
 def _by_preference(clauses: list[Clause]) -> list[Clause]:
-    """Sorts with Go's (partial) order.
+    """Sorts with the partial order of Go.
 
-    The few that headers have are sorted by insertion, as Go does, which decides what happens between clauses that the
-    order says nothing of. Many are sorted in a total order that agrees with it, in time that is not quadratic.
+    Few clauses, the usual case, are sorted by insertion, so that clauses that the order does not compare end up as in
+    Go. Many are sorted in a total order that agrees with the partial one: insertion would take quadratic time.
     """
     if len(clauses) > _INSERTED:
         return sorted(clauses, key=lambda clause: (-clause.quality, clause.type == "*", clause.subtype == "*"))
@@ -284,33 +285,33 @@ def _before(one: Clause, other: Clause) -> bool:
 
 
 def is_human(user_agent: bytes) -> bool:
-    """Whether the client looks like a person's: a browser, curl or wget; it gets indented JSON."""
+    """Whether a person seems to use the client (a browser, curl or wget); such clients get indented JSON."""
     return user_agent.startswith(_HUMANS)
 
 
 def pretty_parameter(query: Mapping[str, list[str]], otherwise: bool) -> bool:
-    """What the `pretty` parameter says; `otherwise` where it has no value."""
+    """The value of the `pretty` parameter; `otherwise` if it is missing or empty."""
     values = query.get("pretty")
     return values[0] in _TRUE if values and values[0] else otherwise
 
 
 def unacceptable(produced: Iterable[str]) -> StatusError:
-    """406 when no clause names a produced media type."""
+    """The error 406 if no clause is exactly a produced media type."""
     message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(produced)}"
     return StatusError(406, "NotAcceptable", message, {})
 
 
 class NotHonoured(StatusError):
-    """406 when no clause's parameters can be honoured: the resource itself says so, with its warnings."""
+    """406 if no clause has supported parameters. The endpoint of the resource sends it, with its warnings."""
 
 
 def not_acceptable(accepted: Iterable[str]) -> StatusError:
-    """NotHonoured, which names what could be."""
+    """The error NotHonoured, with the accepted media types in its message."""
     return NotHonoured(406, "NotAcceptable", f"only the following media types are accepted: {', '.join(accepted)}")
 
 
 def _well_formed(parameters: str) -> bool:
-    """Whether all that follows a media type's first semicolon is `name=value`, but for white space."""
+    """Whether the text after a media type's first semicolon is a list of `name=value`, apart from white space."""
     if not parameters.strip():
         return True
     pairs = [parameter.strip().partition("=") for parameter in parameters.split(";")]
@@ -318,7 +319,7 @@ def _well_formed(parameters: str) -> bool:
 
 
 def unsupported_body(accepted: Iterable[str]) -> StatusError:
-    """415 that names what is accepted."""
+    """The error 415, with the accepted media types in its message."""
     types = ", ".join(accepted)
     return unsupported_media_type(
         f"the body of the request was in an unknown format - accepted media types include: {types}"

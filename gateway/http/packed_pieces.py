@@ -1,7 +1,7 @@
-"""Pieces of answers as deflated blocks: what comes again, of a list that is asked for often, is packed once.
+"""A cache of compressed pieces of answers, as deflate blocks: the pieces of a popular list are compressed once.
 
-The checksum of a gzip stream is put together from those of its pieces, so that the bytes of a piece that is known are
-not looked at again (RFC 1952; `crc32_combine` of zlib, which Python's module lacks).
+The checksum of a gzip stream is computed from those of its pieces, so that a cached piece is not read again (RFC 1952;
+zlib's `crc32_combine`, which Python's zlib does not offer).
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import threading
 import zlib
 
-REMEMBERED = 64 * 1024  # bytes from which a piece is remembered
-HOT_BYTES = 64 << 20  # what remembering may take
+REMEMBERED = 64 * 1024  # bytes; smaller pieces are not cached
+HOT_BYTES = 64 << 20  # memory of the cache
 LEVEL = 1
 _SEEN = 1024
 _POLYNOMIAL = 0xEDB88320  # of CRC-32, the highest power last
@@ -18,13 +18,15 @@ _ONE = 1 << 31
 
 
 def deflated(chunk: bytes) -> bytes:
-    """Blocks that end at a byte and refer to nothing before them, so that they may stand anywhere in a stream."""
+    """Deflate blocks of a chunk. They end at a byte boundary and refer to nothing before them, so that they can stand
+    anywhere in a stream.
+    """
     packer = zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
     return packer.compress(chunk) + packer.flush(zlib.Z_FULL_FLUSH)
 
 
 def _times(one: int, other: int) -> int:
-    """The product of two polynomials modulo that of CRC-32."""
+    """The product of two polynomials, modulo the polynomial of CRC-32."""
     product = 0
     while one:
         if one & _ONE:
@@ -35,17 +37,17 @@ def _times(one: int, other: int) -> int:
 
 
 def _squares() -> list[int]:
-    found = [_ONE >> 8]  # x to the 8: a byte further
+    found = [_ONE >> 8]  # x to the power of 8, which moves a checksum by one byte
     while len(found) < 40:
         found.append(_times(found[-1], found[-1]))
     return found
 
 
-_FURTHER = _squares()  # by how many bytes, in powers of two
+_FURTHER = _squares()  # item i moves a checksum by 2 to the power of i bytes
 
 
 def _shift(size: int) -> int:
-    """What a checksum is multiplied by when `size` bytes come after what it is of."""
+    """The factor for a checksum if `size` more bytes follow its data."""
     product, bit = _ONE, 0
     while size >> bit:
         if size >> bit & 1:
@@ -55,7 +57,7 @@ def _shift(size: int) -> int:
 
 
 class Piece:
-    """Bytes, what they are packed to, and their checksum."""
+    """A chunk, its deflate blocks (`packed`), and its CRC-32."""
 
     __slots__ = ("_shift", "checksum", "chunk", "packed")
 
@@ -64,7 +66,7 @@ class Piece:
         self._shift = 0
 
     def after(self, checksum: int) -> int:
-        """The checksum of what `checksum` is of and this piece together."""
+        """The checksum of data with the checksum `checksum`, followed by this piece."""
         if not checksum:
             return self.checksum
         if not self._shift:
@@ -73,30 +75,29 @@ class Piece:
 
     @property
     def size(self) -> int:
-        """Bytes of memory."""
+        """The memory of the piece, in bytes."""
         return len(self.chunk) + len(self.packed)
 
 
 class Pieces:
-    """What pieces were packed to, from the second time on that the same or an equal one comes; bounded by bytes.
-
-    Used by several threads.
+    """The cache. A chunk is cached when it comes the second time, the same object or an equal one. The cache is emptied
+    when it exceeds `limit` bytes. Several threads use it.
     """
 
     def __init__(self, limit: int = HOT_BYTES) -> None:
         self._limit = limit
         self._lock = threading.Lock()
         self._seen: set[tuple[int, int]] = set()  # checksums and sizes
-        self._by_identity: dict[int, Piece] = {}  # each has its chunk, which so keeps its id
+        self._by_identity: dict[int, Piece] = {}  # by id(); the piece holds the chunk, so that no other gets that id
         self._by_checksum: dict[tuple[int, int], Piece] = {}
         self._size = 0
 
     def known(self, chunk: bytes) -> Piece | None:
-        """The piece of these very bytes, where it is remembered; without looking at them."""
+        """The cached piece of this very object, found without reading the bytes; None without one."""
         return self._by_identity.get(id(chunk))
 
     def piece(self, chunk: bytes) -> Piece:
-        """The piece of some bytes, made if need be."""
+        """The piece of a chunk; compressed now, unless it is cached."""
         known = self.known(chunk)
         if known is not None:
             return known
@@ -113,7 +114,7 @@ class Pieces:
         return made
 
     def _move(self, piece: Piece, chunk: bytes) -> None:
-        """Finds a piece by the bytes that came last: those before them are mostly gone."""
+        """Makes a piece known under a newer, equal bytes object: the old object has usually been freed elsewhere."""
         if self._by_identity.pop(id(piece.chunk), None) is piece:
             piece.chunk = chunk
             self._by_identity[id(chunk)] = piece
@@ -129,7 +130,7 @@ class Pieces:
         if self._size > self._limit:
             self._by_identity, self._by_checksum, self._size = {}, {}, 0
         there = self._by_checksum.get(place)
-        if there is not None:  # packed twice at the same time, or another with the same checksum
+        if there is not None:  # two threads packed it at the same time, or the checksums of two chunks collide
             self._by_identity.pop(id(there.chunk), None)
             self._size -= there.size
         self._seen.discard(place)

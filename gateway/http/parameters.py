@@ -1,4 +1,4 @@
-"""The parameters of a query as Kubernetes converts them to Go's types."""
+"""Converts query parameters to integers and booleans by the rules of Kubernetes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gateway.validation.field import go_quote
 
 
 def integer(text: str) -> int:
-    """A decimal number of 64 bits. Raises StatusError 400 in Go's words."""
+    """A decimal 64-bit integer. Raises StatusError 400 with Go's message."""
     try:
         return parse_int(text)
     except ValueError as fault:
@@ -16,5 +16,5 @@ def integer(text: str) -> int:
 
 
 def boolean(text: str) -> bool:
-    """Whatever is not "false" or "0" is true, nothing at all too."""
+    """Any text but "false" and "0" is true, also the empty one."""
     return text.lower() not in ("false", "0")

@@ -1,4 +1,6 @@
-"""The end of a connection that this side has closed: it waits for its client to end TLS too, which hardly any does."""
+"""Ends a connection that the server has closed. TLS waits for the client's close_notify, which hardly any client
+sends.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +8,19 @@ import asyncio
 import fcntl
 import termios
 
-FAREWELL = 0.5  # seconds that a client has to say goodbye, and to read why it is refused
-_AT_STOP = 0.05  # seconds for it where the server stops and has nothing more to send
-_LATE = 25.0  # seconds that it has to take what was written, and to end a tunnel; uvloop ends the connection after 30
+FAREWELL = 0.5  # seconds that a client has to close the connection, and to read why its request is refused
+_AT_STOP = 0.05  # the same, if the server stops and has nothing left to send
+_LATE = 25.0  # seconds to read the unsent data, and to end a tunnel; uvloop ends the connection after 30
 
 
 def end_soon(
     loop: asyncio.AbstractEventLoop, transport: asyncio.Transport, *, stopping: bool, tunnel: bool = False
 ) -> None:
-    """Ends a connection that is closing, whether or not its client answers, once it has taken what was written.
+    """Aborts a closing connection soon, even if its client does not answer, but waits until the client has read all
+    written data, at most `_LATE` seconds, or `FAREWELL` if the server is `stopping`.
 
-    Where the server is `stopping`, it has `FAREWELL` for that. The client of a `tunnel` may still speak: a connection
-    that is ended then is reset, which destroys what the client has not read.
+    The client of a `tunnel` gets more time, since it may still send data: an abort would then reset the connection and
+    destroy data that the client has not read.
     """
     if transport.is_closing():
         until = loop.time() + (FAREWELL if stopping else _LATE)
@@ -25,10 +28,10 @@ def end_soon(
 
 
 def _end(loop: asyncio.AbstractEventLoop, transport: asyncio.Transport, until: float, again: bool = True) -> None:
-    """Ends it, unless something is unsent. Where nothing seems to be it looks `again` in the next turn of the loop.
+    """Aborts the connection, unless data is unsent. If none seems to be, checks `again` in the next turn of the loop.
 
-    The socket's queue is also empty where the client has taken all of it while this process had no core: the loop fills
-    it anew before that turn.
+    The socket's queue may be empty only because this process had no CPU time to fill it; the loop fills it before that
+    turn.
     """
     if loop.time() >= until:
         transport.abort()
@@ -41,8 +44,8 @@ def _end(loop: asyncio.AbstractEventLoop, transport: asyncio.Transport, until: f
 
 
 def _has_unsent(transport: asyncio.Transport) -> bool:
-    """Whether the client has not taken all that was written. TLS' transport does not tell what the one below it has;
-    where that has any, the socket's own queue is full.
+    """Whether data is unsent. The TLS transport does not tell what the transport below it still holds; if that holds
+    any data, the socket's own queue is not empty, either.
     """
     if transport.get_write_buffer_size():
         return True

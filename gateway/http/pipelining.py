@@ -17,7 +17,7 @@ class _Counter:
 
 
 def end_of_messages(data: bytes, count: int) -> int:
-    """How many bytes the first `count` requests in `data` take; they are there as a whole."""
+    """The number of bytes of the first `count` requests in `data`, all of which must be complete."""
     low, high = 1, len(data)
     while low < high:
         middle = (low + high) // 2

@@ -1,7 +1,7 @@
 """Writes chunks of a streamed answer directly to the connection, without waking the answer's task.
 
-When hundreds of watches are told of one change, waking the task of each of them would be most of the cost. An answer
-that waits for long rests: it has no task any more until its sink is woken, since that takes ten kilobytes.
+When one change goes to hundreds of watches, waking a task for each would be most of the cost. An answer that waits for
+long rests: its task, which takes ten kilobytes, ends, and a new one starts when the sink is woken.
 """
 
 from __future__ import annotations
@@ -12,29 +12,31 @@ from typing import Protocol
 
 
 class Sink(Protocol):
-    """Where a stream's chunks may go once what its task gave before is written: the connection, which frames them."""
+    """The connection, as a streamed answer sees it: it takes chunks and frames them. Chunks from the answer's task must
+    have been sent before.
+    """
 
     def pour(self, chunk: bytes) -> bool:
-        """Writes a chunk that is not empty; False when the client is slow or gone, and nothing was written."""
+        """Writes a chunk, which must not be empty. Returns False, and writes nothing, if the client is slow or gone."""
         ...
 
     def may_rest(self) -> bool:
-        """Whether the answer may go on without its task: nothing of the request is yet to come, its client is there."""
+        """Whether the answer may go on without its task: the request's body is complete and the client still reads."""
         ...
 
     def wake(self) -> None:
-        """Has a task ask the body for its next chunk again, after it has rested."""
+        """Continues a resting answer: starts a task that asks the body for its next chunk."""
         ...
 
 
 class Pourable(AsyncIterator[bytes]):
-    """A body that goes on by a sink while nobody asks it for its next chunk."""
+    """A body that can write its chunks to a sink between the calls for its next chunk."""
 
     @property
     @abstractmethod
     def resting(self) -> bool:
-        """Whether its chunks have ended only for now: there are more once its sink is woken."""
+        """Whether the iteration has ended only for now, and continues once the sink is woken."""
 
     @abstractmethod
     def pour_into(self, sink: Sink) -> None:
-        """Takes a sink."""
+        """Sets the sink."""

@@ -1,8 +1,7 @@
-"""uvicorn's HTTP/1.1 protocol, for clients that cannot be trusted.
-
-Requests with methods that its parser does not know are answered; an upgrade makes the connection a tunnel only with its
-answer; heads and bodies have to arrive in time, and heads have a limit; an invalid request is refused after the answers
-of earlier ones; a client that does not read, or does not close, does not delay the server's stop.
+"""uvicorn's HTTP/1.1 protocol, for clients that cannot be trusted. It adds time limits for heads and bodies and a size
+limit for heads, and answers requests whose method the parser does not know. A connection becomes a tunnel only with the
+answer to the upgrade. An invalid request is refused after the answers to earlier ones. A client that does not read, or
+does not close its connection, does not delay the server's stop.
 """
 
 from __future__ import annotations
@@ -31,26 +30,26 @@ from gateway.http.stalling import Stall
 from gateway.http.upgrading import Upgrading, without_wish
 from gateway.http.wire import refusal_of, size_of_head, words_of
 
-_STAND_IN = b"TRACE"  # a method that the parser takes and nothing serves
-_LOOKED_AT = frozenset({b"expect", b"host", b"transfer-encoding"})  # of most headers nothing has to be known here
-_IDLE, _HEAD, _BODY = Stage  # what is looked up for each request is faster as a global
+_STAND_IN = b"TRACE"  # a method that the parser knows and no endpoint serves
+_LOOKED_AT = frozenset({b"expect", b"host", b"transfer-encoding"})  # the only headers that matter here
+_IDLE, _HEAD, _BODY = Stage  # each request needs them, and globals are faster than members of an Enum
 
 
 class _Refused(Exception):
-    """Raised within the parser's callbacks, where nothing else ends its work."""
+    """Raised in callbacks of the parser, because only an exception stops the parser."""
 
 
 class Protocol(HttpToolsProtocol):
-    """One connection. `lost` is called when it has ended."""
+    """One connection. `lost` is called when the connection has ended."""
 
     __slots__ = (
         "_answering", "_body", "_chain", "_complete", "_ending", "_ends", "_fed", "_framing", "_heads", "_held",
         "_idling", "_last_words", "_limits", "_lost", "_parting", "_replaying", "_stage", "_stall",
         "_stopping", "_timer", "_unanswered", "_unknown_method", "_upgrading", "_vetted",
-    )  # fmt: skip  # of more than 30 members in a dict, CPython shares no keys with other connections
+    )  # fmt: skip  # slots, since CPython shares no keys between dicts of objects with more than 30 attributes
 
     cycle: Cycle
-    flow: FlowControl  # type: ignore[assignment]  # these two take a tenth of uvicorn's memory
+    flow: FlowControl  # type: ignore[assignment]  # this and `pipeline` take a tenth of the memory of uvicorn's
     pipeline: list[tuple[Cycle, Any]]  # type: ignore[assignment]
 
     def __init__(
@@ -65,17 +64,17 @@ class Protocol(HttpToolsProtocol):
         super().__init__(config, server_state, app_state, _loop)
         self._limits, self._lost, self._heads = limits or Limits(), lost, heads or Heads()
         self._framing, self._ending = framing or Framing(), farewell or Farewell()
-        self._upgrading: Upgrading | None = None  # from a request that asks for it until that is answered
-        self._vetted: list[tuple[bytes, bytes]] = []  # those headers that a request may be refused for
-        self._held = 0  # bytes of a large head
+        self._upgrading: Upgrading | None = None  # set from a request for an upgrade until its answer
+        self._vetted: list[tuple[bytes, bytes]] = []  # the Host and Transfer-Encoding headers, which are checked
+        self._held = 0  # bytes of a large head that are counted in `heads`
         self._stall, self._idling = Stall(self.loop, self._limits.stall), Idling(self.loop, self.timeout_keep_alive)
-        self._stage, self._replaying = _IDLE, False  # whether the parser is shown a head again
-        self._unknown_method = ""  # of the request that comes next
-        self._complete = self._unanswered = 0  # requests that have been read, and whose answer is not complete
-        self._fed = self._body = 0  # bytes of the head, or of the body with its framing; of the body
+        self._stage, self._replaying = _IDLE, False  # _replaying: whether the parser gets a head a second time
+        self._unknown_method = ""  # the method of the next request, if the parser does not know it
+        self._complete = self._unanswered = 0  # requests read completely; requests without a complete answer
+        self._fed = self._body = 0  # bytes of the head, or of the body with its framing; bytes of the body alone
         self._timer: asyncio.TimerHandle | None = None
-        self._parting = self._stopping = False  # whether nothing more is read; whether the server stops
-        self._last_words: bytes | None = None  # to be said after the answers that are due
+        self._parting = self._stopping = False  # whether no more is read; whether the server stops
+        self._last_words: bytes | None = None  # an error that is sent after all pending answers
         self.pipeline = []
         self._answering: Cycle | None = None
 
@@ -98,7 +97,7 @@ class Protocol(HttpToolsProtocol):
         if self._lost is not None:
             self._lost()
 
-    # what comes in
+    # received data
 
     def data_received(self, data: bytes) -> None:
         if self._parting:
@@ -110,7 +109,7 @@ class Protocol(HttpToolsProtocol):
         if self.parser is None:
             self._use_new_parser()
         stage, complete = self._stage, self._complete
-        if stage is _IDLE and data.find(b"  ", 0, data.find(b"\n")) >= 0:  # the parser would skip one of them
+        if stage is _IDLE and data.find(b"  ", 0, data.find(b"\n")) >= 0:  # the parser would accept two spaces
             return self._refuse(HTTPStatus.BAD_REQUEST)
         disguised = False
         rest = data
@@ -130,16 +129,16 @@ class Protocol(HttpToolsProtocol):
         self._await_rest(len(data), stage if self._complete == complete else _IDLE)
 
     def _await_rest(self, size: int, before: Stage) -> None:
-        """Sees to it that what is missing comes in time and is not too much, after `size` bytes have come.
+        """Checks the size limits and sets the timers for the rest of a request, after `size` bytes were received.
 
-        `before` is where the parser was in the same request when they came.
+        `before` is the parser's stage in the same request before these bytes; IDLE if the request began with them.
         """
         stage = self._stage
         if stage is _IDLE:
             if self._unanswered:
                 if self._timer is not None:
                     self._unset_timer()
-            elif self._timer is None:  # such as line ends before a request
+            elif self._timer is None:  # for example, only line ends came, which may precede a request
                 self._timer = self.loop.call_later(self._limits.head_seconds, self._head_is_late)
             return
         if stage is before:
@@ -159,7 +158,7 @@ class Protocol(HttpToolsProtocol):
             self._expect_body()
 
     def _hold_head(self) -> bool:
-        """Counts a large head; False when there are too many."""
+        """Counts a large head; returns False if all large heads together exceed their limit."""
         self._heads.size += self._fed - self._held
         self._held = self._fed
         return self._heads.size <= self._heads.most
@@ -170,9 +169,9 @@ class Protocol(HttpToolsProtocol):
             self._held = 0
 
     def _without_upgrade(self, data: bytes, offset: int) -> bytes:
-        """Goes on with the request as with all others; what is left to feed.
+        """Reads a request for an upgrade like any other; returns the data that is still to be parsed.
 
-        The parser takes one that asks for an upgrade for complete, so its head is shown to a new one, without the wish.
+        The parser stops after such a request's head, so a new parser gets a head without the Upgrade header.
         """
         self._use_new_parser()
         self._replaying = True
@@ -188,7 +187,7 @@ class Protocol(HttpToolsProtocol):
         return b""
 
     def _in_disguise(self, data: bytes, complete: int) -> bytes:
-        """What is left to feed of data whose request number `complete` has a method that the parser does not know."""
+        """Replaces an unknown method, of the request after `complete` others in `data`; returns the data to parse."""
         if complete:
             data = data[end_of_messages(data, complete) :]
         method, space, rest = data.lstrip(b"\r\n").partition(b" ")
@@ -216,7 +215,7 @@ class Protocol(HttpToolsProtocol):
             self.url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._stage is _HEAD:  # and no trailer
+        if self._stage is _HEAD:  # otherwise it is a trailer
             name = name.lower()
             if name in _LOOKED_AT:
                 if name != b"expect":
@@ -241,7 +240,7 @@ class Protocol(HttpToolsProtocol):
         self._release_head()
         self._stage, self._fed, self._body = _BODY, 0, 0
         method, self._unknown_method = self._unknown_method or self.parser.get_method().decode("ascii"), ""
-        self.scope = scope_of(  # type: ignore[assignment]  # uvicorn has all of its members, which nobody asks for
+        self.scope = scope_of(  # type: ignore[assignment]  # uvicorn's type has more members, which nothing uses
             method, self.url, version, self.headers, ends=self._ends, chain=self._chain
         )
         self._begin_cycle()
@@ -266,14 +265,14 @@ class Protocol(HttpToolsProtocol):
             self.pipeline.insert(0, (self.cycle, self.app))
 
     def _answer(self, cycle: Cycle) -> None:
-        """Has the application answer, in a task that leaves the server's by itself: a callback takes longer."""
+        """Starts the task that answers. The task removes itself from the server's tasks: a callback would be slower."""
         self._answering = cycle
         cycle.on_response, cycle.connection = self.on_response_complete, self
         cycle.tasks, cycle.task = self.tasks, self.loop.create_task(cycle.run_asgi(self.app))
         self.tasks.add(cycle.task)
 
     def rest(self) -> None:
-        """See Connection; what comes next gets a new parser."""
+        """See Connection. The next data gets a new parser."""
         if self._stage is _IDLE:
             self._vetted, self.url, self.headers = [], b"", []
             self.scope = self.parser = None  # type: ignore[assignment]
@@ -295,7 +294,7 @@ class Protocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         if self.parser.should_upgrade():
-            return  # its body comes yet, see _without_upgrade
+            return  # its body follows, see _without_upgrade
         self._stage = _IDLE
         self._complete += 1
         super().on_message_complete()
@@ -314,7 +313,7 @@ class Protocol(HttpToolsProtocol):
         self._timer = self.loop.call_later(self._limits.body_window, self._check_rate, self._body)
 
     def _check_rate(self, before: int) -> None:
-        """A body that nobody reads at present need not come."""
+        """Refuses a body that is sent too slowly; not if the server itself has paused reading."""
         self._timer = None
         too_slow = self._body - before < self._limits.body_rate * self._limits.body_window
         if too_slow and not self.flow.read_paused and not self.cycle.waiting_for_100_continue:
@@ -341,7 +340,7 @@ class Protocol(HttpToolsProtocol):
             self._answer(self.pipeline.pop()[0])
         else:
             self._idling.begin(self._close)
-        if self.flow.read_paused and not self.pipeline:  # each answer would let more requests in
+        if self.flow.read_paused and not self.pipeline:  # earlier, each answer would let more requests in
             self.flow.resume_reading()
         if self._upgrading is not None and not self._unanswered:
             kept, self._upgrading = self._upgrading.kept(), None
@@ -351,7 +350,7 @@ class Protocol(HttpToolsProtocol):
             self._part()
 
     def _refuse(self, status: HTTPStatus | None) -> None:
-        """Ends the connection after the answers that are due, with one of `status` where that is possible."""
+        """Closes the connection after the pending answers, with an answer of `status` if one can still be sent."""
         if self._parting:
             return
         self._parting = True
@@ -364,7 +363,7 @@ class Protocol(HttpToolsProtocol):
             self._part()
 
     def _drop_unfinished(self) -> None:
-        """Gives up the request whose body will not be read to its end."""
+        """Drops the request whose body will not be read to its end."""
         self._unanswered -= 1
         if self.pipeline and self.pipeline[0][0] is self.cycle:
             self.pipeline.pop(0)
@@ -375,7 +374,7 @@ class Protocol(HttpToolsProtocol):
         self.cycle.message_event.set()
 
     def _part(self) -> None:
-        """Says the last words and closes, once the client has had time to read them."""
+        """Sends the last words, and closes the connection once the client has had time to read them."""
         self._parting = True
         words, self._last_words = self._last_words, None
         self._idling.end()
@@ -384,7 +383,7 @@ class Protocol(HttpToolsProtocol):
         if not words:
             return self._close()
         self.transport.write(words)
-        self.flow.resume_reading()  # what comes is dropped; a connection closed with data unread would lose the words
+        self.flow.resume_reading()  # received data is dropped; closing with unread data would reset the connection
         self._timer = self.loop.call_later(FAREWELL, self._close)
 
     def _close(self) -> None:
@@ -392,7 +391,7 @@ class Protocol(HttpToolsProtocol):
         end_soon(self.loop, self.transport, stopping=self._stopping)
 
     def shutdown(self) -> None:
-        """Closes the connection once it is idle, whether or not its client answers the end of TLS."""
+        """Closes the connection once it is idle, even if the client does not answer TLS's close_notify."""
         super().shutdown()
         if self._upgrading is not None:
             self._upgrading.end()

@@ -1,7 +1,8 @@
-"""RequestInfo: what a request is about, read from its method, path and query by rule (API Concepts, "Resource URIs").
+"""RequestInfo: verb, resource, namespace and name of a request, from its method, path and query (API Concepts,
+"Resource URIs").
 
-The rules are those of apiserver's `RequestInfoFactory`: a path either is a resource request, whose parts say which
-resource, or it is not, and then its verb is the lower-case method.
+The rules are those of apiserver's `RequestInfoFactory`. The path of a resource request names the resource. The verb of
+any other request is its method in lower case.
 """
 
 from __future__ import annotations
@@ -18,20 +19,21 @@ _PATH_VERBS = frozenset({"proxy", "watch"})
 _NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 _FALSE = frozenset({"false", "0"})
 _TERM = re.compile(r",((?:[^,\\]+|\\.|\\\Z)*)", re.DOTALL)
-_MOST_TERMS = 10_000  # of a field selector that may pin a request to a name
+_MOST_TERMS = 10_000  # a field selector with more terms is not searched for metadata.name
 
 
 class MalformedPath(Exception):
-    """A path that starts as a resource request and then names none ("/api/v1/watch")."""
+    """The path begins like that of a resource request, but names no resource ("/api/v1/watch")."""
 
 
 @dataclass(slots=True)
 class RequestInfo:
-    """The request's verb (as authorization has it) and resource; resource fields are empty on other requests.
+    """The request's verb, in the sense of authorization, and its resource. The fields of the resource are empty for
+    other requests.
 
-    `parts` are the path's segments from the resource on: resource, name, subresource and whatever follows it.
-    `verb_in_path` tells the deprecated forms /watch/… and /proxy/…. The selectors are those of the query, as they came,
-    of a request for many objects.
+    `parts` are the path's segments from the resource on: resource, name, subresource and all that follow.
+    `verb_in_path` marks the deprecated paths /watch/… and /proxy/…. The selectors are those of the query, not parsed,
+    for list, watch and deletecollection.
     """
 
     verb: str
@@ -52,9 +54,9 @@ class RequestInfo:
 
 
 def request_info(method: str, path: str, query: Query) -> RequestInfo:
-    """Reads a decoded `path` as kube-apiserver does; raises MalformedPath.
+    """The RequestInfo of a decoded `path`, as in kube-apiserver. Raises MalformedPath.
 
-    `query` is looked at only where a GET names no object: `watch` and a `metadata.name` field selector count there.
+    `watch` and a `metadata.name` field selector in `query` count only for a GET without a name in its path.
     """
     parts = path.strip("/").split("/")
     prefix = parts[0]
@@ -102,13 +104,13 @@ def _first(query: Query, name: str) -> str:
 
 
 def watch_parameter(query: Query) -> bool:
-    """Whether the query asks for a watch: any value but "false" and "0" does, the empty one too."""
+    """Whether the query asks for a watch: any value does, also the empty one, except "false" and "0"."""
     values = query.get("watch")
     return bool(values) and values[0].lower() not in _FALSE  # type: ignore[index]  # bool() proves that it is there
 
 
 def selected_name(query: Query) -> str:
-    """The name that a `metadata.name=NAME` term of the field selector pins the request to, or ""."""
+    """The name in a `metadata.name=NAME` term of the field selector; "" without one."""
     values = query.get("fieldSelector")
     if not values or "metadata.name" not in values[0] or values[0].count(",") > _MOST_TERMS:
         return ""
@@ -123,7 +125,7 @@ def selected_name(query: Query) -> str:
 
 
 def _terms(selector: str) -> Iterator[str]:
-    """The parts of a field selector between its commas that no backslash escapes."""
+    """The terms of a field selector, split at commas that are not escaped by a backslash."""
     return (term[1] for term in _TERM.finditer("," + selector))
 
 

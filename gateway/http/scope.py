@@ -1,4 +1,4 @@
-"""ASGI's scope of a request: what its head says, and its connection."""
+"""Makes the ASGI scope of a request from its head and its connection."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def scope_of(
     ends: tuple[tuple[str, int | None] | None, tuple[str, int] | None],
     chain: ClientChain | None,
 ) -> dict[str, Any]:
-    """The scope of a request. `ends` are the server's and the client's address; `chain` is what the client has shown in
-    the TLS handshake. It is made as one literal, since there is one a request.
+    """The scope of a request. `ends` are the server's and the client's address; `chain` has the client's certificates
+    of the TLS handshake. The dict is one literal because that is fastest, and each request needs one.
     """
     path, _, query = url.partition(b"?")
     if not path.startswith(b"/"):

@@ -1,4 +1,4 @@
-"""Sending a Response over ASGI, with the headers that every answer carries."""
+"""Sends a Response over ASGI, with the headers that every answer has."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _BODILESS = frozenset({204, 304})
 NO_CACHE = b"no-cache, private"
-PARTING = 900.0  # seconds that a tunnel's client has to take what is left
-PIECE = 8 * AT_ONCE  # bytes of a big answer that go out in one message, and in one turn
+PARTING = 900.0  # seconds that a tunnel's client has to read the rest
+PIECE = 8 * AT_ONCE  # bytes of a large answer in one message, and in one turn of the event loop
 
 
 def audit_id(headers: Mapping[bytes, bytes]) -> bytes:
-    """The request's Audit-ID where the client gave one, else a random UUID."""
+    """The request's Audit-ID header; a random UUID without one."""
     given = headers.get(b"audit-id")
     if given:
         return given
@@ -36,9 +36,10 @@ def audit_id(headers: Mapping[bytes, bytes]) -> bytes:
 async def send_response(
     request: Request, response: Response, send: Send, whole: bool = False, rests: bool = False
 ) -> bool:
-    """Sends all of a response; a streamed one until it ends or the client goes away. `whole`: `send` takes answers in
-    one message, and gives sinks for streams, which may rest with `rests`: then this is True, and `go_on` sends what is
-    left once the sink is woken.
+    """Sends a response: a streamed one until it ends or the client closes the connection. Returns False.
+
+    `whole`: whether `send` accepts the messages WHOLE and POUR. `rests`: whether a stream may rest. If it does, the
+    result is True, and `go_on` must be called once the sink is woken.
     """
     body = response.body
     recurring: tuple[Header, ...] = (
@@ -49,7 +50,7 @@ async def send_response(
     headers: list[Header] = [(b"audit-id", request.audit_id or audit_id(request.headers))]
     if not response.content_type:
         recurring = recurring[1:]
-    if response.bare or response.tunnel is not None:  # it is no answer of this server's any more
+    if response.bare or response.tunnel is not None:  # headers of this server's answers do not belong there
         recurring, headers = (), [(b"content-type", response.content_type)] if response.content_type else []
     if response.headers:
         headers += response.headers
@@ -83,21 +84,21 @@ async def send_response(
 
 
 def _is_plain(request: Request, response: Response) -> bool:
-    """Whether an answer of bytes has its Audit-ID and length alone beside recurring headers, both made here."""
+    """Whether an answer has, besides the recurring headers, only Audit-ID and Content-Length, both made here."""
     if response.headers or request.warnings or response.bare or response.status in _BODILESS:
         return False
     return b"audit-id" not in request.headers
 
 
 async def go_on(request: Request, body: Pourable, send: Send) -> bool:
-    """Sends what is left of a stream that has rested; True where it rests again."""
+    """Continues a stream that has rested; returns True if it rests again."""
     return await _stream(body, request, send)
 
 
 def pieces(chunks: Iterable[bytes]) -> Iterator[bytes | memoryview]:
     """Joins small chunks and cuts large ones, so that each piece is at most `PIECE` bytes.
 
-    What is large is not copied, but for its ends: they leave in one write with the small chunks beside them.
+    Large chunks are not copied, except for their ends, which are joined with small neighbours.
     """
     pending: list[memoryview] = []
     size = 0
@@ -120,7 +121,9 @@ def pieces(chunks: Iterable[bytes]) -> Iterator[bytes | memoryview]:
 
 
 async def _cut(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """A body that is made while it is sent, in time slices shared with other large answers."""
+    """A body that is made while it is sent, cut to pieces of `PIECE` bytes. Each waits for its turn among the pieces of
+    all large answers.
+    """
     async for chunk in chunks:
         for start in range(0, len(chunk), PIECE):
             await next_turn()
@@ -128,8 +131,8 @@ async def _cut(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 async def _stream(chunks: AsyncIterator[bytes], request: Request, send: Send) -> bool:
-    """Sends what `chunks` gives until it ends, or rests (True); a disconnect of the client cancels whatever it is
-    waiting for.
+    """Sends `chunks` until they end; returns True if the body rests. When the client disconnects, the wait for the next
+    chunk is cancelled.
     """
     task = asyncio.current_task()
     assert task is not None
@@ -138,7 +141,7 @@ async def _stream(chunks: AsyncIterator[bytes], request: Request, send: Send) ->
     try:
         async for chunk in chunks:
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
-            chunk = b""  # a watch waits for long for the next one
+            chunk = b""  # frees the memory: a watch may wait long for the next chunk
         if isinstance(chunks, Pourable) and chunks.resting:
             return True
         await send({"type": "http.response.body", "body": b""})
@@ -159,7 +162,7 @@ async def _stream(chunks: AsyncIterator[bytes], request: Request, send: Send) ->
 
 
 async def _tunnel(tunnel: Tunnel, headers: list[Header], send: Send) -> None:
-    """Makes the connection a tunnel, and ends it when that is over and the client has got what was said."""
+    """Turns the connection into a tunnel and runs it; ends the connection once the client has read all data."""
     asked: dict[str, Any] = {"type": TUNNEL, "more_body": True}
     try:
         await send({"type": "http.response.start", "status": SWITCHING, "headers": headers})
@@ -176,7 +179,7 @@ async def _tunnel(tunnel: Tunnel, headers: list[Header], send: Send) -> None:
 
 
 def with_standard_headers(request: Request, send: Send) -> Send:
-    """Wraps `send` so that an answer made elsewhere carries the headers of every answer."""
+    """Wraps `send` so that an answer of other code gets the headers that every answer has."""
 
     async def wrapped(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":

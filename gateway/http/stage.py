@@ -1,4 +1,4 @@
-"""The part of a request for which a connection waits."""
+"""The part of a request that a connection is receiving."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Stage(IntEnum):
-    """What the parser is in the middle of."""
+    """The part of the request that the parser is reading; IDLE between two requests."""
 
     IDLE = 0
     HEAD = 1

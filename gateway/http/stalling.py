@@ -1,4 +1,4 @@
-"""Clients that do not read: a connection on which answers wait has to move."""
+"""Ends connections whose clients do not read their answers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 
 
 class Stall:
-    """Ends a connection whose client has read nothing for so many seconds while much waits for it."""
+    """Aborts a connection if its write buffer is full and does not shrink for `patience` seconds."""
 
     __slots__ = ("_loop", "_patience", "_timer", "_transport")
 
@@ -15,12 +15,12 @@ class Stall:
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self, transport: asyncio.Transport) -> None:
-        """Much waits for the client: from now on it has to read some of it in time."""
+        """The write buffer is full: starts the timer."""
         if self._timer is None:
             self._expect(transport)
 
     def end(self) -> None:
-        """The client has read most of it, or has gone."""
+        """The client has read most of the buffer, or is gone: stops the timer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

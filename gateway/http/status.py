@@ -1,7 +1,7 @@
 """Errors that a client sees as a Kubernetes `Status` (apimachinery `pkg/api/errors`).
 
-Raise `StatusError`, made by one of the constructors below, anywhere under a request; the endpoint turns it into the
-answer. `details` is the Status' details as JSON.
+Any code that handles a request may raise a `StatusError`, made by one of the functions below; the endpoint turns it
+into the answer. `details` are the details of the Status as JSON.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ _LONGEST_NAME = 4096
 
 
 def shown(name: str) -> str:
-    """A name as messages show it: without what no object's name, kind or path has room for."""
+    """A name for messages, cut to 4096 characters; valid names, kinds and paths are shorter."""
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
 
 
 class StatusError(Exception):
-    """An answer other than success. `headers` are sent with it (Retry-After, Allow, WWW-Authenticate)."""
+    """An error answer. `headers` are sent with it (Retry-After, Allow, WWW-Authenticate)."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class StatusError(Exception):
         super().__init__(message)
         self.code, self.reason, self.message, self.details = code, reason, message, details
         self.headers = tuple(headers)
-        self.list_meta: JsonObject = {}  # the Status' metadata, such as a continue token to go on with
+        self.list_meta: JsonObject = {}  # the metadata of the Status, such as a new continue token
 
     def status(self) -> JsonObject:
         """The Status object, as JSON."""
@@ -85,13 +85,12 @@ def forbidden(group: str, resource: str, name: str, cause: str) -> StatusError:
 
 
 MOST_TEXT = 1 << 18
-"""Characters of all errors of one answer together: those after them are left out, as are those after MOST_ERRORS."""
+"""Characters of all errors of one answer together. Errors beyond them are left out, as are those after MOST_ERRORS."""
 
 
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError], *, once: bool = False) -> StatusError:
-    """422 with one cause per field error, in their order, duplicates of the same text merged in the message.
-
-    With `once` they are merged in the causes, too.
+    """The error 422 with one cause for each field error, in the same order. Errors with the same text come once in the
+    message; with `once`, also once in the causes.
     """
     causes, texts, left = list[JsonObject](), dict[str, None](), MOST_TEXT
     for error in islice(errors, MOST_ERRORS):

@@ -1,4 +1,4 @@
-"""A thread pool for compression and rendering of large answers, so that nothing else waits for these."""
+"""A thread pool for compression and rendering of large answers, so that other threads are free for other work."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _MOST = 4
 
 
 async def beside(work: Callable[[], T]) -> T:
-    """What `work` returns or raises."""
+    """Runs `work` in a thread; returns or raises what it does."""
     return await asyncio.get_running_loop().run_in_executor(_pool(), work)
 
 
 def submit(work: Callable[[], object]) -> None:
-    """Runs `work` in a thread some time later; it must not raise."""
+    """Runs `work` in a thread and does not wait for it; `work` must not raise."""
     _pool().submit(work)
 
 

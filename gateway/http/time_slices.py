@@ -1,6 +1,6 @@
-"""Time slices on the event loop: of all long work of a process, one step is done in each of the loop's iterations.
+"""Time slices on the event loop: all long work of a process is done in steps, one step in each turn of the loop.
 
-So other requests wait for one step at most, however many requests have long work.
+So other requests wait for at most one step, however many requests have long work.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
-AT_ONCE = 8  # that begin in one iteration of the loop: with two, iterations cost a sixth more CPU a write
+AT_ONCE = 8  # writes that begin in one turn of the loop: with two, the turns cost a sixth more CPU for each write
 
 
 class _Turns:
@@ -19,7 +19,7 @@ class _Turns:
         self._taken = False
 
     async def next(self) -> None:
-        """Returns when it is the caller's turn: for some milliseconds, until it awaits something."""
+        """Returns when it is the caller's turn. The caller may then work for some milliseconds until its next await."""
         if self._taken:
             turn = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
@@ -45,20 +45,20 @@ class _Turns:
 
 
 class Beginnings:
-    """Has some of those whose work holds the loop for a millisecond or so begin in each of the loop's iterations.
+    """Limits how many tasks begin work in one turn of the event loop, each of which blocks it for about a millisecond.
 
-    First come, first served. So what takes less, and what is nearly done, waits for a few of them and not for all that
-    have come; and each iteration, which takes time itself, still serves several.
+    First come, first served. So short tasks, and tasks that are nearly done, wait for a few of them, and not for all.
+    Several begin in a turn, because a turn costs time itself.
     """
 
     __slots__ = ("_left", "_waiting")
 
     def __init__(self) -> None:
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._left = AT_ONCE  # that may begin in this iteration
+        self._left = AT_ONCE  # how many more may begin in this turn
 
     def free(self) -> bool:
-        """Whether the caller may begin at once; else it awaits `turn`."""
+        """Whether the caller may begin at once; otherwise it must await `turn`."""
         left = self._left
         if not left:
             return False
@@ -74,7 +74,7 @@ class Beginnings:
         await turn
 
     def _go_on(self) -> None:
-        """Lets the next ones begin, in the next iteration."""
+        """Lets the next waiting tasks begin; called once in each turn of the loop."""
         waiting, left = self._waiting, AT_ONCE
         while waiting and left:
             turn = waiting.popleft()

@@ -1,6 +1,6 @@
 """A connection after an upgrade: bytes in both directions until one side ends.
 
-A Response with status 101 has a Tunnel as its body. The tunnel's function reads and writes the client's end.
+A Response with status 101 has a Tunnel. Its `run` reads and writes the client's end.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import asyncio
 from collections import deque
 from typing import Protocol
 
-_MUCH = 256 << 10  # bytes that wait to be read: nothing more is taken from the client
+_MUCH = 256 << 10  # unread bytes, from which on reading from the client is paused
 
 
 class Flow(Protocol):
-    """What says how a connection's two directions are doing."""
+    """Flow control of a connection (http/flow.py)."""
 
     write_paused: bool
 
@@ -26,32 +26,32 @@ class End(Protocol):
     """One end of a tunnel."""
 
     async def read(self) -> bytes:
-        """What has come since; b"" once the other side says no more."""
+        """Waits for data and returns all of it; b"" once the other side has ended."""
         ...
 
     def write(self, data: bytes) -> None:
-        """Sends bytes, or keeps them until they can go."""
+        """Sends bytes, or buffers them."""
         ...
 
     async def drain(self) -> None:
-        """Waits until most of what was written has gone."""
+        """Waits until most of the written data is sent."""
         ...
 
 
 class Tunnel(Protocol):
-    """What goes on after the head of an answer with status 101."""
+    """The work of a connection after the head of an answer with status 101."""
 
     async def run(self, client: End) -> None:
-        """Reads and writes until it is over; the connection ends then."""
+        """Reads and writes until the tunnel ends; the connection is closed after that."""
         ...
 
     async def aclose(self) -> None:
-        """Lets go of what it has where `run` is never called."""
+        """Frees the tunnel's resources; called also if `run` never was."""
         ...
 
 
 class ClientEnd:
-    """The client's end of a connection of ours."""
+    """The client's end of a connection to this server."""
 
     __slots__ = ("_chunks", "_ended", "_flow", "_over", "_paused", "_size", "_transport", "_waiter", "_write")
 
@@ -63,7 +63,7 @@ class ClientEnd:
         self._waiter: asyncio.Future[None] | None = None
 
     def take(self, data: bytes) -> None:
-        """Takes bytes that the client sent."""
+        """Receives bytes from the client."""
         if self._over:
             return
         self._chunks.append(data)
@@ -104,9 +104,9 @@ class ClientEnd:
             await self._flow.drain()
 
     async def flush(self) -> None:
-        """Waits until all that was written has gone, or the client; what it sends meanwhile and later is dropped.
+        """Waits until all written data is sent, or the client is gone. From now on, received data is dropped.
 
-        A connection that is closed with bytes unread is reset, which destroys what the client has not read yet.
+        Closing a connection with unread data would reset it, and destroy what the client has not read yet.
         """
         self._over = True
         self._flow.resume_reading()
@@ -120,9 +120,9 @@ class ClientEnd:
 
 
 async def join(one: End, other: End, idle: float) -> None:
-    """Carries bytes between two ends until either says no more, or nothing came from either for `idle` seconds.
+    """Copies bytes between two ends until either ends, or none come from either for `idle` seconds.
 
-    What one end wrote before it ended is passed on; each is read only as fast as the other takes it.
+    Bytes that an end sent before it ended are still passed on. Each end is read only as fast as the other accepts.
     """
     moved = asyncio.get_running_loop().time()
 

@@ -1,4 +1,4 @@
-"""Bytes after a request for an upgrade: they are HTTP, or a tunnel's if the answer is 101."""
+"""The bytes after a request for an upgrade: they belong to the tunnel if the answer is 101, otherwise they are HTTP."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Sequence
 
 from gateway.http.tunnel import ClientEnd, Flow
 
-_MUCH, _MOST = 16 << 10, 256 << 10  # bytes that are kept until the connection is read no more, and until it ends
+_MUCH, _MOST = 16 << 10, 256 << 10  # kept bytes above which reading is paused, and the connection is aborted
 _FRAMING = (b"content-length", b"transfer-encoding")
 
 
 def without_wish(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
-    """A head that frames the body of a request for an upgrade as its own does, and wishes for nothing."""
+    """A request head with the framing headers of `headers` only, so that the parser reads the body but no upgrade."""
     framing = (b"%b: %b\r\n" % header for header in headers if header[0] in _FRAMING)
     return b"POST / HTTP/1.1\r\n" + b"".join(framing) + b"\r\n"
 
 
 class Upgrading:
-    """Keeps what comes until the answer says what it is; then it is the client's end of a tunnel, or was HTTP."""
+    """Keeps received bytes until the request for an upgrade is answered. With status 101 they go to the tunnel."""
 
     def __init__(self, transport: asyncio.Transport, flow: Flow) -> None:
         self._transport, self._flow = transport, flow
@@ -31,7 +31,7 @@ class Upgrading:
         return self._end is not None
 
     def take(self, data: bytes) -> None:
-        """Takes bytes that the client sent."""
+        """Receives bytes from the client."""
         if self._end is not None:
             self._end.take(data)
             return
@@ -42,7 +42,7 @@ class Upgrading:
             self._flow.pause_reading()
 
     def switch(self) -> ClientEnd:
-        """The client's end of the tunnel that the connection is from now on."""
+        """Turns the connection into a tunnel; returns its client's end."""
         self._end = ClientEnd(self._transport, self._flow)
         self._flow.resume_reading()
         if kept := self.kept():
@@ -50,11 +50,11 @@ class Upgrading:
         return self._end
 
     def kept(self) -> bytes:
-        """What has come meanwhile, once."""
+        """Returns the kept bytes and forgets them."""
         kept, self._kept = self._kept, b""
         return kept
 
     def end(self) -> None:
-        """The client is gone, or the server stops."""
+        """Ends the tunnel, if there is one: the client is gone, or the server stops."""
         if self._end is not None:
             self._end.end()

@@ -1,4 +1,4 @@
-"""Warning headers (RFC 7234 section 5.5; KEP-1693): code 299 and the texts that a request gathered.
+"""Warning headers (RFC 7234 section 5.5; KEP-1693): code 299 and the texts of a request's warnings.
 
 The limits are those of kube-apiserver's WithWarningRecorder.
 """
@@ -14,11 +14,10 @@ ITEM_LIMIT = 256
 
 
 class Warnings(list[str]):
-    """The warnings of one request: each text once, in the order in which they came, as many as are sent.
+    """The warnings of one request: each text once, in the order of arrival, and only as many as are sent.
 
-    `extend` takes from its source until it is full and no further. A rule that gives its warnings one by one, as a
-    generator, stops there, so that none is made that would be thrown away. Texts with control characters are left
-    out, as no header can hold them.
+    `extend` stops reading its source when the list is full, so that a generator makes no warnings in vain. Texts with
+    control characters, which no header may contain, are left out.
     """
 
     __slots__ = ()
@@ -48,21 +47,21 @@ class Warnings(list[str]):
 
 
 def bounded(texts: Iterable[str]) -> Warnings:
-    """As many of the texts as one answer has room for."""
+    """The texts as Warnings: as many as one answer sends."""
     found = Warnings()
     found.extend(texts)
     return found
 
 
 def warning_headers(texts: Iterable[str]) -> list[tuple[bytes, bytes]]:
-    """One header for each distinct text; where they are too long together, each is cut."""
+    """One header for each distinct text. If all together are too long, each is cut to ITEM_LIMIT."""
     told = texts if isinstance(texts, Warnings) else bounded(texts)
     longest = None if sum(map(len, told)) <= TOTAL_LIMIT else ITEM_LIMIT
     return [(b"warning", warning_value(text[:longest])) for text in told]
 
 
 def warning_value(text: str) -> bytes:
-    """The header's value, the text as a quoted string."""
+    """The value of the header: code 299 and the text as a quoted string."""
     quoted = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'299 - "{quoted}"'.encode()
 

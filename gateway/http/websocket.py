@@ -1,6 +1,6 @@
-"""Watches over WebSockets (RFC 6455), as kube-apiserver serves them to clients that ask for it: a message an event.
+"""Watches over WebSockets (RFC 6455), as in kube-apiserver: one message for each event.
 
-Such a client only sends pings, pongs and a close.
+The client of a watch sends only pings, pongs and a close; its other messages are ignored.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # of the RFC
 _NORMAL = struct.pack(">H", 1000)
 _LARGEST_CONTROL = 125  # bytes
-_FRAMES_A_TURN = 500  # of a client, in one turn of the event loop: about a millisecond
+_FRAMES_A_TURN = 500  # frames of a client that are read in one turn of the event loop: about a millisecond
 _VERSION: Header = (b"sec-websocket-version", b"13")
 PROTOCOL = b"sec-websocket-protocol"
-BEARER_PROTOCOL = b"base64url.bearer.authorization.k8s.io."  # with a token behind it, see access/spent_headers.py
-SHOWED_TOKEN = "bearer_subprotocol"  # in the scope of a request that had such a token
+BEARER_PROTOCOL = b"base64url.bearer.authorization.k8s.io."  # followed by a token, see access/spent_headers.py
+SHOWED_TOKEN = "bearer_subprotocol"  # a key in the scope of a request that had such a token
 
 
 def is_wanted(headers: Mapping[bytes, bytes]) -> bool:
@@ -33,32 +33,32 @@ def is_wanted(headers: Mapping[bytes, bytes]) -> bool:
 
 
 def protocols_of(headers: Mapping[bytes, bytes]) -> list[bytes]:
-    """The protocols that a request would speak over a WebSocket, the preferred first."""
+    """The WebSocket subprotocols that a request offers, the preferred first."""
     return [each.strip() for each in headers.get(PROTOCOL, b"").split(b",") if each.strip()]
 
 
 def is_sound(headers: Mapping[bytes, bytes]) -> bool:
-    """Whether a request that wants a WebSocket says what the RFC asks for."""
+    """Whether a request for a WebSocket has the version and the key that the RFC requires."""
     return headers.get(_VERSION[0]) == _VERSION[1] and bool(headers.get(b"sec-websocket-key"))
 
 
 def unsound() -> Response:
-    """400 for a request that is none of the RFC's."""
+    """The answer 400 to a request for a WebSocket that does not follow the RFC."""
     return Response(400, b"400 Bad Request\n", TEXT_TYPE, [_VERSION], encoded=True)
 
 
 def acceptance(key: bytes, protocols: Iterable[bytes]) -> list[Header]:
-    """The headers of an answer that accepts a WebSocket."""
+    """The headers of an answer that accepts a WebSocket. `key` is the client's; `protocols` are the chosen ones."""
     accepted = base64.b64encode(hashlib.sha1(key + _GUID, usedforsecurity=False).digest())
     said: list[Header] = [(b"upgrade", b"websocket"), (b"connection", b"Upgrade"), (b"sec-websocket-accept", accepted)]
     return said + [(PROTOCOL, each) for each in protocols]
 
 
 def switched(request: Request, response: Response) -> Response:
-    """The answer of a watch, as messages of a WebSocket where the client asked for one.
+    """The answer of a watch, over a WebSocket if the client asked for one.
 
-    400 where the request is none of the RFC's, 403 without an Origin: Go's server wants to know it. Beside a bearer
-    token among the protocols none is needed: pages of other sites don't have the token.
+    It is 400 if the request does not follow the RFC. It is 403 without an Origin header, which Go's server requires,
+    unless a subprotocol has a bearer token, which pages of other sites do not know.
     """
     body, headers = response.body, request.headers
     if not is_wanted(headers) or not isinstance(body, AsyncIterator):
@@ -74,17 +74,17 @@ def switched(request: Request, response: Response) -> Response:
 
 
 class Events:
-    """A tunnel that tells events, a message each, until they end or the client goes."""
+    """A tunnel that sends events, one message each, until they end or the client closes."""
 
     def __init__(
         self, chunks: AsyncIterator[bytes], content_type: bytes, framed: Callable[[bytes], bytes] | None = None
     ) -> None:
-        """`framed` makes the message of a chunk where the content type does not say what a message is."""
+        """`framed` makes a message of a chunk, for content types other than JSON and protobuf."""
         self._messages = _messages(chunks, content_type, framed or _as_bytes)
         self._chunks = chunks
 
     async def run(self, client: End) -> None:
-        """Sends the events, and hears the client."""
+        """Sends the events, and answers the client's frames."""
 
         async def told() -> None:
             async for message in self._messages:
@@ -97,7 +97,7 @@ class Events:
                 for answer in incoming.take(data):
                     if answer:
                         client.write(answer)
-                        await client.drain()  # nothing is read from a client that does not read
+                        await client.drain()  # if the client does not read, its data is not read, either
                     await asyncio.sleep(0)
 
         tasks = [asyncio.ensure_future(told()), asyncio.ensure_future(heard())]
@@ -119,7 +119,7 @@ class Events:
 async def _messages(
     chunks: AsyncIterator[bytes], content_type: bytes, framed: Callable[[bytes], bytes]
 ) -> AsyncGenerator[bytes, None]:
-    """The events of a stream, a frame each, and the frame that ends them."""
+    """The frames of a stream's events, one for each event, then the close frame."""
     rest = b""
     try:
         async for chunk in chunks:
@@ -143,7 +143,7 @@ def _as_bytes(chunk: bytes) -> bytes:
 
 
 def _prefixed(data: bytes) -> tuple[list[bytes], bytes]:
-    """The events that have their length in four bytes before them, and what is left of another."""
+    """Splits data into events, each with its length in the four bytes before it; returns the incomplete rest, too."""
     events, at = [], 0
     while len(data) >= at + 4 and len(data) >= (end := at + 4 + int.from_bytes(data[at : at + 4])):
         events.append(data[at + 4 : end])
@@ -152,7 +152,7 @@ def _prefixed(data: bytes) -> tuple[list[bytes], bytes]:
 
 
 def frame(opcode: int, payload: bytes) -> bytes:
-    """A message, whole and not masked, as servers send them."""
+    """A message as one frame, not masked, as servers send it."""
     size = len(payload)
     if size < 126:
         head = struct.pack(">BB", 0x80 | opcode, size)
@@ -164,19 +164,21 @@ def frame(opcode: int, payload: bytes) -> bytes:
 
 
 class Incoming:
-    """What a client sends over a WebSocket: pings are answered, a close too, and what is no frame of a client ends it.
+    """Reads the frames of a client. Pings and a close are answered; an invalid frame ends the WebSocket (`ended`).
 
-    Of pings that come together the last one is answered (RFC 6455, 5.5.3).
+    Of several pings that come together, only the last is answered (RFC 6455, 5.5.3).
     """
 
     def __init__(self) -> None:
         self.ended = False
-        self._held = b""  # what was not looked at, or is no whole frame
-        self._ignored = 0  # bytes of a message that are to come yet
+        self._held = b""  # bytes not read yet, or of an incomplete frame
+        self._ignored = 0  # bytes of an ignored message that are still to come
         self._answer = b""
 
     def take(self, data: bytes) -> Iterator[bytes]:
-        """Looks at what has come, few frames at a time, after which others have their turn; gives what to answer."""
+        """Reads received data. Yields the answer, b"" for none, after every few frames, so that the caller can let
+        other tasks run.
+        """
         self._held += data
         at, left = 0, _FRAMES_A_TURN
         while not self.ended and (after := self._frame(at)) is not None:
@@ -192,7 +194,9 @@ class Incoming:
         return answer
 
     def _frame(self, at: int) -> int | None:
-        """Passes over a frame, or what has come of a message; where the next starts, None where more has to come."""
+        """Reads a frame; of a message, skips what has come. Returns where the next frame starts; None if it needs more
+        data.
+        """
         data = self._held
         if self._ignored:
             skipped = min(self._ignored, len(data) - at)
@@ -220,7 +224,7 @@ class Incoming:
 
 
 def _head(data: bytes, at: int) -> tuple[int, int, int] | None:
-    """Opcode, where the payload starts, and its size; None where more has to come. What is not masked starts at -1."""
+    """Opcode, start and size of the payload; None if more data is needed. The start is -1 in a frame without a mask."""
     if len(data) < at + 2:
         return None
     opcode, size, start = data[at] & 15, data[at + 1] & 127, at + 2

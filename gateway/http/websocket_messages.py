@@ -1,4 +1,4 @@
-"""Reads the messages of a WebSocket's client (RFC 6455), for protocols in which it sends data."""
+"""Reads the messages of a WebSocket's client (RFC 6455), for protocols in which the client sends data."""
 
 from __future__ import annotations
 
@@ -14,29 +14,30 @@ _LARGEST_CONTROL = 125  # bytes
 
 
 class ProtocolError(Exception):
-    """The client does not keep to the protocol."""
+    """The client violates the protocol."""
 
 
 class Message(NamedTuple):
-    """A text, a binary one, or the client's farewell."""
+    """A message of opcode TEXT or BINARY, or CLOSE with the status code as its payload."""
 
     opcode: int
     payload: bytes
 
 
 class Messages:
-    """Puts messages together, of few frames at a time, so that others have turns: `more` says that there are more
-    frames to look at, by feeding nothing. `answers` is what is to be sent to the client: a pong for the last of the
-    pings that came together (RFC 6455, 5.5.3).
+    """Joins frames to messages. One call of `feed` reads a limited number of frames, so that other tasks can run. If
+    `more` is True after it, call `feed(b"")` for the rest.
+
+    `answers` must be sent to the client: a pong for the last of the pings that came together (RFC 6455, 5.5.3).
     """
 
     def __init__(self) -> None:
         self._held = bytearray()
-        self._begun: tuple[int, bytearray] | None = None  # a message of which parts have come
+        self._begun: tuple[int, bytearray] | None = None  # opcode and data of an incomplete message
         self.answers, self.more = b"", False
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """The messages that are complete with what has come. Raises ProtocolError."""
+        """The messages that are complete after `data` is added. Raises ProtocolError."""
         self._held += data
         self.more, left, at = False, _AT_ONCE, 0
         try:
@@ -74,7 +75,7 @@ class Messages:
 
 
 def _frame(data: bytearray, at: int) -> tuple[int, bool, bytes, int] | None:
-    """Opcode, whether it is the last part, payload, and where the next frame starts; None where more has to come."""
+    """Opcode, whether it is the last part, payload, and where the next frame starts; None if more data is needed."""
     if len(data) < at + 2:
         return None
     opcode, size, start = data[at] & 15, data[at + 1] & 127, at + 2

@@ -1,4 +1,4 @@
-"""Answers on a connection without a valid request: errors of framing, methods and limits."""
+"""Answers to invalid requests, which never reach a handler, and helpers to read a request's head."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ _bad_in_host = re.compile(rb"[^!$%&()*+,\-.:;=\[\]'_~0-9A-Za-z]").search  # as g
 
 
 def words_of(status: HTTPStatus, why: str = "") -> bytes:
-    """A whole answer in plain text, as Go's net/http gives it to what never reaches a handler."""
+    """A complete error answer in plain text, as Go's net/http sends it for a request that never reaches a handler."""
     text = f"{status.value} {status.phrase}{': ' if why else ''}{why}".encode()
     return b"HTTP/1.1 %b\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close\r\n\r\n%b" % (text, text)
 
 
 def refusal_of(version: str, headers: list[tuple[bytes, bytes]]) -> bytes:
-    """What Go answers to a head that it does not take for one of HTTP/1.0 or 1.1; b"" where there is nothing to say.
+    """Go's answer to a head that is not valid in HTTP/1.0 or 1.1; b"" for a valid one.
 
-    `headers` are all of its Host and Transfer-Encoding, at least.
+    `headers` must contain all Host and Transfer-Encoding headers; others are ignored.
     """
     if version not in _VERSIONS:
         return words_of(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "unsupported protocol version")
@@ -38,7 +38,9 @@ def refusal_of(version: str, headers: list[tuple[bytes, bytes]]) -> bytes:
 
 
 def path_of(target: bytes) -> bytes:
-    """The path of a request's target in one of the rarer forms: a whole URL, an authority, an asterisk."""
+    """The path of a request target that does not begin with "/": of a whole URL. Other forms, an authority or an
+    asterisk, are returned unchanged.
+    """
     _, scheme, rest = target.partition(b"://")
     if not scheme:
         return target
@@ -46,5 +48,5 @@ def path_of(target: bytes) -> bytes:
 
 
 def size_of_head(target: bytes, headers: list[tuple[bytes, bytes]]) -> int:
-    """About as many bytes as a request's head had."""
+    """The size of a request's head in bytes, roughly."""
     return len(target) + sum(len(name) + len(value) + 4 for name, value in headers)

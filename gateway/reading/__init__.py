@@ -1,1 +1,4 @@
-"""Reads: list options, pages, views, watch streams, older history. Enter by `objects`, `lists` and `watch_stream`."""
+"""Reads: list options, single objects, pages of lists, watch streams and their views, older history.
+
+Start reading at `objects`, `lists` and `watch_stream`.
+"""

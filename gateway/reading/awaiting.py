@@ -1,4 +1,4 @@
-"""Watches wait before what can't be decrypted at present, until the service that it takes answers."""
+"""Lets watches wait for objects that cannot be decrypted now, until the KMS answers again."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from storage.reads import Page
 
 
 def check_readable(endpoint: Endpoint, entries: Iterable[Entry]) -> None:
-    """Raises AwaitedObject where one of some entries can't be read at present: none is, where nothing is encrypted."""
+    """Raises AwaitedObject if one of the entries cannot be decrypted now. Without encryption there are none."""
     if endpoint.database.rereading is not None:
         check_awaited(entries)
 
 
 async def readable_state(endpoint: Endpoint, page: Page, state: Callable[[], Page], deadline: float) -> Page:
-    """A state, where all of it can be read; else what `state` is once that is so. Raises Overrun as below."""
+    """Waits until all objects of a state can be decrypted. Returns `page`, or after a wait a new result of `state`.
+
+    Raises Overrun as `until_readable`.
+    """
     while True:
         try:
             check_readable(endpoint, page.entries)
@@ -32,9 +35,12 @@ async def readable_state(endpoint: Endpoint, page: Page, state: Callable[[], Pag
 
 
 async def until_readable(endpoint: Endpoint, deadline: float) -> None:
-    """Waits until what is awaited was read again. Raises Overrun at a monotonic time, and where the server stops."""
+    """Waits until the objects that could not be decrypted were read again.
+
+    Raises Overrun at `deadline`, a time of the monotonic clock, and when the server stops.
+    """
     rereading, stopping = endpoint.database.rereading, endpoint.services.stopping
-    assert rereading is not None  # nothing is awaited where nothing is encrypted
+    assert rereading is not None  # AwaitedObject is raised only if encryption is configured
     read = asyncio.ensure_future(rereading.after(rereading.passes))
     stop = asyncio.ensure_future(stopping.wait())
     try:

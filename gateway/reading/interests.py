@@ -1,6 +1,7 @@
-"""Chooses the one exact value of a watcher's selection by which it is found when an object changes.
+"""Chooses a watch's interest: one exact value of its selection, by which changes find the watches that they concern.
 
-What is found so are fields and labels as stored. Where a webhook may serve others, only the key tells.
+Changes are matched by fields and labels of the stored object. If a conversion webhook may change these, only keys and
+prefixes are used.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from storage.waking import By, Interest
 
 
 def interest_of(endpoint: Endpoint, prefix: bytes, options: ListOptions) -> Interest | None:
-    """The most telling one: a key, a field, a label, the namespace. None when there is no exact value."""
+    """The narrowest interest: a key, else a field, a label, or a prefix (a namespace). None without an exact value."""
     narrowed = prefix != endpoint.cache.spec.prefix
     if options.name and (narrowed or not endpoint.resource.namespaced):
         return Interest(By.KEY, "", prefix + options.name.encode())

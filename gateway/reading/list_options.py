@@ -1,4 +1,4 @@
-"""ListOptions: the query of a list or watch, read and validated ("Collections" of API Concepts)."""
+"""ListOptions: parses and validates the query of a list or watch ("Collections" of API Concepts)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXACT, NOT_OLDER_THAN = "Exact", "NotOlderThan"
 
 @dataclass(slots=True)
 class ListOptions:
-    """The parameters as given; `match` selects by labels and fields, None when everything is selected."""
+    """The parameters of the query. `match` tells whether labels and fields are selected; None if all objects are."""
 
     label_selector: str = ""
     field_selector: str = ""
@@ -32,21 +32,21 @@ class ListOptions:
     allow_bookmarks: bool = False
     send_initial_events: bool | None = None
     match: Match | None = None
-    name: str = ""  # the one name that the selection is pinned to
+    name: str = ""  # the only name that the field selector selects
     ends_initial_events: bool = False  # whether a bookmark follows the initial events, if bookmarks are allowed
-    exact_field: tuple[str, str] | None = None  # a field and the one value that is selected
+    exact_field: tuple[str, str] | None = None  # a field and the only value that the field selector selects
 
     @property
     def watch_seconds(self) -> float:
-        """How long a watch is to be, 0 where nothing is said; Go counts nanoseconds in 64 bits, whatever is asked."""
+        """timeoutSeconds of a watch; 0 without it. Large values overflow as in Go, which counts 64-bit nanoseconds."""
         nanoseconds = (self.timeout_seconds or 0) * 10**9
         return ((nanoseconds + 2**63) % 2**64 - 2**63) / 10**9
 
 
 def parse_resource_version(text: str, prefix: str = "", code: int = 500, reason: str = "") -> int:
-    """A resourceVersion as a number of 64 bits without a sign, 0 when it is unset; etcd's have one bit less.
+    """A resourceVersion as an unsigned 64-bit integer; 0 if it is unset. (etcd's revisions have only 63 bits.)
 
-    Raises StatusError with the given code and message prefix.
+    If it is invalid, raises StatusError with the code, the reason and the prefix of its message.
     """
     if not text or text == "0":
         return 0
@@ -59,7 +59,7 @@ def parse_resource_version(text: str, prefix: str = "", code: int = 500, reason:
 
 
 def list_options(request: Request, selectable: Selectable, watch: bool) -> ListOptions:
-    """Reads and validates the query. Raises StatusError 400 and 422."""
+    """Parses and validates the query of a request. `watch` says whether it is a watch. Raises StatusError 400, 422."""
     options = ListOptions()
     if request.query_string:
         for name, values in request.query.items():
@@ -67,7 +67,7 @@ def list_options(request: Request, selectable: Selectable, watch: bool) -> ListO
             if read is not None:
                 read(options, values[0])
     by_label, terms = _parsed(options)
-    # the parameter alone decides: of a deprecated watch path too, and of a deletion, whatever it then does
+    # as in kube-apiserver, only the parameter `watch` counts here, also for deletecollection and paths /watch/…
     streams = bool(request.query_string) and watch_parameter(request.query)
     errors = _watch_errors(options) if streams else _list_errors(options)
     if errors:
@@ -118,7 +118,9 @@ def _resolved(terms: list[fields.Term], selectable: Selectable) -> list[fields.T
 
 
 def _named(terms: list[fields.Term], info: RequestInfo) -> list[fields.Term]:
-    """The terms where a deprecated watch path names an object: a selector there has to ask for that name."""
+    """The terms of a request with a name. A deprecated path /watch/…/NAME selects that name; a field selector must
+    select the same one, otherwise raises StatusError 400.
+    """
     if not info.name or len(info.parts) < 2:
         return terms
     if terms and fields.exact_name(terms) != info.name:
@@ -169,7 +171,7 @@ def _list_errors(options: ListOptions) -> list[FieldError]:
 def _watch_errors(options: ListOptions) -> list[FieldError]:
     errors = []
     match, initial = options.resource_version_match, options.send_initial_events is not None
-    if not match and not initial and options.resource_version in ("", "0"):  # such a watch begins with initial events
+    if not match and not initial and options.resource_version in ("", "0"):  # a legacy watch with initial events
         match, initial = NOT_OLDER_THAN, True
     if initial and match != NOT_OLDER_THAN:
         errors.append(forbidden(_MATCH, f"sendInitialEvents requires setting resourceVersionMatch to {NOT_OLDER_THAN}"))

@@ -1,6 +1,7 @@
-"""A page of a collection as a list object: its items are encoded in time slices, and kept if that is worth it.
+"""Answers a page of a collection as a list object. The items are encoded in time slices; the result is cached if others
+may ask for it.
 
-A page that is too large to be kept is encoded while it is sent, as fast as the client reads.
+A page that is too large for the cache is encoded while it is sent, as fast as the client reads.
 """
 
 from __future__ import annotations
@@ -20,21 +21,21 @@ from storage import continuation
 from storage.entry import Entry
 from storage.reads import Page
 
-MEMORABLE = 128  # items from which it pays to keep them joined
-MANY = 1000  # items; going through more takes noticeably long
-MEMOS = 4  # answers kept a resource until its next change
-SMALL = 64 * 1024  # bytes up to which an answer is one piece
-MEDIUM = 1 << 20  # bytes up to which an answer is made as a whole in any case
-PIECE = 64 * 1024  # bytes that are sent at once of what is made while it is sent
-APART = 16 * 1024  # bytes of JSON from which another process is worth its while
+MEMORABLE = 128  # items; pages with fewer are not cached
+MANY = 1000  # items; before a loop over more, the request waits for its turn
+MEMOS = 4  # cached answers for each resource, until its next change
+SMALL = 64 * 1024  # bytes; up to this size an answer is one bytes object
+MEDIUM = 1 << 20  # bytes; up to this size an answer is never streamed
+PIECE = 64 * 1024  # bytes of a streamed answer that are sent at once
+APART = 16 * 1024  # bytes of JSON; larger parts are converted to YAML in another process
 _APART_STEP = 64 * 1024
-LARGE = 256 * 1024  # bytes of a piece that is not kept: most are smaller, and come from memory that was just in use
+LARGE = 256 * 1024  # bytes of a piece that is not cached; smaller allocations mostly reuse memory
 
 
 async def answer_page(
     endpoint: Endpoint, request: Request, page: Page, prefix: bytes, options: ListOptions
 ) -> Response:
-    """The list object for a page that `read_page` gave. Raises StatusError 429."""
+    """The list object of a page, which `read_page` has returned. Raises StatusError 429."""
     encoder, renderings = endpoint.encoder(request.representation), endpoint.services.renderings
     meta, entries = _meta(page, prefix, options), page.entries
     if endpoint.versions.converts:
@@ -65,7 +66,7 @@ async def answer_page(
 
 
 def _meta(page: Page, prefix: bytes, options: ListOptions) -> ListMeta:
-    """remainingItemCount is only told where no selector makes it a guess."""
+    """The list's metadata. remainingItemCount is left out with a selector, since it would only be a guess."""
     if page.next_key is None:
         return ListMeta(page.revision)
     token = continuation.encode(page.next_key, prefix, page.revision)
@@ -73,13 +74,13 @@ def _meta(page: Page, prefix: bytes, options: ListOptions) -> ListMeta:
 
 
 def _is_memorable(endpoint: Endpoint, encoder: Encoder, page: Page) -> bool:
-    """Whether the items, joined, are right for others who ask until the resource changes."""
+    """Whether the encoded items may be cached: they are many, and of the present state of the resource."""
     many = encoder.memorable and len(page.entries) >= MEMORABLE
     return many and page.present and page.revision >= endpoint.cache.changed
 
 
 class _Body(list[bytes]):
-    """An answer's pieces, with what they are counted by."""
+    """The pieces of an answer. `joined` keeps their memory counted until they are sent."""
 
     __slots__ = ("joined",)
     joined: Joined | None
@@ -88,7 +89,7 @@ class _Body(list[bytes]):
 def _whole(
     encoder: Encoder, meta: ListMeta, groups: Sequence[bytes], joined: Joined | None, count: int = 0
 ) -> Response:
-    """The answer of all groups; `joined` stays counted until it is sent."""
+    """The answer of all groups of items; `count` is their number if there is no `joined`."""
     body = _Body(encoder.list(meta, groups, joined.entries if joined else count))
     body.joined = joined
     if sum(map(len, body)) <= SMALL:
@@ -104,7 +105,7 @@ async def _groups_of(joined: Joined) -> list[bytes]:
 async def _streamed(
     place: Place, renderings: Renderings, encoder: Encoder, meta: ListMeta, entries: Sequence[Entry]
 ) -> AsyncIterator[bytes]:
-    """A list's body, made as it is asked for; it has its place until it ends or is given up."""
+    """A list's body, encoded while it is sent. It holds `place` until it ends or is closed."""
     before, after = encoder.list(meta, (), len(entries))
     pending, size = [before], len(before)
     async for group in _groups(renderings, encoder, entries, LARGE):
@@ -118,7 +119,9 @@ async def _streamed(
 
 
 async def _present_groups(joined: Joined, encoder: Encoder, entries: Sequence[Entry]) -> list[bytes]:
-    """The groups as they are now: those whose time is over are made anew, once for all who ask."""
+    """The groups for now: those that depend on the time, such as ages in a Table, are renewed when they expire.
+    Concurrent callers share one renewal.
+    """
     groups = await _groups_of(joined)
     if not isinstance(encoder, Ageing) or not (stale := _stale(joined)):
         return groups
@@ -162,7 +165,7 @@ async def _join(
 async def _groups(
     renderings: Renderings, encoder: Encoder, entries: Sequence[Entry], most: int
 ) -> AsyncIterator[bytes]:
-    """Encodes the items step by step, at most about `most` bytes at once; others get their turn after each."""
+    """Encodes the items in steps of about `most` bytes at most; waits for its turn before each step."""
     as_json = encoder.apart
     for start, end in _steps(entries, min(most, encoder.step) if as_json is None else _APART_STEP):
         part = entries[start:end] if start or end < len(entries) else entries
@@ -174,10 +177,10 @@ async def _groups(
 
 
 def _steps(entries: Sequence[Entry], step: int) -> Iterator[tuple[int, int]]:
-    """Where to cut the entries, so that each piece has at most about `step` bytes.
+    """Yields (start, end) of pieces of the entries, of about `step` bytes at most.
 
-    Large pieces mostly end at keys that are chosen by their hash. So those after a change are what they were, and what
-    they were compressed to is still right (gateway/http/packed_pieces.py).
+    Large pieces mostly end at keys with certain hashes. So the pieces behind a changed one stay the same, and so does
+    the cache of their compressed form (gateway/http/packed_pieces.py).
     """
     start = size = 0
     enough, chance = (step // 2, step // 4) if step >= LARGE else (step, 1)

@@ -13,9 +13,9 @@ from storage.reads import TooLargeRevision
 
 
 async def read_entry(endpoint: Endpoint, request: Request) -> Entry:
-    """The object that a request names. Raises StatusError 400, 404, 504 and, for a version that is no number, 500.
+    """The object that a request names. Raises StatusError 400, 404 and 504.
 
-    That is 400 for kinds that kube-apiserver keeps no cache of.
+    An invalid resourceVersion raises 500 as in kube-apiserver, or 400 for kinds without a watch cache there (events).
     """
     info, reads = request.info, endpoint.store.reads
     key = endpoint.key(info.namespace, info.name)
@@ -38,7 +38,7 @@ async def read_entry(endpoint: Endpoint, request: Request) -> Entry:
 
 
 def version_asked(request: Request) -> str:
-    """The request's resourceVersion; raises StatusError 400 for the parameter `export`, which was taken away."""
+    """The request's resourceVersion; "" without one. Raises StatusError 400 for the removed parameter `export`."""
     if (export := request.query.get("export")) and boolean(export[0]):
         raise bad_request("the export parameter, deprecated since v1.14, is no longer supported")
     return request.parameter("resourceVersion")

@@ -1,6 +1,6 @@
-"""Changes for a watcher that the cache no longer has: from etcd's history, until the cache has the rest.
+"""Reads changes for a watch from etcd if the watch cache no longer has them, until the cache has the rest.
 
-410 Gone is answered only when etcd itself has compacted what comes next.
+A watch gets 410 only if etcd itself has compacted the revision.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from storage.errors import AwaitedObject, Compacted, StorageError
 from storage.reads import TooLargeRevision
 
 T = TypeVar("T")
-Convert = Callable[[Sequence[Entry]], Awaitable[None]]  # has entries converted to the version that is watched
+Convert = Callable[[Sequence[Entry]], Awaitable[None]]  # converts entries to the version that is watched
 
 
 class EtcdHistory:
-    """Goes from `revision`, up to which everything has been sent, to where the cache's history takes over."""
+    """Reads etcd's history after `revision`, up to which all has been sent, until the cache's history has the rest."""
 
     def __init__(self, endpoint: Endpoint, view: View, revision: int, deadline: float, convert: Convert) -> None:
         self.revision = revision
@@ -33,7 +33,7 @@ class EtcdHistory:
         self._endpoint, self._view, self._deadline, self._convert = endpoint, view, deadline, convert
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The events until `revision` is in the cache's history, or until it is `over`.
+        """The events, until the cache's history contains `revision`, or `over` is True.
 
         Raises Compacted, Overrun, StorageError.
         """
@@ -49,7 +49,7 @@ class EtcdHistory:
                         await self._convert(view.next(reader.position, window))
                     try:
                         chunk, reader.position = view.chunk(reader.position, window)
-                    except NotConverted:  # more has come meanwhile
+                    except NotConverted:  # new changes have come meanwhile
                         continue
                     except AwaitedObject:
                         await until_readable(endpoint, self._deadline)
@@ -60,7 +60,7 @@ class EtcdHistory:
                     return
 
     async def _unless_over(self, awaited: Awaitable[T]) -> T | None:
-        """What is awaited; None when it is over before."""
+        """The result of `awaited`; None if the deadline passes or the server stops first."""
         step = asyncio.ensure_future(awaited)
         stop = asyncio.ensure_future(self._endpoint.services.stopping.wait())
         try:
@@ -75,7 +75,7 @@ class EtcdHistory:
             stop.cancel()
 
     async def _met(self, reader: Reader) -> bool:
-        """Whether the cache's history has everything after what has been sent."""
+        """Whether the cache's history has all changes after those that were sent."""
         self.revision = reader.revision
         if self.revision < self._endpoint.cache.history.start:
             return False
@@ -86,17 +86,19 @@ class EtcdHistory:
 
 
 def too_old(endpoint: Endpoint, error: Compacted) -> str:
-    """What is said of a revision that is gone, by kube-apiserver's watch cache; events have none."""
+    """kube-apiserver's message for a compacted revision: of its watch cache, or of etcd for events, which have no
+    watch cache.
+    """
     if endpoint.expiry is not None or not error.revision or not error.compact_revision:
         return "The resourceVersion for the provided watch is too old."
     return f"too old resource version: {error.revision} ({error.compact_revision})"
 
 
 async def reached(endpoint: Endpoint, revision: int, deadline: float) -> bool:
-    """Waits for what etcd has and the cache has not; False when the time is over or the server stops.
+    """Waits until the watch cache has a revision that etcd has. Returns False at the deadline, or if the server stops.
 
-    Raises Compacted for a revision that etcd does not have: it was lost with an etcd that was set back since, and what
-    gets that number next is something else.
+    Raises Compacted for a revision that etcd does not have. It was lost, for example because etcd was restored from a
+    snapshot, and the next write with that number will be another one.
     """
     if await endpoint.database.feed.probe() < revision:
         raise Compacted(0, revision)

@@ -1,7 +1,7 @@
-"""One open watch: the resource that it follows, its position, its end, and the changes that it writes at once.
+"""One open watch: the resource that it follows, its position, its deadline, and the changes that it writes directly.
 
-A watcher is only a position in the resource's history, without a buffer. What is done in the turn of a change stands
-here; the chunks that its task makes stand in watch_stream.py.
+A watch is only a position in the resource's history, without a buffer. This module has the work of a watch without its
+task, in the turn of the loop in which an object changes. The work of its task is in watch_stream.py.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ BOOKMARK_BEFORE_END = 2.0
 
 
 Steering = Callable[[bytes], AsyncIterator[bytes]]
-"""A function by which tests steer a watch: it takes each chunk, or b"" when it is woken without one, and returns the
-chunks to send.
+"""A function by which tests control a watch. It gets each chunk, or b"" when the watch is woken without one, and
+returns the chunks to send.
 
-Raises Overrun to end the stream, StatusError to end it with an event that says so, Reset to break it off.
+It raises Overrun to end the stream, StatusError to end it with an ERROR event, Reset to reset the connection.
 """
 
 
 class State(Protocol):
-    """Whether a watch has a task, and whether that task works; see watch_states.py."""
+    """The state of a watch: working, waiting or resting (watch_states.py)."""
 
     @property
     def rests(self) -> bool:
-        """Whether it has no task, and goes on when its sink is woken."""
+        """Whether the watch has no task; waking its sink starts one."""
         ...
 
     def end(self) -> None:
-        """Has its task work, if it does not."""
+        """Ends the state, so that the watch works."""
         ...
 
 
 class Working:
-    """The watch has a task that works: it finds by itself what changes meanwhile."""
+    """The task of the watch is working. It finds changes by itself, so that the cache need not notify it."""
 
     __slots__ = ()
     rests = False
 
     def end(self) -> None:
-        """It works already."""
+        """Does nothing: the watch works already."""
 
 
 WORKING = Working()
@@ -58,24 +58,24 @@ WORKING = Working()
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class OpenWatch:
-    """What is known of one watch in each of its states."""
+    """The data of one watch, for all its states."""
 
     endpoint: Endpoint
     encoder: Encoder
     view: View
     options: ListOptions
-    position: int = -1  # in the history: what comes next; -1 until it is known
+    position: int = -1  # index of the next event in the history; -1 until it is known
     deadline: float = 0.0
     next_bookmark: float = 0.0
-    sink: Sink | None = None  # where chunks may be written at once
+    sink: Sink | None = None  # takes chunks that are written directly
     steering: Steering | None = None
-    told: Callable[[int], None] | None = None  # is told how many events were sent
+    told: Callable[[int], None] | None = None  # called with the number of events sent
     state: State = WORKING
-    _opened: bool = False  # whether a chunk has been given
-    _ends_early: bool = False  # whether it is known that the process will stop
+    _opened: bool = False  # whether the first chunk has been sent
+    _ends_early: bool = False  # whether the deadline was moved because the process will stop
 
     def start_clock(self) -> None:
-        """Decides when the watch ends, and when its first bookmark is due."""
+        """Sets the deadline of the watch and the time of its first bookmark."""
         least = self.endpoint.services.settings.min_request_timeout
         timeout = self.options.watch_seconds or least * (1 + random.random())
         now = time.monotonic()
@@ -85,12 +85,12 @@ class OpenWatch:
             self.next_bookmark = self.deadline + 1
 
     def schedule_bookmark(self, now: float) -> None:
-        """Decides when the bookmark after one of `now` is due."""
+        """Sets the time of the next bookmark, after one at `now`."""
         last = self.deadline - BOOKMARK_BEFORE_END
         self.next_bookmark = min(now + BOOKMARK_INTERVAL, last) if now < last else self.deadline + 1
 
     def spread_end(self) -> None:
-        """Has the watch end before the process stops, at another time than other watches."""
+        """Moves the deadline before the stop of the process, to a random time, so that not all watches end at once."""
         services = self.endpoint.services
         if services.draining.is_set() and not self._ends_early:
             self._ends_early = True
@@ -103,20 +103,22 @@ class OpenWatch:
         return self.endpoint.services.stopping.is_set() or self.endpoint.ended
 
     def opening(self, chunk: bytes) -> bytes:
-        """A chunk as it is sent: what a representation begins with comes before the first one."""
+        """The chunk to send; the first one begins with the encoder's opening."""
         if self._opened:
             return chunk
         self._opened = True
         return self.encoder.opening(chunk)
 
     def sent(self, events: int, size: int) -> None:
-        """Counts events that were sent, and their bytes."""
+        """Counts sent events and their bytes."""
         self.endpoint.watch_measures.sent(events, size)
         if self.told is not None:
             self.told(events)
 
     def write_changes(self) -> bool:
-        """Writes the changes at once. False when changes are left, or when they cannot be written at once."""
+        """Writes new changes directly to the sink. Returns False if the task must work: changes are left, or the watch
+        cannot write directly.
+        """
         endpoint, sink = self.endpoint, self.sink
         if sink is None or self.steering is not None or endpoint.versions.converts or self.is_over():
             return False
@@ -126,7 +128,7 @@ class OpenWatch:
         if self.position < end:
             try:
                 chunk, reached = self.view.chunk(self.position)
-            except Exception:  # comes again where it ends the stream
+            except Exception:  # the task meets the same error, and ends the stream
                 return False
             events = self.view.count
             if chunk and not self._pour(sink, chunk):
@@ -137,7 +139,7 @@ class OpenWatch:
         return self.position >= end
 
     def write_bookmark(self, now: float) -> bool:
-        """Writes a bookmark at once; False when its client is slow."""
+        """Writes a bookmark directly to the sink. Returns False if there is no sink or the client is slow."""
         chunk = self.encoder.bookmark(self.endpoint.store.cache.reached)
         poured = self.sink is not None and self._pour(self.sink, chunk)
         if poured:

@@ -1,12 +1,12 @@
-"""Pages of a collection: which state a list shows ("Semantics for get and list").
+"""Reads pages of a collection ("Semantics for get and list").
 
-It follows the table of resourceVersion, resourceVersionMatch, limit and continue:
+The state that a list shows depends on resourceVersion, resourceVersionMatch, limit and continue:
 
-    continue                      the token's revision exactly, or the latest (-1)
-    Exact, or a version + limit   that version exactly
-    version (NotOlderThan)        the cache once it has reached it
-    0                             the cache as it is, the limit ignored
-    unset                         the cache once it is as new as etcd was when the request arrived
+    continue                      exactly the token's revision, or the latest state if that is -1
+    Exact, or a version + limit   exactly that version
+    version (NotOlderThan)        the watch cache, once it has reached that version
+    0                             the watch cache as it is; the limit is ignored
+    unset                         the watch cache, once it is as new as etcd was when the request arrived
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _TOKEN_TOO_OLD = (
 
 
 async def read_page(reads: Reads, endpoint: Endpoint, prefix: bytes, options: ListOptions) -> Page:
-    """The part of the collection that the options ask for. Raises StatusError 400, 410 and 504.
+    """The page of the collection under `prefix` that the options ask for. Raises StatusError 400, 410 and 504.
 
-    Raises ConversionFailed where it takes a webhook to know what is selected.
+    Raises ConversionFailed if the selection needs a conversion webhook, and the webhook fails.
     """
     if options.match is not None and endpoint.versions.selects:
         return await _selected_as_served(reads, endpoint, prefix, options, options.match)
@@ -46,7 +46,7 @@ async def read_page(reads: Reads, endpoint: Endpoint, prefix: bytes, options: Li
 async def _selected_as_served(
     reads: Reads, endpoint: Endpoint, prefix: bytes, options: ListOptions, match: Match
 ) -> Page:
-    """The same of a collection whose objects have to be converted before they can be selected."""
+    """The page of a collection whose objects must be converted before they can be selected."""
     limit = max(options.limit, 0)
     asked = replace(options, match=None, limit=max(limit, PAGE) if limit else 0)
     page = await _read(reads, endpoint, prefix, asked)
@@ -97,7 +97,7 @@ async def _first(
 
 
 async def _one(reads: Reads, endpoint: Endpoint, key: bytes, options: ListOptions) -> Page:
-    """The page of a collection that a field selector narrows to one name. `limit` is ignored, as upstream does."""
+    """The page of a list whose field selector selects one name. `limit` is ignored, as in kube-apiserver."""
     return await _first(reads, endpoint, key, replace(options, limit=0), Interest(By.KEY, "", key))
 
 
@@ -108,7 +108,7 @@ async def _continued(reads: Reads, endpoint: Endpoint, prefix: bytes, options: L
         raise bad_request(f"invalid continue token: {error}") from None
     if options.resource_version and options.resource_version != "0":
         raise bad_request("specifying resource version is not allowed when using continue")
-    limit = 0 if options.resource_version else max(options.limit, 0)  # at version 0 the whole remainder comes
+    limit = 0 if options.resource_version else max(options.limit, 0)  # with resourceVersion=0, all that is left
     if revision < 0:
         page = reads.page if await reads.fresh() else reads.page_direct
         return await page(endpoint.cache, prefix, start, limit, options.match)

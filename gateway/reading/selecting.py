@@ -1,4 +1,4 @@
-"""Selecting objects by what they are in the version that is served, where a conversion may give them other fields."""
+"""Selects objects by their labels and fields in the served version, if a conversion may change these."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from storage.time_slice import TimeSlice
 
 
 async def selected(endpoint: Endpoint, entries: Sequence[Entry], match: Match) -> list[Entry]:
-    """The entries, as stored, that match once they are converted. Raises ValueError, ConversionFailed."""
+    """The stored entries whose converted objects match. Raises ValueError, ConversionFailed."""
     labels_and_fields_of, kept = endpoint.cache.spec.labels_and_fields_of, []
     piece = TimeSlice()
     for index, (entry, served) in enumerate(zip(entries, await endpoint.versions.all(entries), strict=True)):

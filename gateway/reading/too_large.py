@@ -7,7 +7,7 @@ from storage.reads import TooLargeRevision
 
 
 def too_large(error: TooLargeRevision) -> StatusError:
-    """504 with the cause ResourceVersionTooLarge and Retry-After."""
+    """The error 504 with the cause ResourceVersionTooLarge and Retry-After."""
     details = {
         "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
         "retryAfterSeconds": 1,

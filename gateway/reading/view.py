@@ -1,4 +1,4 @@
-"""The events of one selection as bytes, made once and shared by all watchers of it."""
+"""The encoded watch events of one selection, made once and shared by all watches of it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from storage.waking import Interest
 
 MEMO = 64
 MEMO_BYTES = 2 << 20
-PART = 256  # changes that are made into events at once
-PART_BYTES = 512 * 1024  # the same, of objects
+PART = 256  # changes that are encoded in one step
+PART_BYTES = 512 * 1024  # bytes of objects that are encoded in one step
 
 
 class View:
-    """The events of a resource under a prefix that a selector selects, in one representation.
+    """The events of a resource, under a key prefix and for a selector, in one representation.
 
-    "Efficient detection of changes": an object that starts to match appears as ADDED, one that stops as DELETED.
+    As in "Efficient detection of changes", an object that begins to match the selector is ADDED, one that no longer
+    matches is DELETED.
     """
 
     __slots__ = (
@@ -50,28 +51,26 @@ class View:
         as_served: bool = False,
         most: int = PART_BYTES,
     ) -> None:
-        """`encode` gives the event of an object, as `convert` has made it where there are several versions.
+        """`encode` makes the event of an object. `convert`, for resources with several versions, is applied before.
 
-        The selector looks at what is stored, or `as_served` at what was converted. Only changes that concern the
-        interest are selected. Events of `most` bytes of objects are made at once.
+        `match` gets the stored object's labels and fields, or with `as_served` those of the converted object. All
+        selected changes must concern `interest`. One step encodes about `most` bytes of objects.
         """
         self._convert, self.interest, self._most = convert, interest, min(most, PART_BYTES)
         self._as_served = convert if as_served else None
         self._resource, self.prefix, self._match, self._encode = resource, prefix, match, encode
         self._labels_and_fields_of = resource.spec.labels_and_fields_of
         self._memo: dict[tuple[int, int, int], tuple[bytes, int, int]] = {}
-        self.count = 0  # events of the chunk that was given last
-        self._remembered = 0  # bytes
-        self._latest = (-1, -1, -1, b"", -1, 0)  # what was asked for last: the next of a crowd asks for the same
+        self.count = 0  # events in the last chunk
+        self._remembered = 0  # bytes in _memo
+        self._latest = (-1, -1, -1, b"", -1, 0)  # the last result: the next of many watches needs the same
 
     def chunk(self, position: int, history: History | None = None) -> tuple[bytes, int]:
-        """The next events from a position of the history on, as sent, and the position after them. Raises Overrun, and
-        AwaitedObject where the next one can't be read at present.
+        """The next encoded events from a position of the history on, and the position after them.
 
-        The history is that of the cache if no other is given.
-
-        Those who are behind go by the same steps, so that they share what is made for the first of them. All changes
-        of one revision come together: a client that resumes names the last revision it has seen.
+        Without `history`, that of the cache is used. Watches that are behind advance by the same steps, so that they
+        share the chunks. A chunk never ends within one revision, because a client resumes at the last revision that it
+        has seen. Raises Overrun, and AwaitedObject if the next object cannot be decrypted now.
         """
         history = history or self._resource.history
         number, since, upto, chunk, reached, count = self._latest
@@ -91,7 +90,9 @@ class View:
         return found[:2]
 
     def _until_awaited(self, changes: list[Change]) -> list[Change]:
-        """Those before the first one under the prefix that can't be read at present. Raises AwaitedObject for none."""
+        """The changes before the first one, under the prefix, that cannot be decrypted now. Raises AwaitedObject if
+        there are none before it.
+        """
         if not any(change.corrupt for change in changes):
             return changes
         prefix = self.prefix
@@ -108,7 +109,7 @@ class View:
         return history.whole(min(history.end, position - position % PART + PART))
 
     def next(self, position: int, history: History | None = None) -> list[Entry]:
-        """The versions of objects that the next events from a position on are made of. Raises Overrun."""
+        """The versions of objects that the next chunk from a position on needs. Raises Overrun."""
         history = history or self._resource.history
         return versions_in(history.between(position, self._step(position, history)))
 
@@ -120,7 +121,7 @@ class View:
         self._memo[span] = chunk, reached, count
 
     def encode(self, changes: Iterable[Change]) -> bytes:
-        """The events that some changes make for this view, one a line."""
+        """The encoded events of the changes that this view selects."""
         prefix, match = self.prefix, self._match
         out: list[bytes] = []
         for change in changes:
@@ -139,19 +140,19 @@ class View:
         return b"".join(out)
 
     def selected(self, entries: Sequence[Entry]) -> Sequence[Entry]:
-        """Those that the selector selects."""
+        """The entries that the selector selects."""
         match = self._match
         return entries if match is None else [entry for entry in entries if self._matches(entry, match)]
 
     def initial(self, entries: Iterable[Entry]) -> bytes:
-        """Synthetic ADDED events for what is there."""
+        """Synthetic ADDED events for entries that exist already."""
         out: list[bytes] = []
         for entry in entries:
             self._append(out, ChangeType.ADDED, entry)
         return b"".join(out)
 
     def _append(self, out: list[bytes], type_: ChangeType, entry: Entry, revision: int = 0) -> None:
-        """Adds an event; under another revision than that of the entry if one is given."""
+        """Adds an event; `revision`, unless 0, replaces the entry's."""
         if self._convert is not None:
             entry = self._convert(entry)
         if revision:
@@ -174,7 +175,7 @@ class View:
 
 
 def versions_in(changes: Iterable[Change]) -> list[Entry]:
-    """The versions of objects that some changes are of, those before them included."""
+    """The versions of objects in some changes: the new and the previous ones."""
     found = []
     for change in changes:
         found.append(change.entry)
@@ -184,7 +185,7 @@ def versions_in(changes: Iterable[Change]) -> list[Entry]:
 
 
 def _some(changes: list[Change], most: int) -> list[Change]:
-    """The first changes: those of `most` bytes, and what goes beyond up to the end of a revision."""
+    """The first changes, of about `most` bytes; the last revision among them is always complete."""
     size = revision = 0
     for index, change in enumerate(changes):
         if size >= most and change.revision != revision:
@@ -194,7 +195,7 @@ def _some(changes: list[Change], most: int) -> list[Change]:
 
 
 def parts(entries: Sequence[Entry], step: int) -> Iterator[Sequence[Entry]]:
-    """Entries in parts of at most `PART`, and of `step` bytes but for the last of each."""
+    """Splits entries into parts of at most `PART` entries. A part ends once it has `step` bytes."""
     start = size = 0
     for index, entry in enumerate(entries, 1):
         size += entry.size

@@ -9,7 +9,7 @@ from gateway.reading.watch_stream import WatchStream
 
 
 class WatchBody(Pourable):
-    """A stream's chunks, which writes changes by itself where it is given a sink."""
+    """The chunks of a watch stream. With a sink, the stream also writes changes directly."""
 
     __slots__ = ("_chunks", "_revision", "stream")
 
@@ -27,13 +27,13 @@ class WatchBody(Pourable):
         return self._chunks.__anext__()
 
     async def aclose(self) -> None:
-        """Ends the stream, if it does not rest."""
+        """Closes the iterator, which ends the stream unless it rests."""
         chunks, self._chunks = self._chunks, None
         if chunks is not None:
             await chunks.aclose()
 
     def pour_into(self, sink: Sink) -> None:
-        """Writes changes directly to the connection from now on."""
+        """Lets the stream write changes directly to the connection from now on."""
         self.stream.sink = sink
 
     @property

@@ -1,10 +1,10 @@
-"""What a watch does while its task has nothing to do: the task waits, or the watch rests and has none.
+"""The states of a watch that is up to date: its task waits, or the watch rests and has no task.
 
-In both states it is told of changes by the cache, and writes them at once where that can be done. What can't be done
-so ends the state: the task works again (`open_watch.WORKING`).
+In both states the cache notifies the watch of changes, and the watch writes them directly to its sink. If it cannot,
+the state ends and a task works (`open_watch.WORKING`).
 
     Working ── until_changed ──> Waiting ── a change that is not written, or the time is over ──> Working
-    Working ── rest ───────────> Resting ── the same: its sink makes another task ──────────────> Working
+    Working ── begin ──────────> Resting ── the same: its sink starts a new task ───────────────> Working
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gateway.reading.open_watch import WORKING, OpenWatch
 
 
 class Waiting:
-    """The task of a watch awaits a future: its client is slow, or its connection can't do without a task."""
+    """The task of a watch awaits a future: its client is slow, or its answer cannot rest."""
 
     __slots__ = ("_changed", "_watch")
     rests = False
@@ -26,7 +26,7 @@ class Waiting:
         self._changed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     async def until_changed(self, seconds: float) -> None:
-        """Waits for a change that is not written at once, some seconds at most."""
+        """Waits for a change that cannot be written directly, at most for some seconds."""
         watch = self._watch
         cache, interest = watch.endpoint.cache, watch.view.interest
         watch.state = self
@@ -34,20 +34,20 @@ class Waiting:
         cache.follow_changes(self._told, interest)
         try:
             told = await self._changed
-            watch.position = max(watch.position, told)  # events written meanwhile have moved it
+            watch.position = max(watch.position, told)  # changes written meanwhile have moved the position
         finally:
             timer.cancel()
             cache.unfollow_changes(self._told, interest)
             watch.state = WORKING
 
     def end(self) -> None:
-        """It has waited long enough."""
+        """Ends the wait."""
         if not self._changed.done():
             watch = self._watch
             self._changed.set_result(watch.endpoint.cache.unserved(self._told, watch.view.interest))
 
     def _told(self, position: int) -> None:
-        """Something has changed, from a position on if it is not -1."""
+        """The cache calls this after a change. Changes before `position` do not concern the watch; -1 if unknown."""
         watch = self._watch
         if self._changed.done():
             return
@@ -57,7 +57,7 @@ class Waiting:
 
 
 class Resting:
-    """A watch has no task, and one timer for all such watches rings for bookmarks and for its end."""
+    """The watch has no task. An alarm, whose timer all watches share, rings for bookmarks and for the deadline."""
 
     __slots__ = ("_alarm", "_watch")
     rests = True
@@ -67,27 +67,27 @@ class Resting:
         self._alarm = 0
 
     def begin(self) -> None:
-        """Has the watch rest from now on."""
+        """Lets the watch rest from now on."""
         watch = self._watch
         watch.state = self
         watch.endpoint.cache.follow_changes(self._told, watch.view.interest)
         self._set_alarm()
 
     def end(self) -> None:
-        """Has the sink make another task."""
+        """Ends the rest: the sink starts a new task."""
         self.leave()
         if self._watch.sink is not None:
             self._watch.sink.wake()
 
     def leave(self) -> None:
-        """Has the watch rest no more: it has another task."""
+        """Ends the rest of a watch that has a new task."""
         watch = self._watch
         watch.state = WORKING
         watch.endpoint.cache.unfollow_changes(self._told, watch.view.interest)
         watch.endpoint.services.alarms.unset(self._alarm, self)
 
     def ring(self) -> None:
-        """It is time for a bookmark or for the end, or soon."""
+        """The alarm rings, maybe early: writes a bookmark if it is due, or ends the rest at the deadline."""
         watch = self._watch
         watch.position = max(watch.position, watch.endpoint.cache.unserved(self._told, watch.view.interest))
         now = time.monotonic()
@@ -102,7 +102,7 @@ class Resting:
         self._alarm = watch.endpoint.services.alarms.set(min(watch.deadline, watch.next_bookmark), self)
 
     def _told(self, position: int) -> None:
-        """Something has changed, from a position on if it is not -1."""
+        """The cache calls this after a change. Changes before `position` do not concern the watch; -1 if unknown."""
         watch = self._watch
         if watch.state is not self:
             return

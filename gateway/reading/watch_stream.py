@@ -1,8 +1,8 @@
 """The chunks of one watch: its initial events, changes, bookmarks, and end.
 
-A slow watch costs nothing until changes are dropped that it has not read; then its stream ends and the client resumes.
+A slow watch costs no memory. If the history drops changes that it has not read, its stream ends and the client resumes.
 Changes older than the history come from `older_history`. While a stream is up to date it waits or rests
-(watch_states.py): changes and bookmarks are written directly.
+(watch_states.py), and changes and bookmarks are written directly.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from storage.errors import AwaitedObject, Compacted, CorruptObject, StorageError
 from storage.history import Overrun
 from storage.reads import Page, TooLargeRevision
 
-RETRY = 0.5  # seconds until an object is looked at again that a webhook does not convert
-STATE_PATIENCE = 3.0  # seconds until it is said that the most recent state can't be told
+RETRY = 0.5  # seconds until the next attempt, after a conversion webhook has failed
+STATE_PATIENCE = 3.0  # seconds until a watch that wants the latest state gets an error, if a webhook fails
 
 
 @dataclass(slots=True, eq=False)
 class WatchStream(OpenWatch):
-    """The chunks of one watch, which its task makes."""
+    """One watch and the chunks that its task makes."""
 
-    initial: bool = False  # whether it starts with the state
-    page: Page | None = None  # that state, until it has been sent
+    initial: bool = False  # whether it begins with initial events
+    page: Page | None = None  # the state for the initial events, until they are sent
     failure: StatusError | None = None
     over: bool = False
-    _nudged: bool = False  # whether the steering has something to do of itself
+    _nudged: bool = False  # whether to call the steering with b"", because it was set just now
 
     async def prepare(self, revision: int) -> None:
-        """Brings the cache to where the stream may start from its state, or reads that state from etcd where the cache
-        can't get there; a version that does not exist becomes the stream's first event.
+        """Waits until the watch cache has reached the revision, or etcd's latest for 0. If it cannot, the state is read
+        from etcd. A revision in the future becomes `failure`, which the stream sends as its only event.
         """
         reads, view = self.endpoint.store.reads, self.view
         try:
@@ -60,13 +60,13 @@ class WatchStream(OpenWatch):
             check_readable(self.endpoint, self.page.entries)
 
     def steer(self, steering: Steering | None) -> None:
-        """Lets a function of a test decide from now on what is sent."""
+        """Sets, or removes, a function of a test that decides what is sent from now on."""
         self.steering, self._nudged = steering, True
         self.state.end()
 
     async def run(self, revision: int) -> AsyncGenerator[bytes, None]:
-        """The stream's chunks, each of whole events, until the timeout, the shutdown, an error, or until it rests; then
-        they go on where they were when it is run again.
+        """The stream's chunks, each of whole events, until the timeout, the shutdown or an error. They also end when the
+        stream rests; then the next call continues at the same position.
         """
         if isinstance(self.state, Resting):
             self.state.leave()
@@ -82,7 +82,7 @@ class WatchStream(OpenWatch):
                         yield self.opening(steered)
                 elif chunk:
                     yield self.opening(chunk)
-                chunk = b""  # nor is it kept while nothing happens
+                chunk = b""  # frees the memory while the stream waits
         except Overrun:
             return
         except Compacted as error:
@@ -101,7 +101,9 @@ class WatchStream(OpenWatch):
         return self.encoder.error(dumps(error.status()))
 
     async def _chunks(self, revision: int) -> AsyncIterator[bytes]:
-        """Keeps neither chunks nor the state that it began with while it waits: old versions would stay with them."""
+        """The chunks, before steering. References to chunks and to the initial state are dropped as soon as possible:
+        a waiting stream keeps no old versions of objects in memory.
+        """
         if self.page is None and self.position < 0 and (self.initial or not revision):
             self.page = self._state()
             if self.initial:
@@ -123,7 +125,7 @@ class WatchStream(OpenWatch):
                 chunk = b""
 
     def _state(self) -> Page:
-        """The cache's present state; what follows is told from there on."""
+        """The cache's present state; sets the position to continue after it."""
         cache = self.endpoint.cache
         concerned = cache.of_interest(self.view.prefix, self.view.interest)
         entries = cache.slice(*cache.bounds(self.view.prefix)) if concerned is None else concerned
@@ -131,7 +133,7 @@ class WatchStream(OpenWatch):
         return Page(entries, self.endpoint.store.cache.reached)
 
     async def _initial(self) -> AsyncIterator[bytes]:
-        """Synthetic ADDED events for a state, and the annotated bookmark, which legacy watches get too."""
+        """Synthetic ADDED events for the initial state, then the annotated bookmark, if bookmarks are allowed."""
         page = self.page
         assert page is not None
         for part in parts(page.entries, self.encoder.step):
@@ -150,7 +152,7 @@ class WatchStream(OpenWatch):
         endpoint, view = self.endpoint, self.view
         history = endpoint.cache.history
         behind = True
-        # what happened before the end is told: the objects of a CRD that goes are deleted
+        # after the end of a resource its last changes are still sent: a deleted CRD's objects are deleted before
         while not self.is_over() or (endpoint.ended and self.position < history.end):
             if behind:
                 self.position = await endpoint.cache.concerning.next(view.interest, self.position)
@@ -160,7 +162,7 @@ class WatchStream(OpenWatch):
                     await self._converted(view.next(self.position))
                 try:
                     chunk, self.position = view.chunk(self.position)
-                except NotConverted:  # more has come meanwhile
+                except NotConverted:  # new changes have come meanwhile
                     continue
                 except AwaitedObject:
                     await until_readable(endpoint, self.deadline)
@@ -190,9 +192,10 @@ class WatchStream(OpenWatch):
             await Waiting(self).until_changed(min(self.deadline, self.next_bookmark) - now)
 
     async def _converted(self, entries: Sequence[Entry], state: int = 0) -> None:
-        """Has entries converted. While a webhook fails to, the stream waits, as kube-apiserver's does.
+        """Converts entries. While the conversion webhook fails, the stream waits, as in kube-apiserver.
 
-        Who wants the most recent `state` is told after some seconds that it is not there. Raises StatusError.
+        `state` is the revision of the initial state, 0 for changes. A watch that wants the latest state raises
+        StatusError 504 after STATE_PATIENCE seconds. Raises StatusError and Overrun.
         """
         versions, begun = self.endpoint.versions, time.monotonic()
         with contextlib.suppress(ConversionFailed):
@@ -206,16 +209,16 @@ class WatchStream(OpenWatch):
             with contextlib.suppress(ConversionFailed):
                 await versions.all_in_time(entries)
                 return
-        raise Overrun  # the stream ends, and its client comes back
+        raise Overrun  # the stream ends, and its client resumes
 
     async def _pause(self, seconds: float) -> None:
-        """Waits; not for longer than the stream lasts."""
+        """Waits, but not beyond the deadline or the server's stop."""
         with contextlib.suppress(TimeoutError):
             left = max(0.0, self.deadline - time.monotonic())
             await asyncio.wait_for(self.endpoint.services.stopping.wait(), min(seconds, left))
 
     async def _resume(self, revision: int) -> AsyncIterator[bytes]:
-        """What came after a revision and is no longer in the cache's history; sets the position to follow from."""
+        """The changes after a revision that are no longer in the cache's history; sets the position to follow from."""
         history = self.endpoint.cache.history
         if revision < self.endpoint.resource.model.since:
             raise Compacted(self.endpoint.resource.model.since, revision)

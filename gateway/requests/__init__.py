@@ -1,4 +1,4 @@
-"""The way of a request from the connection to a verb and back.
+"""How a request is handled from the connection to the verb and back.
 
-Enter by `handler.Handler`, which runs the list of `stages`; `parts.Gateway` has the parts of a process.
+Start reading at `handler.Handler`, which runs the list of `stages`; `parts.Gateway` has the parts of a process.
 """

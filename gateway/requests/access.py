@@ -42,7 +42,7 @@ DECISIONS.reads(
 
 
 def auditing(audit: Audit) -> Run:
-    """Sets the record of a request that the policy wants recorded. Raises Undecided where none can be kept."""
+    """Sets the audit record of a request, if the audit policy wants one. Raises Undecided if it cannot be kept."""
 
     def begin(context: RequestContext) -> Outcome:
         record = audit.record(context.request, context.user, context.scope, context)
@@ -53,7 +53,7 @@ def auditing(audit: Audit) -> Run:
 
 
 def shutdown(services: Services) -> Run:
-    """Answers 429 once the process waits for nothing but what was under way; probes learn more of it."""
+    """Answers 429 to new requests while the process shuts down and finishes earlier ones; health checks still run."""
 
     def look(context: RequestContext) -> Outcome:
         if not services.turning_away or context.request.path.startswith(_PROBES):
@@ -64,13 +64,13 @@ def shutdown(services: Services) -> Run:
 
 
 def authorization(authorizer: Authorizer) -> Run:
-    """Raises StatusError 403 for what is not allowed, Undecided where that could not be found out."""
+    """Raises StatusError 403 for a request that is not allowed, Undecided if an authorizer failed."""
 
     def decide(context: RequestContext) -> Outcome:
         verdict = authorizer.known(context.attributes)
         if verdict is None:
             return ask(context)
-        _TOOK[verdict.decision].counts[0] += 1  # it took next to no time
+        _TOOK[verdict.decision].counts[0] += 1  # it took almost no time
         if context.record is not None:
             context.record.decided(verdict)
         require_verdict(verdict, context.attributes)

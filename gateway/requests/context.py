@@ -1,4 +1,4 @@
-"""The context of one request: what its stages find out, and what it holds until it ends."""
+"""The context of one request: the results of its stages, and the resources that it holds until it ends."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Receive = Callable[[], Awaitable[Any]]
 
 
 class Route(NamedTuple):
-    """What is known of a request from its path and query alone."""
+    """The properties of a request that follow from its method, path and query alone."""
 
     info: RequestInfo
     endpoint: Endpoint
@@ -38,40 +38,40 @@ class Route(NamedTuple):
     query: dict[str, list[str]]
     timeout: float | None
     measures: Measures
-    problem: StatusError | None = None  # why the resource can have no object under this path
+    problem: StatusError | None = None  # the error if the path's name or namespace is impossible for the resource
 
 
 class RequestContext(Times):
-    """What the stages share. Each says which of the members it sets; what is not known yet is None.
+    """The data that stages share. The docstring of a stage says which members it sets; before that they are None.
 
-    `user` is who asks, `request.user` as whom the request is carried out. `response` is a verb's, before it is brought
-    into the representation that was negotiated.
+    `user` is the authenticated user, `request.user` the impersonated one if there is one. `response` is the verb's,
+    before it is converted to the negotiated representation.
     """
 
-    # what hardly any request has takes no time of the others: these are the class's until they are set
-    route: Route | None = None  # where it is remembered from an earlier request, or once it is found
-    timeout: float | None = None  # seconds that the client gives it
+    # class attributes until they are set, so that rare members take no time in other requests
+    route: Route | None = None  # set from the cache of routes, or by the stage routing
+    timeout: float | None = None  # seconds of the request's deadline
     user: User | None = None
     attributes: Attributes
     record: Record | None = None  # for the audit log
     seats: Held | None = None
     watch: Held | None = None
     response: Response
-    long: Gauge | None = None  # what counts it while it is under way, of watches and the like
-    trace: RequestTrace | None = None  # where traces are configured, once it is known who asks
-    faults: Sequence[Fault] = ()  # that it has met, of those that tests ordered
-    recording: Recording | None = None  # where what happens is recorded, for tests
-    asked: Any  # what that keeps of it
-    measures: Measures | None = None  # what it is counted by, from the stage on that it is served by
+    long: Gauge | None = None  # counts the open long-running requests, such as watches
+    trace: RequestTrace | None = None  # set after authentication if tracing is configured
+    faults: Sequence[Fault] = ()  # the faults that tests ordered for this request
+    recording: Recording | None = None  # records the request, in tests
+    asked: Any  # data of `recording` about this request
+    measures: Measures | None = None  # the metrics of the route, set by the stage negotiation
 
     def __init__(self, request: Request, scope: Scope, receive: Receive, send: Send) -> None:
         self.request, self.scope, self.receive, self.send = request, scope, receive, send
-        self.began, self.waits = monotonic(), []  # as Times begins, without another call
+        self.began, self.waits = monotonic(), []  # the same as in Times.__init__, without the call
 
     def give_back(self) -> None:
-        """Returns what it holds of the server. To be called once, when it is over.
+        """Gives back seats and counts that the request holds. Must be called once, at the end of the request.
 
-        Tasks and timers that it has begun keep it in their contexts for as long as they last: not so its answer.
+        It also drops the answer: tasks and timers that the request has started may keep the context alive for longer.
         """
         self.response = ANSWERED
         if self.seats is not None:
@@ -83,39 +83,39 @@ class RequestContext(Times):
 
 
 Outcome = Response | Awaitable[Response | None] | Awaitable[None] | None
-"""What a stage comes to: None has the request go on, a Response is its answer; either may have to be waited for."""
+"""The result of a stage: None for the next stage, or the answer, or an awaitable of either."""
 
 Run = Callable[[RequestContext], Outcome]
 
 
 class Fault(Protocol):
-    """What a test ordered to go wrong, as far as it concerns a request that is under way."""
+    """A fault that a test ordered for a request."""
 
     def instead(self, context: RequestContext) -> Outcome:
-        """What is answered in place of what the verb would; None where that is carried out."""
+        """The answer that replaces the verb's, so that the verb does not run; None to run the verb."""
 
     def afterwards(self, context: RequestContext) -> Outcome:
-        """What is answered once the verb is carried out; None where that is its own answer."""
+        """The answer after the verb has run; None for the verb's own answer."""
 
 
 class Recording(Protocol):
     """Records requests, for tests."""
 
     def answered(self, context: RequestContext, response: Response) -> None:
-        """The request is about to be answered."""
+        """Called before the answer is sent."""
 
     def over(self, context: RequestContext) -> None:
-        """The request is over, answered or not."""
+        """Called at the end of the request, whether it was answered or not."""
 
 
 class Stage(NamedTuple):
-    """One step of a request's way, and the name under which it is timed."""
+    """One step in handling a request, and its name in metrics and traces."""
 
     name: str
     run: Run
-    by_path: bool = False  # whether it has nothing to do where the request's route is remembered
-    of_others: bool = False  # whether it has nothing to do for a request for a resource
-    of_writes: bool = False  # whether it has nothing to do for a GET
+    by_path: bool = False  # whether a request with a cached route skips the stage
+    of_others: bool = False  # whether a resource request skips the stage
+    of_writes: bool = False  # whether a GET skips the stage
 
 
 ANSWERED = Response(0)

@@ -1,4 +1,4 @@
-"""The warning of a deprecated version, and the audit annotation beside it."""
+"""The warning and the audit annotation of a deprecated API version."""
 
 from __future__ import annotations
 

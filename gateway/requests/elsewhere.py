@@ -1,4 +1,4 @@
-"""The stages that pass a request on: to another server, to discovery, to the routes of operation."""
+"""The stages that pass a request on: to another server, to discovery, or to operational paths such as /metrics."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from gateway.kinds.registry import Registry
 from gateway.requests.context import ANSWERED, Outcome, Receive, RequestContext, Run, Scope
 
 Operations = Callable[[Scope, Receive, Send], Awaitable[None]]
-"""An ASGI application, which answers what is no request for a resource."""
+"""An ASGI application, which answers requests that are not for a resource."""
 
 
 def delegation(delegate: Delegation, remember: Callable[[RequestContext], None]) -> Run:
-    """Leaves to `delegate` what another server serves: its answer, whatever its form, is the request's.
+    """Passes requests for an API of another server to `delegate`, and returns that server's answer unchanged.
 
-    `remember` is told of such a request. Raises StatusError 504 where the answer has not begun in time.
+    Calls `remember` with the context of such a request. Raises StatusError 504 if the answer does not begin in time.
     """
     services = delegate.services
 
@@ -55,7 +55,7 @@ def delegation(delegate: Delegation, remember: Callable[[RequestContext], None])
 
     async def begun(context: RequestContext, found: Awaitable[Response]) -> Response:
         response = await found
-        # what may last as long as its client likes is the other server's to limit
+        # the other server limits watches and tunnels, so they hold no seats here
         lasts = context.request.info.verb == "watch" or response.tunnel is not None
         if lasts and context.seats is not None:
             context.seats.give_back()
@@ -65,7 +65,7 @@ def delegation(delegate: Delegation, remember: Callable[[RequestContext], None])
 
 
 def announced(definitions: Definitions, registry: Registry) -> Run:
-    """Has requests for a kind that is not served, and those for discovery, wait for definitions that say that it is."""
+    """Lets requests for unknown kinds and for discovery wait for CustomResourceDefinitions that are not served yet."""
 
     def look(context: RequestContext) -> Outcome:
         request, info = context.request, context.request.info
@@ -97,7 +97,7 @@ def discovery(documents: Discovery, apart: Apart) -> Run:
 
 
 def operations(application: Operations) -> Run:
-    """Answers all other requests that are not for a resource, by `application`."""
+    """Answers all other requests that are not for a resource, with `application`."""
 
     def look(context: RequestContext) -> Outcome:
         return None if context.request.info.is_resource else answer(context)

@@ -31,11 +31,11 @@ from gateway.requests.stages import stages_of
 from gateway.settings.verbosity import verbosity_of
 from storage.instruments.timing import current
 
-TOLD = 3  # the verbosity from which on each request is logged
+TOLD = 3  # from this --v on, each request is logged
 
 
 class Handler:
-    """Answers a gateway's requests; those that are not the API's go to `operations` once they are allowed."""
+    """Answers all requests of a gateway. Requests for paths outside the API are authorized, then go to `operations`."""
 
     def __init__(self, gateway: Gateway, operations: Operations) -> None:
         routes, interposed = Routes(gateway), gateway.interposed
@@ -47,7 +47,7 @@ class Handler:
         self._apart = gateway.services.renderings.apart
 
     def _lay(self, way: Iterable[Stage]) -> None:
-        """Sets the stages of requests to come; requests under way keep theirs."""
+        """Sets the stages of new requests; requests in progress keep theirs."""
         first, *rest = way
         self._read_info = first.run
         self._known = [(stage.name, stage.run) for stage in rest if not stage.by_path]
@@ -72,7 +72,7 @@ class Handler:
             if context.recording is not None:
                 context.recording.answered(context, response)
             if response is not ANSWERED:
-                apart = self._tells or context.trace or context.record or context.recording  # who need all of it
+                apart = self._tells or context.trace or context.record or context.recording  # these need the context
                 rests = await send_response(request, response, send, whole, not apart)
             if rests:
                 await send({"type": REST, "go_on": partial(_go_on, Resting(context, response))})
@@ -101,7 +101,7 @@ class Handler:
                     await context.record.end()
 
     async def _answer(self, context: RequestContext) -> Response:
-        """The answer, whatever happens. Raises ClientDisconnected where nobody is there to get one."""
+        """The answer; an exception becomes an error answer. Raises ClientDisconnected if the client is gone."""
         request = context.request
         try:
             if self._recall(context):
@@ -110,7 +110,7 @@ class Handler:
                 outcome = self._read_info(context)
                 stages = self._found if outcome is None and request.info.is_resource else self._all
             if outcome is None:
-                # the outcome of a stage says whether the request goes on; how long it waited there is noted
+                # None continues with the next stage; the time that an awaitable takes is recorded
                 for name, run in stages:
                     outcome = run(context)
                     if outcome is None:
@@ -124,7 +124,7 @@ class Handler:
                         context.waits.append((name, began, monotonic()))
                     if outcome is not None:
                         break
-            assert type(outcome) is Response  # request-info refuses at once, the last stage answers
+            assert type(outcome) is Response  # request-info never returns an awaitable, and the last stage answers
             if outcome is not ANSWERED and b"accept-encoding" in request.headers:
                 return await compressed(request, outcome)
             return outcome
@@ -142,13 +142,13 @@ class Handler:
 
 
 def _given_up() -> bool:
-    """Whether the server's stop has cancelled the request, whose connection is to be reset; else it has failed."""
+    """Whether the server, in its shutdown, has cancelled the request, so that its connection must be reset."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 async def _go_on(context: Resting, scope: Scope, receive: Receive, send: Send) -> None:
-    """Goes on with an answer that has rested, as the application."""
+    """Continues an answer that has rested; called as the ASGI application."""
     current.set(context)
     context.request.receive = receive
     rests, body = False, context.response.body

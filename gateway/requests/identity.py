@@ -41,14 +41,14 @@ _NAMED = frozenset({"admin", "client", "kube_proxy", "kubelet", "system:servicea
 
 
 def _class_of(name: str) -> str:
-    """What a user is counted as: there may be any number of them."""
+    """The label of a user in metrics: a well-known name, "email_id" or "other", so that there are few labels."""
     return name if name in _NAMED else "email_id" if "@" in name else "other"
 
 
 def authentication(authenticator: Authenticator, spent: SpentHeaders) -> Run:
-    """Sets who asks, and takes off the headers that said so.
+    """Sets the user, and removes the headers that have authenticated it.
 
-    Nobody is refused yet, so that the audit log knows of those who are.
+    A request without valid credentials is refused only later, so that the audit log contains it.
     """
     takes_off = spent.are_any
 
@@ -57,7 +57,7 @@ def authentication(authenticator: Authenticator, spent: SpentHeaders) -> Run:
         context.user = authenticator.known(context.request.headers, chain)
         if context.user is None:
             return ask(context, chain)
-        _SUCCEEDED.counts[0] += 1  # it took next to no time
+        _SUCCEEDED.counts[0] += 1  # it took almost no time
         _HITS.value += 1
         if takes_off or PROTOCOL in context.request.headers:
             spent.take_off(context.request, context.scope)
@@ -84,9 +84,10 @@ def authentication(authenticator: Authenticator, spent: SpentHeaders) -> Run:
 
 
 def impersonation(authorizer: Authorizer, enabled: Enabled) -> Run:
-    """Sets the attributes, with another user where the headers name one, as gates allow.
+    """Sets the attributes and the request's user: the impersonated one if Impersonate-* headers name one. `enabled`
+    tells whether a feature gate is on.
 
-    Raises StatusError 401 where nobody was found who asks, 400 and 403.
+    Raises StatusError 401 if no user was authenticated, 400 and 403 as Impersonation does.
     """
     allowed = Impersonation(
         authorizer,

@@ -1,4 +1,4 @@
-"""The deadline of a request, for what its stages wait for."""
+"""Applies the deadline of a request to an awaitable of a stage."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 async def in_time(context: RequestContext, awaited: Awaitable[T]) -> T:
-    """The result of `awaited`, for which the request's timeout is left. Raises StatusError 504 after the timeout."""
+    """The result of `awaited`. Raises StatusError 504 if it takes longer than the request's timeout, if it has one."""
     if context.timeout is None:
         return await awaited
     context.request.body_seconds = context.timeout

@@ -1,4 +1,4 @@
-"""Stages that are inserted among those of a request for a while: of a start, and faults and the recorder of tests."""
+"""Stages that are inserted for a while: those of the process's start, and faults and the recorder of tests."""
 
 from __future__ import annotations
 
@@ -25,17 +25,19 @@ class Watcher(NamedTuple):
 
 
 class Interposed:
-    """The inserted stages by their owner, and the open watches, if `follows` is set."""
+    """The inserted stages, by owner, and the open watches, if `follows` is set."""
 
     def __init__(self) -> None:
         self._stages: dict[str, Sequence[tuple[str, Stage]]] = {}
         self._listeners: list[Opened] = []
         self._on_change: list[Callable[[], None]] = []
-        self.follows = False  # whether it is told of watches that begin
+        self.follows = False  # whether `opened` is called for each new watch
         self.watches: WeakKeyDictionary[WatchStream, Watcher] = WeakKeyDictionary()
 
     def put(self, owner: str, stages: Sequence[tuple[str, Stage]]) -> None:
-        """Inserts an owner's stages, each after the stage of a name; with no stages the owner's are removed."""
+        """Replaces an owner's stages. Each comes with the name of the stage that it follows. An empty list removes the
+        owner's stages.
+        """
         if stages:
             self._stages[owner] = stages
         else:
@@ -59,7 +61,7 @@ class Interposed:
         self._listeners.append(listener)
 
     def opened(self, context: RequestContext, stream: WatchStream) -> None:
-        """A watch begins."""
+        """Called when a watch begins."""
         request = context.request
         self.watches[stream] = Watcher(request.user, request.info, agent_of(context))
         for listener in self._listeners:
@@ -67,5 +69,5 @@ class Interposed:
 
 
 def agent_of(context: RequestContext) -> str:
-    """The client's name of itself."""
+    """The User-Agent header of a request."""
     return context.request.headers.get(b"user-agent", b"").decode("latin-1")

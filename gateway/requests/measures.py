@@ -1,6 +1,7 @@
-"""What is counted of requests, under the names and labels of apiserver's `pkg/endpoints/metrics`.
+"""Metrics of requests, with the names and labels of apiserver's `pkg/endpoints/metrics`.
 
-The children of a route are resolved when it is made; to count an answer costs a GET less than a microsecond.
+The labelled children of a route's metrics are found once, when the route is made. So counting the answer of a GET takes
+less than a microsecond.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ COMPONENT = "apiserver"
 _OF_ROUTE = ("verb", "group", "version", "resource", "subresource", "scope", "component")
 _OF_RESOURCE = (by("resource", "group", "resource"),)
 _DRY = ("verb", "dry_run", *_OF_ROUTE[1:])
-_QUICK, _SHORT = 0.005, 0.05  # seconds: the first buckets, in which most are, and which need not be looked for
+_QUICK, _SHORT = 0.005, 0.05  # seconds: the first buckets of DURATION and SLI; most requests need no search for theirs
 _SECONDS = (_SHORT, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60)
 
 REQUESTS = counter(
@@ -131,7 +132,7 @@ class _Traced(Protocol):
 
 
 class Counted(Protocol):
-    """A request that is under way, as far as it is counted."""
+    """The members of a request's context that metrics need."""
 
     @property
     def request(self) -> Request: ...
@@ -150,10 +151,12 @@ class Counted(Protocol):
 
 
 class Measures:
-    """The children of one route, with one dry-run value."""
+    """The metrics of one route, with one value of dryRun."""
 
     def __init__(self, labels: tuple[str, ...], dry_run: str, deprecated: str | None) -> None:
-        """`labels` are those of `_OF_ROUTE` but for the component; `deprecated` says when the version goes."""
+        """`labels` are those of `_OF_ROUTE` without the component. `deprecated` is the release that removes the
+        version, "" if unknown; None if the version is not deprecated.
+        """
         verb, group, version, resource, subresource, _ = labels
         whole = (*labels, COMPONENT)
         self._labels = (verb, dry_run, *whole[1:])
@@ -169,7 +172,7 @@ class Measures:
         self.aborts = labels
 
     def answered(self, context: Counted, response: Response) -> float:
-        """Counts a request that is over; the seconds that it took."""
+        """Counts a request that has been answered; returns the seconds that it took."""
         status = response.status
         if status == 504:
             turned_away(context, status)
@@ -210,7 +213,7 @@ def _size(body: Sequence[bytes] | AsyncIterator[bytes]) -> int:
     return 0 if isinstance(body, AsyncIterator) else sum(map(len, body))
 
 
-_known: dict[tuple[str, ...], dict[tuple[tuple[str, ...], str], Measures]] = {}  # of each group and resource
+_known: dict[tuple[str, ...], dict[tuple[tuple[str, ...], str], Measures]] = {}  # by group and resource
 
 
 def _forget(owner: tuple[str, ...]) -> None:
@@ -221,7 +224,7 @@ owners.on_leave(_forget)
 
 
 def measures_of(request: Request, deprecated: str | None = None) -> Measures:
-    """The children of what a request asks for, which is served."""
+    """The metrics for a request, whose resource must be served. `deprecated` is as in `Measures`."""
     info = request.info
     owner = ("resource", info.group, info.resource)
     labels = (reported_verb(request), info.group, info.version, info.resource, info.subresource, scope_of(info))
@@ -236,7 +239,7 @@ def measures_of(request: Request, deprecated: str | None = None) -> Measures:
 
 
 def reported_verb(request: Request) -> str:
-    """As what a request is counted."""
+    """The verb of a request in metrics."""
     info = request.info
     if info.subresource in _CONNECTS:
         return "CONNECT"
@@ -246,7 +249,7 @@ def reported_verb(request: Request) -> str:
 
 
 def scope_of(info: RequestInfo) -> str:
-    """Whether a request is about one object, those of a namespace or those of the cluster."""
+    """The scope of a request in metrics: "resource" for one object, or "namespace", or "cluster"."""
     if info.name or info.verb == "create":
         return "resource"
     return "namespace" if info.namespace else "cluster"
@@ -260,17 +263,17 @@ def _dry_run(query: Mapping[str, Sequence[str]]) -> str:
 
 
 def aborted(measures: Measures) -> None:
-    """Counts a request whose client went before it was answered."""
+    """Counts a request whose client closed the connection before the answer."""
     ABORTS.labels(*measures.aborts).inc()
 
 
 def turned_away(context: Counted, status: int) -> None:
-    """Counts a request that was turned away, or given up, to keep the server well."""
+    """Counts a request that the server refused or ended to protect itself."""
     request = context.request
     info = request.info
     if info.is_resource:
         labels = (reported_verb(request), info.group, info.version, info.resource, info.subresource, scope_of(info))
-        if context.route is None:  # its name was not checked yet: it may be anything
+        if context.route is None:  # the resource may not exist: clients could make up any number of labels
             labels = (labels[0], "", "", "", "", labels[5])
     else:
         labels = (request.method, "", "", "", "", "")

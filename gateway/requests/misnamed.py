@@ -1,4 +1,4 @@
-"""The stage name: refuses requests whose path has a name or namespace under which the resource can have no object."""
+"""The stage name: refuses requests whose path has a name or namespace that is impossible for the resource."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _OPTIONS = {"create": "CreateOptions", "update": "UpdateOptions"}
 
 
 def check_patch_type(context: RequestContext) -> Outcome:
-    """Raises the problem of a custom object's path without a name, before its representation is negotiated.
+    """Raises the route's problem if the path of a custom resource has no name, before the stage negotiation.
 
-    Only the type of a patch is looked at before: StatusError 415.
+    For a patch, an unsupported media type (StatusError 415) comes first.
     """
     route = context.route
     assert route is not None
@@ -30,7 +30,7 @@ def check_patch_type(context: RequestContext) -> Outcome:
 
 
 def refuse_misnamed(context: RequestContext) -> Outcome:
-    """Raises the problem of the route's path: before the body is read where the name is missing, else after it."""
+    """Raises the route's problem: at once if the name is missing, otherwise after the body was read and checked."""
     route = context.route
     assert route is not None
     if route.problem is None:

@@ -1,4 +1,4 @@
-"""The parts of a server process that stages, routes of operation and tests work with."""
+"""The parts of a server process, as stages, operational paths and tests use them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from storage.store import EtcdStore
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
-    """One server process: what it serves (`endpoints`, `registry`) with which parts (`services`).
+    """One server process: the resources that it serves (`endpoints`, `registry`) and its parts (`services`).
 
-    `served` is set once the start is over and all requests are answered, `readable` before that where what decides
-    about requests is loaded before the rest, `furnished` once all is there that every cluster has; `interposed` has the
-    stages that tests and a start put in.
+    Three events tell how far the start is. `readable`: the objects that decide about requests, such as roles, are
+    loaded. `served`: everything is loaded and all requests are answered. `furnished`: the objects that every cluster
+    has exist. `interposed` has the stages that tests and the start insert.
     """
 
     registry: Registry
@@ -43,7 +43,7 @@ class Gateway:
 
     @property
     def settings(self) -> Settings:
-        """What the command line said."""
+        """The settings from the command line."""
         return self.services.settings
 
     @property
@@ -53,12 +53,12 @@ class Gateway:
 
     @property
     def feed(self) -> Feed:
-        """What keeps the watch cache up to date."""
+        """The feed that keeps the watch cache up to date."""
         return self.services.feed
 
     @property
     def store(self) -> EtcdStore:
-        """Reads and writes."""
+        """The store, which reads and writes objects."""
         return self.services.store
 
     @property
@@ -67,19 +67,19 @@ class Gateway:
         return self.services.stopping
 
     def drain(self, seconds: float) -> None:
-        """Says that this process stops soon: it is not ready any more, and watches end one after the other."""
+        """Announces that the process stops in some seconds: it is no longer ready, and watches end one by one."""
         self.services.ends_at = monotonic() + seconds
         self.services.draining.set()
         self._wake_all()
 
     def stop(self) -> None:
-        """Begins the shutdown: watches end, whatever they are waiting for."""
+        """Begins the shutdown: all watches end."""
         self.services.draining.set()
         self.stopping.set()
         self._wake_all()
 
     def _wake_all(self) -> None:
-        """Has each watch look at what is so now."""
+        """Wakes all watches, so that they check for draining and shutdown."""
         for database in self.services.databases:
             for cache in database.cache:
                 cache.wake_all()

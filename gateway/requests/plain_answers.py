@@ -1,4 +1,4 @@
-"""Answers in plain text: those before negotiation, and those for paths that are not served."""
+"""Answers in plain text: errors before content negotiation, and 404 for paths that are not served."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ PAGE_NOT_FOUND = Response(404, b"404 page not found\n", TEXT_TYPE, [NO_SNIFF])
 
 
 def request_uri(scope: Mapping[str, Any]) -> str:
-    """What a request asks for, as it was sent."""
+    """The path and query of a request, as the client sent them."""
     path, query = scope["raw_path"].decode("utf-8", "replace"), scope["query_string"].decode("utf-8", "replace")
     return f"{path}?{query}" if query else path
 
 
 def internal_error(uri: str, reason: str) -> Response:
-    """500, as kube-apiserver answers what it could not decide."""
+    """The answer 500 of kube-apiserver to a request about which it could not decide."""
     message = f"Internal Server Error: {go_quote(uri)}: {reason}\n".translate(_ESCAPES)
     return Response(500, message.encode("utf-8", "replace"), TEXT_TYPE, [NO_SNIFF])

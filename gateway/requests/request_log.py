@@ -1,4 +1,4 @@
-"""The log of requests: slow ones with what they waited for, as kube-apiserver's traces; with --v=3 all of them."""
+"""Logs requests: slow ones with the times of their stages, like kube-apiserver's traces; with --v=3, all of them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gateway.requests.measures import FILTERS
 
 logger = logging.getLogger(__name__)
 
-SLOW = 0.5  # seconds from which on a request is told of
+SLOW = 0.5  # seconds; longer requests are logged
 _FILTERS = frozenset({"authentication", "audit", "impersonation", "priority-and-fairness", "authorization"})
 
 
 def tell(context: RequestContext, response: Response) -> None:
-    """Logs a request with what kube-apiserver's httplog says of it."""
+    """Logs a request with the fields of kube-apiserver's httplog."""
     request, scope = context.request, context.scope
     query = scope["query_string"].decode("latin-1")
     logger.info(
@@ -34,7 +34,7 @@ def tell(context: RequestContext, response: Response) -> None:
 
 
 def tell_slow(context: RequestContext, response: Response) -> None:
-    """Logs a request that took long, unless it lasts for as long as its client likes, with all that it waited for."""
+    """Logs a slow request with the times that it waited in each stage; not a long-running one, such as a watch."""
     route, request = context.route, context.request
     if route is None or route.measures.long is not None:
         return

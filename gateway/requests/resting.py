@@ -1,4 +1,4 @@
-"""What is kept of a request whose answer rests: what it is counted by in the end, and what it gives back."""
+"""The small part of a request's context that is kept while its answer rests: metrics, and resources to give back."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _NO_SCOPE: Scope = {}
 
 
 async def _nobody(*_: Any) -> Any:
-    """Stands for ASGI's functions, which who goes on with the answer has."""
+    """Replaces ASGI's receive and send while the answer rests; they are set again when it continues."""
     raise RuntimeError("the answer rests")
 
 
 class Resting(RequestContext):
-    """A context in a tenth of the memory; that of a request that is neither traced nor logged nor recorded."""
+    """A context in a tenth of the memory, for a request that is neither traced nor logged nor recorded."""
 
     def __init__(self, context: RequestContext, response: Response) -> None:
         request = Request("GET", "", b"", _NO_HEADERS, _nobody)

@@ -1,4 +1,4 @@
-"""The stages request-info and routing, and the memory of what they came to."""
+"""The stages request-info and routing, and a cache of their results."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from gateway.requests.unloaded import is_unloaded
 from gateway.subresources import PASSED_ON
 from gateway.verbs import verb_for
 
-_ROUTES = 16 << 20  # bytes of the routes that are remembered of each sort: about 8000
-_ROUTE = 1500  # bytes of a route beside what the client sent
-_MEMORABLE_PATH = 512  # characters: those of the longest names
-_MEMORABLE_QUERY = 48  # bytes; longer queries hardly come again
+_ROUTES = 16 << 20  # bytes of each of the caches: about 8000 routes
+_ROUTE = 1500  # bytes of a route besides its path and query
+_MEMORABLE_PATH = 512  # characters: enough for the longest names
+_MEMORABLE_QUERY = 48  # bytes; longer queries are rarely repeated
 
 
 Delegated = tuple[RequestInfo, float | None, dict[str, list[str]]]
@@ -36,7 +36,7 @@ Delegated = tuple[RequestInfo, float | None, dict[str, list[str]]]
 
 
 class Routes:
-    """Finds what serves a request, and remembers it for GETs and for POSTs to collections."""
+    """Finds the routes of requests, and caches them for GETs and for POSTs to collections."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._registry, self._endpoints = gateway.registry, gateway.endpoints
@@ -45,14 +45,13 @@ class Routes:
         self._builtin = builtin_groups(gateway.registry) & gateway.registry.groups.keys()
         self.gets: Memory[tuple[str, bytes], Route] = Memory(_ROUTES)  # by path and query
         self.creates: Memory[tuple[str, bytes], Route] = Memory(_ROUTES)
-        self._delegated: Memory[tuple[str, bytes], Delegated] = Memory(_ROUTES)  # what GETs ask other servers for
+        self._delegated: Memory[tuple[str, bytes], Delegated] = Memory(_ROUTES)  # GETs that go to other servers
         gateway.endpoints.on_change(self.gets.clear)
         gateway.endpoints.on_change(self.creates.clear)
 
     def recall(self, context: RequestContext) -> bool:
-        """Sets the request's info, timeout and route where they are remembered of an earlier request.
-
-        True where they are: the stages that find them have nothing to do then (`Stage.by_path`).
+        """Sets the request's info, timeout and route from the cache. Returns whether the cache has them; if so, the
+        request skips the stages with `Stage.by_path`.
         """
         request = context.request
         method = request.method
@@ -66,12 +65,12 @@ class Routes:
         return True
 
     def read_info(self, context: RequestContext) -> Outcome:
-        """Sets the request's info and timeout. The answer for a path that cannot be read.
+        """Sets the request's info and timeout. Returns an error answer for an invalid path.
 
-        Raises StatusError 400 for a wrong timeout.
+        Raises StatusError 400 for an invalid timeout.
         """
         request = context.request
-        request.human = is_human(request.headers.get(b"user-agent", b""))  # a refusal is shown to a person, too
+        request.human = is_human(request.headers.get(b"user-agent", b""))  # counts also for errors raised here
         delegated = self._delegated.get((request.path, request.query_string)) if request.method == "GET" else None
         if delegated is None:
             refused = _read_info(request, context.scope)
@@ -85,14 +84,14 @@ class Routes:
         return None
 
     def delegated(self, context: RequestContext) -> None:
-        """Remembers what a request asks another server for: whoever serves it, its path and query mean the same."""
+        """Caches the info, timeout and query of a GET that goes to another server; path and query determine them."""
         request = context.request
         if request.method == "GET" and _is_memorable(request):
             key = request.path, request.query_string
             self._delegated.keep(key, (request.info, context.timeout, request.query), _size(request))
 
     def find(self, context: RequestContext) -> Outcome:
-        """Sets the route; the answer for a path that no kind is served under. Raises StatusError 404 or 405."""
+        """Sets the route. Returns a 404 page for a path of a group that is not served. Raises StatusError 404, 405."""
         info = context.request.info
         if not self._serves(info) or info.path.startswith("//") or (info.prefix == "apis" and not info.group):
             return PAGE_NOT_FOUND
@@ -108,7 +107,7 @@ class Routes:
         return None
 
     def route(self, request: Request, timeout: float | None) -> Route:
-        """Finds what serves a resource request, and remembers it. Raises StatusError 404 or 405."""
+        """Finds and caches the route of a resource request. Raises StatusError 404 or 405."""
         info = request.info
         if (info.group, info.version, info.resource) in self._registry.unserved:
             raise unknown_path()
@@ -127,9 +126,10 @@ class Routes:
         return route
 
     def _timeout(self, request: Request) -> float | None:
-        """The deadline that the client set or --request-timeout, in seconds; None where none applies.
+        """The client's `timeout` or --request-timeout, in seconds; None for watches and other long-running requests.
 
-        What has the default's 60 s ends before by itself: no time is taken for that.
+        It is None also with the default of 60 s and no `timeout`, to save a timer: such requests end earlier by
+        themselves.
         """
         info = request.info
         text = request.parameter("timeout")
@@ -147,7 +147,7 @@ class Routes:
 
 
 def _is_ready(route: Route, method: str) -> bool:
-    """Whether none of the stages between routing and the verb has anything to do for a route."""
+    """Whether a cached route may skip the stages between routing and the verb that have `Stage.by_path`."""
     endpoint = route.endpoint
     if route.problem is not None or is_unloaded(endpoint):
         return False
@@ -155,14 +155,14 @@ def _is_ready(route: Route, method: str) -> bool:
 
 
 def _read_human(request: Request) -> None:
-    """Says whether a request's JSON is to be indented, which its query may say."""
+    """Sets whether the answer's JSON is indented: by the `pretty` parameter, or else by the User-Agent."""
     request.human = is_human(request.headers.get(b"user-agent", b""))
     if request.query_string:
         request.human = pretty_parameter(request.query, request.human)
 
 
 def _is_memorable(request: Request) -> bool:
-    """Whether it may well come again: a GET, or a POST to a collection, and not too long."""
+    """Whether the route may be cached: of a GET, or a POST to a collection, if path and query are not too long."""
     if request.method != "GET" and (request.method != "POST" or request.info.name):
         return False
     return len(request.query_string) <= _MEMORABLE_QUERY and len(request.path) <= _MEMORABLE_PATH
@@ -176,7 +176,7 @@ def _read_info(request: Request, scope: Mapping[str, Any]) -> Response | None:
     except MalformedPath as error:
         uri = request_uri(scope)
         refused = internal_error(uri, f"failed to create RequestInfo: {error}, {uri}")
-        refused.bare = True  # this comes before what adds a header for caches
+        refused.bare = True  # in kube-apiserver, the filter that adds Cache-Control runs later
         refused.headers = [*refused.headers, (b"audit-id", audit_id(request.headers))]
         return refused
     return None

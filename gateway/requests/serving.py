@@ -36,7 +36,7 @@ _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
 
 class _NextTurn:
-    """What waits for the loop's next turn, as `asyncio.sleep(0)` does."""
+    """An awaitable that waits for the next turn of the event loop, like `asyncio.sleep(0)`; it can be awaited often."""
 
     def __await__(self) -> Generator[None, None, None]:
         yield
@@ -46,7 +46,7 @@ _NEXT_TURN = _NextTurn()
 
 
 def negotiate(context: RequestContext) -> Outcome:
-    """Sets the representation of the answer. Raises StatusError 400, 406 and, for a patch, 415."""
+    """Sets the representation and the measures. Raises StatusError 400, 406 and, for a patch, 415."""
     request, route = context.request, context.route
     assert route is not None
     context.measures = route.measures
@@ -68,7 +68,7 @@ def negotiate(context: RequestContext) -> Outcome:
 
 
 def _check_patch_type(request: Request, resource: Resource) -> None:
-    """Raises StatusError 415 before anything else of a patch of a built-in kind is looked at, and not in CBOR."""
+    """Raises StatusError 415 for a patch of a built-in kind, before all other checks; that answer is never in CBOR."""
     if not resource.defined:
         try:
             patch_type(request, resource)
@@ -78,7 +78,7 @@ def _check_patch_type(request: Request, resource: Resource) -> None:
 
 
 def turns() -> Run:
-    """Has writes begin a few at a time: others, such as reads, need not wait until all have begun that have come."""
+    """Lets only a few writes begin in each turn of the event loop, so that reads do not wait for many writes."""
     beginnings = Beginnings()
 
     def look(context: RequestContext) -> Outcome:
@@ -90,11 +90,11 @@ def turns() -> Run:
 
 
 def verb(watches: OpenWatches, interposed: Interposed, limiter: Limiter) -> Run:
-    """Sets the response: what the route's verb answers. Raises whatever that does, StatusError 504 after the timeout.
+    """Runs the route's verb and sets the response. Raises what the verb raises, and StatusError 504 after the timeout.
 
-    A watch gives its seats back once it has begun. A read of what can't be decrypted at present waits.
+    A watch gives its seats back once it has begun. A read of objects that cannot be decrypted now waits (unread.py).
     """
-    unread: list[Unread] = []  # made where it is needed
+    unread: list[Unread] = []  # at most one, made at the first need
 
     async def carry_out(context: RequestContext) -> None:
         request, route = context.request, context.route
@@ -149,9 +149,11 @@ async def _read(context: RequestContext) -> None:
 
 
 def visibility(is_parameter: Callable[[str, str], bool], definitions: Definitions) -> Run:
-    """Lets a write be seen before it is answered: by watchers, whose caches its client may look at next, and where it
-    governs other requests, by whoever decides on them here. `is_parameter` tells the groups and kinds of objects that
-    policies look at; `definitions` serves CustomResourceDefinitions.
+    """Waits, before a write is answered, until others see it: watches, since the client may read from an informer next.
+
+    A write that decides about other requests, for example of a role or policy, waits until this process's own caches
+    have it. `is_parameter` tells by group and kind whether objects are parameters of admission policies. `definitions`
+    serves CustomResourceDefinitions.
     """
 
     def look(context: RequestContext) -> Outcome:
@@ -165,7 +167,7 @@ def visibility(is_parameter: Callable[[str, str], bool], definitions: Definition
 
     async def governing(reads: Reads, group: str) -> None:
         await asyncio.sleep(0)
-        with contextlib.suppress(StorageError):  # it is written: the client must not write it again
+        with contextlib.suppress(StorageError):  # the write has succeeded: an error would make the client repeat it
             await reads.fresh()
             if group == EXTENSIONS:
                 await definitions.looked_at()
@@ -174,7 +176,7 @@ def visibility(is_parameter: Callable[[str, str], bool], definitions: Definition
 
 
 def representation(apart: Apart) -> Run:
-    """Answers the verb's response as it was negotiated. Raises StatusError 406."""
+    """Returns the verb's response in the negotiated representation. Raises StatusError 400 and 406."""
 
     def look(context: RequestContext) -> Outcome:
         request, route, response = context.request, context.route, context.response

@@ -1,11 +1,11 @@
-"""A request's way, as a list: what happens to each request, in kube-apiserver's order.
+"""The list of stages that handle each request, in kube-apiserver's order.
 
-A stage is a function of the RequestContext. It returns None if the request goes on, the answer, or an awaitable of
-either; an exception becomes a Status. The handler notes how long each stage waited, under its name: metrics, traces,
-the log of slow requests and audit annotations take their times from that.
+A stage is a function of the RequestContext. It returns None for the next stage, or the answer, or an awaitable of
+either; an exception becomes a Status. The handler records how long each stage waited, by its name. Metrics, traces, the
+log of slow requests and audit annotations use these times.
 
-A request leaves out the stages that have nothing to do for it, as each says: those that find its info and route where
-these are remembered, as for most GETs; those of writes for a GET; for a resource those of other paths.
+A request skips stages by their flags (see Stage). A cached route, as of most GETs, skips the stages that find info and
+route. A GET skips the stages of writes. A resource request skips the stages of other paths.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from gateway.requests.routes import Routes
 from gateway.requests.unimported import import_rules_first
 from gateway.requests.unloaded import wait_until_loaded
 
-STARTING = "starting"  # whose stages these are
+STARTING = "starting"  # the owner of the stages in Interposed
 
 
 def while_starting(gateway: Gateway, operations: Operations) -> list[tuple[str, Stage]]:
-    """What a request meets as long as the start goes on, each after the stage that is named with it.
+    """The additional stages during the start of the process, each with the name of the stage that it follows.
 
-    They are taken away in the end, so that no request has to ask whether it is over.
+    They are removed at the end of the start, so that later requests need not check whether it is over.
     """
 
     def hold(context: RequestContext) -> Outcome:
-        from gateway.requests import starting  # nobody may ask before the start is over
+        from gateway.requests import starting  # imported late: maybe no request comes before the start is over
 
         return starting.hold(gateway, context)
 
@@ -57,13 +57,13 @@ def while_starting(gateway: Gateway, operations: Operations) -> list[tuple[str, 
 
 
 def stages_of(gateway: Gateway, routes: Routes, operations: Operations) -> list[Stage]:
-    """The stages. `operations` answers what is not the API's."""
+    """The stages of a request, in order. `operations` answers requests for paths outside the API."""
     services = gateway.services
     apart, audit = services.renderings.apart, services.audit
     going = [Stage("shutdown", access.shutdown(services))] if services.settings.shutdown_send_retry_after else []
     recorded = [] if audit is None else [Stage("audit", access.auditing(audit))]
     way = [
-        # what it is about
+        # the request info
         Stage("request-info", routes.read_info, by_path=True),
         *going,
         # the user and its rights
@@ -72,7 +72,7 @@ def stages_of(gateway: Gateway, routes: Routes, operations: Operations) -> list[
         Stage("impersonation", identity.impersonation(services.authorizer, gateway.registry.release.gates.enabled)),
         Stage("priority-and-fairness", services.limiter.enter),
         Stage("authorization", access.authorization(services.authorizer)),
-        # requests that others answer
+        # requests that are answered without a verb
         Stage("definitions", elsewhere.announced(gateway.definitions, gateway.registry), by_path=True),
         Stage("delegation", elsewhere.delegation(gateway.aggregation.delegation, routes.delegated), by_path=True),
         Stage("discovery", elsewhere.discovery(gateway.discovery, apart), by_path=True, of_others=True),

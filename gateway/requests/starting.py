@@ -1,9 +1,9 @@
-"""Requests that come while the process starts: it listens from the beginning, and loads all objects meanwhile.
+"""Requests during the start of the process. As in kube-apiserver, it listens from the beginning and loads all objects
+meanwhile.
 
-kube-apiserver does so too. Its health checks say what is not ready yet. What has no watch cache yet is answered 429
-with Retry-After, which client-go's clients repeat by themselves; objects, and pages without selectors, are read from
-etcd.
-Paths that nobody knows may be those of definitions that are yet to be served: 503.
+Health checks name the parts that are not ready. While a resource's watch cache is not filled, single objects, and pages
+of lists without selectors, are read from etcd. Other requests wait, and then get 429 with Retry-After, after which
+client-go tries again. An unknown path gets 503: it may belong to a CustomResourceDefinition that is not loaded yet.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from storage.errors import NotLoaded, Unavailable
 
 PATIENCE = 3.0  # seconds until a request is refused; most starts are over by then
 PROBES = frozenset({"/healthz", "/livez", "/readyz"})
-"""What every user may ask, as by the default of kube-apiserver's --authorization-always-allow-paths."""
+"""Paths that every user may read, as by the default of kube-apiserver's --authorization-always-allow-paths."""
 
 _PASSING = ("/version", *(f"{probe}/" for probe in PROBES))
 _DESCRIBING = ("/api", "/openapi")
 _READING = frozenset({"get", "list", "watch"})
-_OF_OBJECTS = frozenset({"", "status"})  # subresources that are read as the object is
+_OF_OBJECTS = frozenset({"", "status"})  # subresources whose reads return the object itself
 _NODES = "system:nodes"
 _UNKNOWN = "the request has been made before all known HTTP paths have been installed, please try again"
 
@@ -38,9 +38,9 @@ _UNKNOWN = "the request has been made before all known HTTP paths have been inst
 
 
 def hold(gateway: Gateway, context: RequestContext) -> Outcome:
-    """Lets those requests go on that need nothing of what is to be loaded yet, and has others wait.
+    """Lets a request continue if all that it needs is loaded; otherwise it waits for up to PATIENCE seconds.
 
-    What waits raises StatusError 429 or 503 in the end, Unavailable where etcd does not answer.
+    After that it raises StatusError 503, NotLoaded (429), or Unavailable if etcd does not answer.
     """
     request = context.request
     if request.path in PROBES or request.path.startswith(_PASSING) or _may_go_on(gateway, request):
@@ -49,7 +49,10 @@ def hold(gateway: Gateway, context: RequestContext) -> Outcome:
 
 
 def hold_nodes(gateway: Gateway, context: RequestContext) -> Outcome:
-    """Has nodes wait for everything: what they may read depends on all pods and volumes. Raises StatusError 429."""
+    """Lets requests of nodes wait until everything is loaded: the rights of a node depend on all pods and volumes.
+
+    Raises as `hold`.
+    """
     request = context.request
     if _NODES not in request.user.groups or request.path in PROBES:
         return None
@@ -57,14 +60,14 @@ def hold_nodes(gateway: Gateway, context: RequestContext) -> Outcome:
 
 
 def probe(operations: Operations, context: RequestContext) -> Outcome:
-    """Answers health checks without asking who may: roles may not be known yet."""
+    """Answers health checks before authorization, because the roles may not be loaded yet."""
     return _answered(operations, context) if context.request.path in PROBES else None
 
 
 def read_without_cache(context: RequestContext) -> Outcome:
-    """Reads from etcd what can be read there at once, where the cache is not filled yet.
+    """Lets reads of single objects and of pages go to etcd while the watch cache of their resource is not filled.
 
-    Other requests for such a resource wait until it is filled. Raises NotLoaded.
+    Other requests for such a resource wait until the cache is filled. Raises NotLoaded after PATIENCE seconds.
     """
     route, request = context.route, context.request
     assert route is not None
@@ -85,7 +88,7 @@ async def _answered(operations: Operations, context: RequestContext) -> Response
 
 
 def _may_go_on(gateway: Gateway, request: Request) -> bool:
-    """Whether all is there that a request is answered by, or what is missing is known to be."""
+    """Whether all that the request needs is loaded."""
     if not gateway.readable.is_set():
         return False
     info = request.info
@@ -138,7 +141,7 @@ def _refusal(gateway: Gateway, request: Request) -> Unavailable | StatusError:
 
 
 def _direct(endpoint: Endpoint) -> Endpoint:
-    """The endpoint with a store that asks etcd for all that is read."""
+    """A copy of the endpoint whose store reads everything from etcd."""
     from storage.filling import Direct
 
     direct = copy(endpoint)
@@ -152,7 +155,7 @@ def _is_unfilled(endpoint: Endpoint) -> bool:
 
 
 def _is_page(request: Request) -> bool:
-    """Whether a list is of a page, of which nothing has to be left out."""
+    """Whether a list has a limit and no selector."""
     limit = request.parameter("limit")
     selects = request.parameter("labelSelector") or request.parameter("fieldSelector")
     return limit.isdecimal() and int(limit) > 0 and not selects

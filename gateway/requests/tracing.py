@@ -1,4 +1,6 @@
-"""The spans of a request: one for all of it and one for each stage that kube-apiserver has a span for, by its names."""
+"""The spans of a request: one for the whole request, and one for each stage for which kube-apiserver has a span, with
+the same name.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from gateway.requests.measures import scope_of
 if TYPE_CHECKING:
     from gateway.tracing.tracer import RequestTrace, Tracer
 
-AFTER = "authentication"  # the stage that says whether a client's word on sampling counts
+AFTER = "authentication"  # the user decides whether the sampling flag of the client's traceparent counts
 _TRUSTED = frozenset({MASTERS_GROUP, "system:monitoring"})
 _STAGES = {
     "audit": "audit",
@@ -39,7 +41,7 @@ _LONGEST_AGENT = 1024  # characters
 
 
 def traced(stages: Sequence[Stage], tracer: Tracer) -> Iterator[Stage]:
-    """Wraps stages in spans for requests that are traced, and inserts the stage that begins the trace."""
+    """Wraps stages so that traced requests get spans, and inserts the stage that begins a trace."""
     for stage in stages:
         if stage.name == "verb":
             yield stage._replace(run=_spanned(stage.run, None))
@@ -73,7 +75,7 @@ def _begin(tracer: Tracer) -> Run:
 
 
 def _spanned(run: Run, name: str | None) -> Run:
-    """A stage within a span; one without a name has that of the verb."""
+    """Wraps a stage in a span; `name` None means the name and attributes of the request's verb."""
 
     def stage(context: RequestContext) -> Outcome:
         trace = context.trace
@@ -99,7 +101,7 @@ def _spanned(run: Run, name: str | None) -> Run:
 
 
 def _name(request: Request) -> str:
-    """Method and path, with placeholders for what is the object's own."""
+    """The method and path of a request, with placeholders for namespace and name."""
     info = request.info
     if not info.is_resource:
         return request.method
@@ -110,7 +112,7 @@ def _name(request: Request) -> str:
 
 
 def _of_http(context: RequestContext) -> dict[str, str]:
-    """OpenTelemetry's conventions for HTTP, and the request's ID in the audit log."""
+    """The attributes of the request's span: OpenTelemetry's conventions for HTTP, and the Audit-ID."""
     request, scope = context.request, context.scope
     query = scope["query_string"].decode("latin-1")
     return {
@@ -125,7 +127,7 @@ def _of_http(context: RequestContext) -> dict[str, str]:
 
 
 def _of_verb(context: RequestContext) -> dict[str, str]:
-    """What kube-apiserver says of a verb's span."""
+    """The attributes of the verb's span, as in kube-apiserver."""
     request = context.request
     info = request.info
     return {

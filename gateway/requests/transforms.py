@@ -1,4 +1,4 @@
-"""Checks requests for Tables and for metadata: the parameter includeObject, and lists against single objects."""
+"""Checks requests for a Table or PartialObjectMetadata: the parameter includeObject, and list or single object."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ _INCLUDED = ("", "None", "Metadata", "Object")
 
 
 def transformed(request: Request, resource: Resource, verb: str) -> Representation:
-    """The representation of a request that asks for another form; raises StatusError 406, and 400 for a watch."""
+    """The representation of a request with a transform, completed by includeObject.
+
+    Raises StatusError 406, and for a watch 400.
+    """
     representation = request.representation
     transform = representation.transform
     assert transform is not None
     if transform.kind != TABLE:
         return representation
     if tuple(resource.verbs) == ("create",):
-        raise not_acceptable(request.media.types)  # what is answered and never stored has no columns
+        raise not_acceptable(request.media.types)  # kinds that are never stored, such as reviews, have no columns
     include = request.parameter("includeObject") if request.query_string else ""
     if include not in _INCLUDED:
         if verb == "watch":
@@ -32,10 +35,10 @@ def transformed(request: Request, resource: Resource, verb: str) -> Representati
 
 
 def check_answer(request: Request, resource: Resource, verb: str, is_status: bool) -> None:
-    """Raises StatusError 406 for a list that was asked for as one object and for an object asked for as a list, and 400
-    for a table with what there is not.
+    """Checks the transform after the verb has run, also of a write. Raises StatusError 406 for a list as
+    PartialObjectMetadata, or an object as PartialObjectMetadataList. Raises 400 for an invalid includeObject.
 
-    Requests, writes too, are carried out before: what fails fails by itself. A Status is answered as it is.
+    A Status passes: it is never transformed.
     """
     transform, lists = request.representation.transform, verb in ("list", "deletecollection")
     kind = transform.kind if transform is not None else ""

@@ -1,6 +1,6 @@
-"""What is imported for the first request that needs it is imported in a thread, not on the loop.
+"""Late imports, in a thread and not on the event loop, for the first request that needs them.
 
-The rules of a kind, in the stage rules; the encoder of tables, which takes 70 ms where nothing is compiled yet.
+They are the rules of a kind, in the stage rules, and the encoder of Tables, which takes 70 ms without compiled files.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gateway.requests.in_time import in_time
 
 
 def import_rules_first(context: RequestContext) -> Outcome:
-    """Has a write wait until the rules of its kind are imported."""
+    """Lets a write wait until the rules of its kind are imported."""
     route = context.route
     assert route is not None
     own = route.endpoint.resource.gvr.group_resource
@@ -26,7 +26,7 @@ def import_rules_first(context: RequestContext) -> Outcome:
 
 
 def import_encoder_first(context: RequestContext, transform: Transform) -> Outcome:
-    """Has a request wait until what makes the form of an object is imported that was negotiated."""
+    """Lets a request for a Table wait until the encoder of Tables is imported."""
     if transform.kind != TABLE or all(module in sys.modules for module in _OF_TABLES):
         return None
     return in_time(context, asyncio.to_thread(_import_tables))

@@ -1,4 +1,7 @@
-"""The stage loading: requests for objects of an etcd that has not answered since the start wait for its content."""
+"""The stage loading: requests wait for the objects of an etcd that has not answered since the start.
+
+The start waits only for the main etcd, not for those of --etcd-servers-overrides.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +12,17 @@ from gateway.requests.context import Outcome, RequestContext
 from gateway.requests.in_time import in_time
 from storage.errors import Unavailable
 
-PATIENCE = 3.0  # seconds; a read waits as long for a resourceVersion that is not there yet
+PATIENCE = 3.0  # seconds; the same as for a read of a resourceVersion in the future
 
 
 def is_unloaded(endpoint: Endpoint) -> bool:
-    """Whether the cache of an endpoint has never been filled: only of etcds for which a start does not wait."""
+    """Whether the watch cache of an endpoint has never been filled; always False for the main etcd."""
     database = endpoint.database
     return database is not endpoint.services.database and not database.cache.reached
 
 
 def wait_until_loaded(context: RequestContext) -> Outcome:
-    """Has a request wait until the cache of its endpoint has been filled. Raises Unavailable."""
+    """Lets a request wait until its endpoint's watch cache is filled. Raises Unavailable after PATIENCE seconds."""
     route = context.route
     assert route is not None
     return in_time(context, _wait(route.endpoint)) if is_unloaded(route.endpoint) else None

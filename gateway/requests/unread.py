@@ -1,7 +1,7 @@
-"""Reads of what can't be decrypted at present wait until the service that it takes answers, or until their deadline.
+"""Reads of objects that cannot be decrypted now wait until the KMS answers, or until their deadline.
 
-A request that waits has given back its seats, and comes in again as any other afterwards. So many may wait, and a part
-of them for one user: others are refused with 429 and the reason.
+A waiting request gives its seats back, and then goes through "API Priority and Fairness" again. The number of waiting
+requests is limited, altogether and for each user; more get 429 with the reason.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Run = Callable[[RequestContext], Awaitable[None]]
 
 
 class Unread:
-    """The requests of a process that wait."""
+    """The waiting requests of a process."""
 
     def __init__(self, limiter: Limiter) -> None:
         self._limiter = limiter
@@ -33,17 +33,17 @@ class Unread:
         self.number = 0
 
     async def until_read(self, context: RequestContext, error: AwaitedObject, run: Run) -> None:
-        """Does again what has met something unreadable, when that may be readable, until it does not meet any.
+        """Waits, then calls `run` again, until it no longer raises AwaitedObject.
 
-        Raises StatusError 504 with the reason at the request's deadline, 429 where too many wait, what `run` does, and
-        the error itself for a write.
+        Raises `error` for a write, StatusError 429 if too many requests wait, 504 with the reason at the request's
+        deadline, and all other exceptions of `run`.
         """
         route = context.route
         assert route is not None
         if route.info.verb not in READS:
             raise error
         rereading = route.endpoint.database.rereading
-        assert rereading is not None  # nothing is awaited where nothing is encrypted
+        assert rereading is not None  # AwaitedObject is raised only if encryption is configured
         with self._place(context.request.user.name, error):
             try:
                 async with asyncio.timeout(_left(context)):
@@ -80,7 +80,7 @@ class Unread:
 
 
 def _left(context: RequestContext) -> float | None:
-    """The seconds until a request's deadline: a watch, which has none, does not wait for longer than it lasts."""
+    """The seconds until the request's deadline; for a watch, until it would end by timeoutSeconds."""
     route, timeout = context.route, context.timeout
     assert route is not None
     if timeout is None and route.info.verb == "watch":

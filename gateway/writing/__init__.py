@@ -1,5 +1,5 @@
-"""The stages of a write, each a module, for verbs, subresources and controllers.
+"""The steps of a write, each in a module, for verbs, subresources and controllers.
 
-Enter by `creating.create_object`, `updating.update_object`, `deleting.delete_object`, or by `actor.Actor` where no
-request asks for the write. `write` has the record of a write and the stages that all share.
+Start reading at `creating.create_object`, `updating.update_object` and `deleting.delete_object`; `actor.Actor` is for
+writes without a request. `write` has the record of a write and the steps that all writes share.
 """

@@ -1,4 +1,4 @@
-"""Writes that no request asked for, by the stages of a write: those of controllers, and of the server itself."""
+"""Writes without a request: those of controllers and of the server itself. They take the usual steps of a write."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ from storage.store import EtcdStore
 MANAGER = "kube-controller-manager"
 
 Alter = Callable[[JsonObject], bool]
-"""Changes an object in place, and says whether it did. May be called several times, and raise StatusError to refuse."""
+"""Changes an object in place; returns whether it changed it. It may be called several times; it raises StatusError to
+refuse.
+"""
 
 
 class Actor:
-    """Writes in the name of a user."""
+    """Makes writes as a user."""
 
     def __init__(
         self,
@@ -37,16 +39,16 @@ class Actor:
         via: Mapping[EtcdStore, Store] | None = None,
         manager: str = MANAGER,
     ) -> None:
-        """`via` has stores to write to in the place of those of the endpoints."""
+        """`via` maps the stores of endpoints to stores that replace them. `manager` is the field manager."""
         self.endpoints, self.user = endpoints, user
         self._via, self._manager = via or {}, manager
 
     def of(self, group: str, version: str, resource: str, subresource: str = "") -> Endpoint:
-        """What serves a resource; raises KeyError for what is not served."""
+        """The endpoint of a resource or subresource. Raises KeyError if it is not served."""
         return self.endpoints.of(group, version, resource, subresource)
 
     async def create(self, endpoint: Endpoint, namespace: str, obj: JsonObject) -> Written | None:
-        """Creates an object of the served version; None when there is one already. Raises StatusError, StorageError."""
+        """Creates an object (served version); returns None if it exists already. Raises StatusError, StorageError."""
         resource, version = endpoint.resource, endpoint.resource.model_version
         new = version.decode(obj, DecodeReport())
         new["kind"], new["apiVersion"] = resource.kind, resource.api_version
@@ -64,16 +66,16 @@ class Actor:
             return None
 
     async def change(self, endpoint: Endpoint, namespace: str, name: str, alter: Alter, *, uid: str = "") -> bool:
-        """Changes an object (served version) by `alter`; whether the object exists. Raises StatusError, StorageError.
+        """Changes an object (served version) by `alter`. Returns whether it exists. Raises StatusError, StorageError.
 
-        With a `uid` another object of the name counts as none.
+        With `uid`, an object of the same name with another uid counts as missing.
         """
         return await self.changed(endpoint, namespace, name, alter, uid=uid) is not None
 
     async def changed(
         self, endpoint: Endpoint, namespace: str, name: str, alter: Alter, *, uid: str = ""
     ) -> Written | None:
-        """As `change`; what was written, None where the object is not there."""
+        """As `change`, but returns the written object, None if it does not exist."""
         write = self._begin(endpoint, "update", namespace, name)
 
         def make(old: JsonObject | None) -> JsonObject:
@@ -93,7 +95,9 @@ class Actor:
             raise
 
     async def apply(self, endpoint: Endpoint, namespace: str, name: str, fields: JsonObject, manager: str = "") -> bool:
-        """Applies fields (served version) by force; whether the object is there. Raises StatusError, StorageError."""
+        """Applies fields (served version) with force. Returns whether the object exists. Raises StatusError,
+        StorageError.
+        """
         write = begin_as(
             endpoint, self.user, "patch", namespace, name, manager or self._manager, via=self._via.get(endpoint.store)
         )
@@ -114,7 +118,7 @@ class Actor:
         return True
 
     async def delete(self, endpoint: Endpoint, namespace: str, name: str, options: DeleteOptions) -> bool:
-        """Deletes an object; whether it was there. Raises StatusError, StorageError."""
+        """Deletes an object. Returns whether it existed. Raises StatusError, StorageError."""
         write = self._begin(endpoint, "delete", namespace, name)
         try:
             await delete_object(write, options)

@@ -1,4 +1,4 @@
-"""Allocations of a kind before a write, and their release if the write is not made."""
+"""Allocations for an object, such as IP addresses, before its write, and their release if the write fails."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ D = TypeVar("D", bound=Decision)
 
 
 class Allocating:
-    """A block in which a write is decided on: what its hooks took is given back unless it ends in `decided`.
+    """A context manager around the preparation of a write. On entry the hooks allocate. On exit they release, unless
+    `decided` was called with a write.
 
-    Then `finish`, which the write carries, tells them what came of it. When it is not known whether the write was
-    made, what was taken is kept: repair finds out.
+    After `decided`, the write's `finish` tells the hooks whether the write succeeded. If that is unknown, the
+    allocations are kept, and the repair controller releases them if needed.
     """
 
     __slots__ = ("_attributes", "_hooks", "_obj", "_old", "finish")
@@ -37,7 +38,7 @@ class Allocating:
         return self
 
     def decided(self, decision: D) -> D:
-        """Hands what was taken over to the write that is decided on, if there is one."""
+        """Passes the allocations to a decided write, a Put or Delete; returns the decision."""
         if isinstance(decision, Put | Delete):
             self.finish = None
         return decision

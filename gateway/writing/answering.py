@@ -1,4 +1,4 @@
-"""The answer that shows what was written."""
+"""The answer to a write: the written object."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from storage.entry import with_version
 
 
 async def respond(write: Write, written: Written) -> Response:
-    """The answer that shows what was written: 201 for what is new, else 200."""
+    """The answer with the written object: 201 if it was created, otherwise 200."""
     return Response(201 if written.created else 200, await body_of(write, written))
 
 
 async def body_of(write: Write, written: Written) -> bytes:
-    """The object as JSON in the served version, with its resourceVersion."""
+    """The written object as JSON in the served version, with its resourceVersion."""
     endpoint = write.endpoint
     value = await endpoint.written.read(written.value)
     if endpoint.from_storage is None and not written.given and not written.link:

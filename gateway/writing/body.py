@@ -1,6 +1,6 @@
-"""Reads the object in a request's body: media type, kind and version, types, unknown and duplicate fields.
+"""Reads the object in a request's body. Checks media type, kind and version, types, unknown and duplicate fields.
 
-API Concepts, "Field validation"; the checks and their wording are those of apiserver's create and update handlers.
+API Concepts, "Field validation"; the checks and their messages are those of apiserver's create and update handlers.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ async def read_object(
     *,
     updated: WriteContext | None = None,
 ) -> JsonObject:
-    """The object that the body holds, decoded as what an endpoint takes and defaulted, with kind and apiVersion set.
+    """The object in the body, decoded with the endpoint's type and defaulted, with kind and apiVersion set.
 
-    `validation` is the fieldValidation directive; with "Warn" the request gets warnings. The context of what is to be
-    `created` gets what is known of its specification, that of what is `updated` what was sent and is not stored.
-    Raises StatusError 400, 413 and 415.
+    `validation` is the fieldValidation directive; with "Warn" the request gets warnings. For a create, `created` is its
+    context, and its `specification` is set. For an update, `updated` is its context, and its `unstored` is set: fields
+    that were sent and are not stored. Raises StatusError 400, 413 and 415.
     """
     media_type = request.media.body_type(request.headers.get(b"content-type", b""))
     data = await request.body()
@@ -71,7 +71,7 @@ async def read_object(
 
 @dataclass(slots=True)
 class _Reader:
-    """Turns the bytes of a body into an object."""
+    """Decodes the bytes of a body to an object."""
 
     type: Type
     api_version: str
@@ -79,7 +79,7 @@ class _Reader:
     validation: str
     warnings: Warnings
     resource: Resource
-    unstored: tuple[str, ...] = ()  # of what was read last
+    unstored: tuple[str, ...] = ()  # set by `read`
 
     def read(self, data: bytes, media_type: str) -> JsonObject:
         strict: list[str] = []
@@ -88,7 +88,7 @@ class _Reader:
         return self._object(value, version, named, strict, DecodeReport())
 
     def read_again(self, data: bytes, media_type: str, templates: Templates) -> tuple[JsonObject, Specification]:
-        """Reads the body, using what is known of its specification."""
+        """Reads the body. If an equal spec was read before, its decoded form is reused (see Templates)."""
         strict: list[str] = []
         value, version, named = self._parse(data, media_type, strict)
         template = None if strict else templates.of(value)
@@ -104,7 +104,7 @@ class _Reader:
         return obj, Specification(template)
 
     def _with_known(self, value: JsonObject, named: str, settled: bytes, templates: Templates) -> JsonObject | None:
-        """The object with a specification that needs no decoding; None where anything is wrong with the others."""
+        """The object with the known, decoded spec `settled`; None if there is any problem in the other members."""
         report, member = DecodeReport(), Template.member
         others = dict(value)
         del others[member]
@@ -118,7 +118,7 @@ class _Reader:
         return complete(obj, value, self.resource, named, default=templates.default_others)
 
     def _parse(self, data: bytes, media_type: str, strict: list[str]) -> tuple[Any, str, str]:
-        """The value of a body, the version and the kind that it names; duplicate keys of YAML are added to `strict`."""
+        """The value of a body, and the version and kind that it names. Adds duplicate keys of YAML to `strict`."""
         api_version, kind = self.api_version, self.kind
         other = taken_beside(api_version, kind)
         if media_type == PROTOBUF:
@@ -161,10 +161,10 @@ def complete(
     applied: bool = False,
     default: Callable[[JsonObject], None] | None = None,
 ) -> JsonObject:
-    """Defaults a decoded object, in place, by `default` where a part has its defaults already. A custom one keeps a
-    `kind` that is not its resource's, to be refused.
+    """Defaults a decoded object in place, and returns it. `default` replaces the usual function if a part of the object
+    has its defaults already. `kind` is for custom objects: a wrong kind is kept, so that validation refuses it.
 
-    Decoding drops empty lists, but managedFields sent as one asks for them to be cleared.
+    Decoding drops empty lists. An empty list of managedFields in `sent` is restored, since it means to clear them.
     """
     obj["kind"], obj["apiVersion"] = kind or resource.kind, resource.api_version
     meta = obj.setdefault("metadata", {})
@@ -178,7 +178,7 @@ def complete(
 
 
 def parse_document(data: bytes, media_type: str, kind: str, strict: list[str], *, strictly: bool) -> Any:
-    """The JSON value of a body; duplicate keys of YAML are added to `strict`. Raises StatusError 400."""
+    """The value of a body in JSON, YAML or CBOR. Adds duplicate keys of YAML to `strict`. Raises StatusError 400."""
     try:
         if media_type == CBOR:
             return parse_cbor(data, kind)  # raises StatusError
@@ -198,7 +198,7 @@ def parse_document(data: bytes, media_type: str, kind: str, strict: list[str], *
 
 
 def parse_cbor(data: bytes, kind: str) -> Any:
-    """The JSON value of a body in CBOR, in which no key may come twice. Raises StatusError 400."""
+    """The JSON value of a body in CBOR. Raises StatusError 400, also for duplicate keys."""
     from gateway.encodings.cbor import CborError, decode
 
     try:
@@ -208,9 +208,9 @@ def parse_cbor(data: bytes, kind: str) -> Any:
 
 
 def parse_protobuf(data: bytes, type_: Type, api_version: str, kind: str, *, any_version: bool = False) -> JsonObject:
-    """The JSON form of a body in protobuf; of another kind, its kind and apiVersion alone. Raises StatusError 400.
+    """The JSON form of a body in protobuf; for another kind, only its kind and apiVersion. Raises StatusError 400.
 
-    With `any_version` the kind is the same whatever the version: in options clients name that of their group.
+    With `any_version`, any version is accepted: in DeleteOptions, clients name that of the resource's group.
     """
     try:
         envelope = read_envelope(data)
@@ -227,7 +227,7 @@ def parse_protobuf(data: bytes, type_: Type, api_version: str, kind: str, *, any
 
 
 def type_meta(value: Any, data: bytes, api_version: str, kind: str) -> tuple[str, str]:
-    """The apiVersion and kind of a body, those of the URL where it leaves them out. Raises StatusError 400."""
+    """The apiVersion and kind of a body; `api_version` and `kind` if it leaves them out. Raises StatusError 400."""
     if not isinstance(value, dict):
         if value is None:
             return api_version, kind
@@ -251,7 +251,9 @@ def type_meta(value: Any, data: bytes, api_version: str, kind: str) -> tuple[str
 
 
 def _unnamed(value: Any, version: str, api_version: str, kind: str, data: bytes, media_type: str) -> Exception | None:
-    """What is wrong with a custom object's apiVersion and kind; unlike a built-in one's, they may not be left out."""
+    """The error if a custom object's apiVersion or kind is missing or wrong; None if both are right. (Only built-in
+    objects may leave them out.)
+    """
     given = value if isinstance(value, dict) else {}
     if not given.get("kind"):
         shown = "" if media_type == CBOR else f" in '{data.decode(errors='replace')}'"
@@ -267,7 +269,7 @@ def _other_version(version: str, api_version: str) -> Exception:
 
 
 def version_and_kind(value: JsonObject) -> tuple[str, str]:
-    """The apiVersion and kind that a JSON object gives, whatever the case of their names; raises DecodeError."""
+    """The apiVersion and kind of a JSON object; the case of the member names does not count. Raises DecodeError."""
     found = {"apiversion": "", "kind": ""}
     for key, given in value.items():
         name = key.lower()
@@ -281,7 +283,7 @@ def version_and_kind(value: JsonObject) -> tuple[str, str]:
 
 
 def _other_kind(value: Any, version: str, named: str, api_version: str, kind: str) -> Exception:
-    """What a body of another kind or version than the URL's is answered with."""
+    """The error for a body of another kind or version than the URL's."""
     if named == kind and has_type_of(kind, version.rpartition("/")[0], api_version.rpartition("/")[0]):
         problem = unreadable_as(value, version, named)
         return (
@@ -291,7 +293,7 @@ def _other_kind(value: Any, version: str, named: str, api_version: str, kind: st
 
 
 def warning_lines(problems: list[str]) -> list[str]:
-    """Strict decoding problems as warnings: those of YAML one by one."""
+    """Strict decoding problems as warnings; a problem of YAML with several lines becomes several warnings."""
     lines: list[str] = []
     for problem in problems:
         text = problem.removeprefix("error converting YAML to JSON: ")

@@ -1,4 +1,4 @@
-"""When a write does not fit what is stored: preconditions, resourceVersions, names that are taken."""
+"""Conflicts of a write with the stored object: preconditions, resourceVersion, a name that is taken."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from storage.errors import StoredObject
 
 
 def check_uid(write: Write, key: bytes, wanted: str, actual: str) -> None:
-    """The precondition that a uid in the body of a PUT is; raises StatusError 409."""
+    """Checks the uid in the body of a PUT, which is a precondition. Raises StatusError 409."""
     if wanted and wanted != actual:
         resource, prefix = write.resource, write.endpoint.services.settings.etcd_prefix
         cause = unlike_stored(key, "UID", wanted, actual, prefix if write.options.dry_run else "")
@@ -20,20 +20,21 @@ def check_uid(write: Write, key: bytes, wanted: str, actual: str) -> None:
 
 
 def unlike_stored(key: bytes, what: str, wanted: str, actual: str, left_out: str = "") -> str:
-    """What kube-apiserver's storage says of a failed precondition; a dry run's keys have no prefix (`left_out`)."""
+    """The message of kube-apiserver's storage for a failed precondition. `left_out` is a prefix of the key to leave out:
+    in a dry run, keys have no etcd prefix.
+    """
     cause = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {actual}"
     return wrong_object(key.decode().removeprefix(left_out), cause)
 
 
 def wrong_object(key: str, cause: str) -> str:
-    """What kube-apiserver's storage says of an object that is not as a request needs it."""
+    """The message of kube-apiserver's storage for an object that does not meet a precondition."""
     return f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {cause}"
 
 
 def check_version(write: Write, meta: JsonObject, revision: int) -> None:
-    """A resourceVersion in the body must be the present one; without one the update is unconditional, if allowed.
-
-    Fills in the present one. Raises StatusError 409 or 422.
+    """Checks the resourceVersion in the body: it must be the present one. Without one, the update is unconditional, if
+    the strategy allows that, and the present one is filled in. Raises StatusError 409 or 422.
     """
     given = metadata.resource_version(meta)
     resource, name = write.resource, write.attributes.name
@@ -51,7 +52,7 @@ def check_version(write: Write, meta: JsonObject, revision: int) -> None:
 
 
 def already_there(write: Write, obj: JsonObject, present: StoredObject) -> StatusError:
-    """409 for a name that is taken; with a generateName it is worth trying again."""
+    """The error 409 for a name that is taken; with generateName it has Retry-After."""
     resource, meta = write.resource, obj["metadata"]
     error = status.already_exists(resource.group, resource.resource, meta["name"])
     if meta.get("generateName"):

@@ -1,7 +1,7 @@
-"""Conversions by a webhook that an update needs for managed fields of other versions.
+"""Conversions by webhook that an update needs for managed fields in other versions.
 
-Managed fields are computed by a plain function, which cannot wait. It raises Unconverted at the first conversion that
-is missing, and is run again when the webhook has made it, until none is missing.
+Managed fields are computed by a synchronous function, which cannot wait. It raises Unconverted at the first missing
+conversion, and runs again after the webhook has made it, until no conversion is missing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gateway.schema.types import Type
 
 
 class Unconverted(Exception):
-    """An object is to be converted by a webhook first."""
+    """A webhook must convert an object first."""
 
     def __init__(self, obj: JsonObject, version: GroupVersion) -> None:
         super().__init__(str(version))
@@ -23,19 +23,19 @@ class Unconverted(Exception):
 
 
 class Conversions:
-    """What a webhook made of the objects of one write."""
+    """The conversions by webhook of one write."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._resource, self._model = endpoint.resource, endpoint.resource.model
         self._known: dict[tuple[bytes, GroupVersion], JsonObject | ConversionFailed] = {}
 
     def __call__(self, obj: JsonObject, api_version: str) -> tuple[JsonObject, Type] | None:
-        """An object in another version, with that version's type.
+        """The object in another version, and that version's type.
 
-        Raises Unconverted, and ValueError where the webhook failed or there is no such version any more.
+        Raises Unconverted, and ValueError if the webhook failed.
         """
         version = version_of_manager(self._resource, api_version)
-        assert version is not None  # those of custom kinds are not forgotten
+        assert version is not None  # only built-in kinds forget versions
         wanted = version.gvk.group_version
         if obj["apiVersion"] == api_version:
             return obj, version.type
@@ -60,6 +60,8 @@ class Conversions:
 
 
 def conversions_of(endpoint: Endpoint) -> Conversions | None:
-    """For a kind whose objects a webhook converts. A Scale has one version, whatever those of its object."""
+    """The conversions of a write, if a webhook converts the kind; None otherwise, and for Scales, which have one
+    version.
+    """
     resource = endpoint.resource
     return Conversions(endpoint) if resource.model.convert_all is not None and not resource.foreign_kind else None

@@ -1,8 +1,8 @@
-"""Deletes unreadable objects (KEP-3926), for requests with the option for that and the right to use it.
+"""Deletes unreadable objects (KEP-3926), for requests with the delete option for that and the right to use it.
 
-kube-apiserver has this behind the feature gate AllowUnsafeMalformedObjectDeletion. Where the gate is on, the option is
-for objects that cannot be read alone; where it is off, the option has no effect for an object that can be read.
-Preconditions and finalizers are not checked and admission plug-ins not asked: there is no object.
+kube-apiserver has this behind the feature gate AllowUnsafeMalformedObjectDeletion. With the gate, the option is refused
+for a readable object. Without the gate, a readable object is deleted as if the option were not set. Preconditions,
+finalizers and admission do not apply, because there is no object to check.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ _READABLE = "unsafe deletion is not allowed because the object is decodable from
 
 
 async def delete_corrupt(write: Write, options: DeleteOptions) -> bool:
-    """Deletes the object that `write` names if it can't be read; False when that is to be done in the usual way.
+    """Deletes the object that `write` names if it is unreadable. Returns False if it was not deleted here, so that the
+    caller deletes it in the usual way.
 
-    Raises StatusError 403 and 422; 404 and 409 where the gate is on.
+    Raises StatusError 403 and 422; with the gate, also 404 and 409.
     """
     if write.endpoint.services.admission.release.gates.enabled("AllowUnsafeMalformedObjectDeletion"):
         await _delete_unreadable_alone(write, options)
@@ -43,7 +44,7 @@ async def _remove(current: StoredObject | None) -> Decision:
 
 
 async def _delete_unreadable_alone(write: Write, options: DeleteOptions) -> None:
-    """Deletes the object, which must be unreadable; a dry run says whether it would. Raises StatusError."""
+    """Deletes the object, which must be unreadable; a dry run only checks. Raises StatusError 403, 404 and 409."""
     attributes, resource = write.attributes, write.resource
     write.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", "", False)
     await _require(write)

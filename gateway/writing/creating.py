@@ -1,4 +1,4 @@
-"""Storing a new object: admission, metadata, the strategy's turn, validation, the transaction."""
+"""Stores a new object: admission, metadata, the strategy's preparation, validation, the transaction."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ GENERATED_NAME_ATTEMPTS = 8
 
 
 async def create_object(write: Write, obj: JsonObject) -> Written:
-    """Stores a new object (served version); raises StatusError 409 AlreadyExists, 422, 403…"""
+    """Stores a new object (served version). With generateName, tries several names. Raises StatusError 403, 409, 422
+    and others.
+    """
     obj = await admit_new(write, obj)
     meta = obj["metadata"]
     if meta.get("name") or not meta.get("generateName"):
@@ -48,7 +50,7 @@ async def create_object(write: Write, obj: JsonObject) -> Written:
 
 
 async def admit_new(write: Write, obj: JsonObject) -> JsonObject:
-    """The mutating half of admission for an object to be created (served version); what it becomes, as it is stored."""
+    """Runs mutating admission for a new object (served version); returns the object in the storage version."""
     refusal, resource = write.endpoint.strategy.refuse_creation, write.resource
     if refusal:
         raise status.forbidden(resource.group, resource.resource, write.attributes.name, refusal)
@@ -81,7 +83,7 @@ async def _store_new(write: Write, obj: JsonObject) -> Written:
 
 
 async def _as_if_stored(write: Write, key: bytes, value: bytes, obj: JsonObject) -> Written:
-    """What stands for the transaction in a dry run."""
+    """Takes the place of the transaction in a dry run."""
     present = await write.endpoint.store.get(key)
     if present is not None:
         raise already_there(write, obj, present)
@@ -90,7 +92,7 @@ async def _as_if_stored(write: Write, key: bytes, value: bytes, obj: JsonObject)
 
 
 async def prepare_new(write: Write, obj: JsonObject) -> None:
-    """Fills in metadata, then the strategy's turn, validation and the validating half of admission."""
+    """Fills in metadata, then runs the strategy's preparation, validation and validating admission."""
     if (rights := write.endpoint.rights) is not None:
         write.attributes.access_errors = await rights.errors(write.attributes, obj, None)
     await offloaded(write.effort, _prepare_new, write, obj)

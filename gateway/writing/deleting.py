@@ -1,4 +1,4 @@
-"""Deleting a stored object, or marking it as being deleted (API Concepts, "Resource deletion")."""
+"""Deletes a stored object, or marks it with a deletionTimestamp (API Concepts, "Resource deletion")."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from storage.errors import StoredObject
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """What a delete did: the object as it is or was last, and whether it is gone."""
+    """The result of a delete: the object's last version, and whether it is removed from storage (`gone`)."""
 
     obj: JsonObject
     written: Written
@@ -25,7 +25,7 @@ class Deleted:
 
 
 async def delete_object(write: Write, options: DeleteOptions) -> Deleted:
-    """Deletes the object that `write` names; repeats when it changes meanwhile. Raises StatusError."""
+    """Deletes the object that `write` names; tries again if another writer changes it meanwhile. Raises StatusError."""
     endpoint, attributes = write.endpoint, write.attributes
     key = endpoint.key(attributes.namespace, attributes.name)
     deletion = _Deletion(write, options)
@@ -33,7 +33,7 @@ async def delete_object(write: Write, options: DeleteOptions) -> Deleted:
 
 
 async def _admit(write: Write, options: DeleteOptions, old: JsonObject) -> None:
-    """Both halves of admission, if the deletion is to be admitted at all. Raises StatusError."""
+    """Runs mutating and validating admission, unless the write is `unadmitted`. Raises StatusError."""
     if not write.unadmitted:
         strategy, one = write.endpoint.strategy, write.attributes.request.info.verb != "deletecollection"
         write.make_options = lambda operation: (
@@ -44,7 +44,9 @@ async def _admit(write: Write, options: DeleteOptions, old: JsonObject) -> None:
 
 
 def _shown(strategy: Strategy, options: DeleteOptions, old: JsonObject) -> JsonObject:
-    """The options as admission sees them: with the grace period that comes of them, and whom a termination is of."""
+    """The options as admission sees them: with the resulting grace period, and for kinds that terminate, such as
+    Namespaces, with the uid as a precondition.
+    """
     document = delete_options_document(options)
     if strategy.grace_period is not None:
         marked = old["metadata"].get("deletionGracePeriodSeconds")
@@ -57,21 +59,21 @@ def _shown(strategy: Strategy, options: DeleteOptions, old: JsonObject) -> JsonO
 
 
 class _Deletion:
-    """A deletion under way: what is decided of the present version, and what is to be shown then."""
+    """The state of a deletion in progress: the step for the present version, and the object for the answer."""
 
     def __init__(self, write: Write, options: DeleteOptions) -> None:
         self._write, self._options = write, options
         self.obj: JsonObject = {}
         self.step = Step.NOTHING
-        self._marked: bytes | None = None  # the value that was stored to mark the object, which goes next
+        self._marked: bytes | None = None  # the stored value with the mark, if the object is removed next
         self._shown = Written(b"", 0)
 
     async def decide(self, current: StoredObject | None) -> Decision:
-        """Decides whether the present version is marked, deleted or kept."""
+        """Decides whether to mark, remove or keep the present version. Raises StatusError."""
         write, resource = self._write, self._write.resource
         if current is None:
             raise status.not_found(resource.group, resource.resource, write.attributes.name)
-        if self._marked is not None and current.value is self._marked:  # it has not changed since
+        if self._marked is not None and current.value is self._marked:  # no other write since the mark
             return await self._removed(current)
         obj = self.obj = write.endpoint.parse(await write.endpoint.written.read(current.value))
         _check_preconditions(write, obj["metadata"], current.revision, self._options)
@@ -89,7 +91,7 @@ class _Deletion:
                 return await self._mark(current, obj)
 
     def deleted(self, changed: Changed) -> Deleted:
-        """What the client is shown of it."""
+        """The result for the answer."""
         gone = self.step in (Step.REMOVE, Step.MARK_AND_REMOVE)
         if changed.outcome is Outcome.UNCHANGED:
             return Deleted(self.obj, self._shown, gone)
@@ -110,17 +112,17 @@ class _Deletion:
             self._marked = value
         if unchanged:
             return await self._removed(current) if removes else KEEP
-        return Put(value, last=not removes)  # watches see that it is marked before it goes
+        return Put(value, last=not removes)  # watches see the mark before the removal
 
     async def _removed(self, current: StoredObject) -> Decision:
-        """A marked object goes, if admission lets it."""
+        """Removes a marked object, if admission allows it."""
         self.obj["metadata"]["resourceVersion"] = str(current.revision)
         await _admit(self._write, self._options, self.obj)
         return Delete(_released(self._write, self.obj))
 
 
 def _released(write: Write, obj: JsonObject) -> Finish | None:
-    """Gives back what the object has allocated, once it is gone."""
+    """A function that releases the object's allocations after its removal; None for kinds without hooks."""
     hooks = write.endpoint.object_hooks
     if hooks is None:
         return None
@@ -133,7 +135,7 @@ def _released(write: Write, obj: JsonObject) -> Finish | None:
 
 
 def _check_preconditions(write: Write, meta: JsonObject, revision: int, options: DeleteOptions) -> None:
-    """Raises StatusError 409 when the object is not the one, or the version, that the client wants gone."""
+    """Raises StatusError 409 if the object's uid or resourceVersion differs from the preconditions."""
     name, uid = write.attributes.name, meta.get("uid", "")
     for what, wanted, actual, guess in (
         ("UID", options.uid, uid, "deleted and then recreated"),

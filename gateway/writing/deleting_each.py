@@ -1,4 +1,4 @@
-"""Deletions of many objects, each on its own: few come one by one, of many some are made at the same time."""
+"""Deletes the objects of a collection: few one after the other, many concurrently."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from storage.entry import Entry
 
-MANY = 100  # objects from which on several are deleted at the same time
+MANY = 100  # from so many objects on, they are deleted concurrently
 
 
 async def delete_each(entries: Sequence[Entry], delete: Callable[[Entry], Awaitable[None]], at_once: int) -> None:
-    """Awaits `delete` for each entry: in their order if there are few, else up to `at_once` of them together.
+    """Awaits `delete` for each entry: fewer than MANY in their order, more with `at_once` concurrent calls.
 
-    So watchers of a small collection see it go in the order of names, as of kube-apiserver, whose collections are
-    deleted by one worker (`--delete-collection-workers`). The first exception that `delete` raises ends it all.
+    So watches see a small collection deleted in the order of names, as in kube-apiserver, where one worker deletes
+    (`--delete-collection-workers`). Raises the first exception of `delete`, and makes no more calls then.
     """
     pending = iter(entries)
 

@@ -1,7 +1,7 @@
-"""What deleting an object means: when it is only marked, and when it goes (API Concepts, "Resource deletion").
+"""Decides whether a delete marks an object with a deletionTimestamp or removes it (API Concepts, "Resource deletion").
 
-The rules are those of apiserver's `rest.BeforeDelete` and of its generic registry store, pure functions of the object
-and the options.
+The rules are those of apiserver's `rest.BeforeDelete` and of its generic registry store. They depend on the object and
+the delete options only.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 class Step(Enum):
     """What a delete does to the stored object."""
 
-    NOTHING = "nothing"  # it is on its way already
-    MARK = "mark"  # it stays, marked
-    MARK_AND_REMOVE = "mark and remove"  # watchers see the mark first
+    NOTHING = "nothing"  # its deletion is in progress already
+    MARK = "mark"  # it stays, with a deletionTimestamp
+    MARK_AND_REMOVE = "mark and remove"  # watches see the mark first
     REMOVE = "remove"
 
 
@@ -36,7 +36,7 @@ class Plan:
 
 
 def is_under_way(strategy: Strategy, obj: JsonObject, options: DeleteOptions) -> bool:
-    """Whether an object is on its way already, so that a delete leaves it as it is."""
+    """Whether the deletion of an object is in progress already, so that this delete changes nothing."""
     meta = obj["metadata"]
     if not meta.get("deletionTimestamp"):
         return False
@@ -49,9 +49,9 @@ def is_under_way(strategy: Strategy, obj: JsonObject, options: DeleteOptions) ->
 
 
 def plan(strategy: Strategy, obj: JsonObject, options: DeleteOptions, *, collected: bool) -> Plan:
-    """Decides on the deletion of `obj`, which is changed in place when it is to be marked.
+    """Decides on the deletion of `obj`; sets its deletionTimestamp and finalizers in place if it is to be marked.
 
-    `collected` tells whether a garbage collector is there to take away the finalizers that propagation policies set.
+    `collected`: whether a garbage collector runs, which removes the finalizers of propagation policies.
     """
     meta = obj["metadata"]
     if is_under_way(strategy, obj, options):
@@ -92,7 +92,7 @@ def _mark(meta: JsonObject, grace: int) -> None:
 
 
 def _shorten(meta: JsonObject, grace: int) -> int:
-    """Brings the deletion nearer, but not into the past; returns the grace period that is left."""
+    """Moves the deletionTimestamp for a shorter grace period, but not into the past; returns the grace period."""
     now = int(time.time())
     moment = seconds_of(meta["deletionTimestamp"]) - meta["deletionGracePeriodSeconds"] + grace
     if moment < now:
@@ -104,7 +104,7 @@ def _shorten(meta: JsonObject, grace: int) -> int:
 
 
 def _mark_finalizing(meta: JsonObject) -> None:
-    """Marks an object that only waits for its finalizers."""
+    """Marks an object that has finalizers and no grace period."""
     now = int(time.time())
     marked = meta.get("deletionTimestamp")
     if not marked and meta.get("generation"):
@@ -115,7 +115,7 @@ def _mark_finalizing(meta: JsonObject) -> None:
 
 
 def _finalizers(dependents: Dependents, meta: JsonObject, options: DeleteOptions) -> list[str]:
-    """The finalizers that the object should have, given the propagation asked for."""
+    """The finalizers that the object should have under the requested propagation policy."""
     present: list[str] = meta.get("finalizers") or []
     wanted = [name for name in present if name not in (ORPHAN, FOREGROUND)]
     if dependents is Dependents.NONE:
@@ -132,7 +132,9 @@ def _finalizers(dependents: Dependents, meta: JsonObject, options: DeleteOptions
 
 
 def _asked_finalizers(meta: JsonObject, options: DeleteOptions) -> list[str]:
-    """The finalizers of an object that terminates: the kind has no say, and not orphaning means foreground here."""
+    """The finalizers of an object that terminates, such as a Namespace. The kind's default policy does not count, and
+    orphanDependents=false means Foreground here.
+    """
     present: list[str] = meta.get("finalizers") or []
     if options.orphan_dependents is not None:
         policy = ORPHAN if options.orphan_dependents else FOREGROUND
@@ -154,7 +156,9 @@ def _set_finalizers(meta: JsonObject, wanted: list[str]) -> None:
 
 
 def finalized(strategy: Strategy, obj: JsonObject, old: JsonObject) -> bool:
-    """Whether an update of an object being deleted completes its deletion (API Concepts, "Resource deletion")."""
+    """Whether an update removes the last finalizer of an object being deleted, so that it is removed (API Concepts,
+    "Resource deletion").
+    """
     meta, old_meta = obj["metadata"], old["metadata"]
     if strategy.termination is not None and strategy.termination.finalizers(obj):
         return False

@@ -1,4 +1,4 @@
-"""Makes the hooks of kinds, and writes the objects that they allocate."""
+"""Makes the write hooks of kinds, and writes objects for them, such as IPAddresses."""
 
 from __future__ import annotations
 
@@ -21,30 +21,32 @@ MANAGER = "kube-apiserver"
 
 
 class OwnObjects:
-    """Objects that the server keeps for itself, written by the stages of a write like anybody's."""
+    """Writes objects as the server's own user, by the usual steps of a write."""
 
     def __init__(self, endpoints: Endpoints) -> None:
         self._actor = Actor(endpoints, ITSELF, manager=MANAGER)
 
     async def create(self, gvr: GroupVersionResource, namespace: str, obj: JsonObject) -> bool:
-        """Creates an object; False when there is one of its name. Raises StatusError, StorageError."""
+        """Creates an object; returns False if one of that name exists. Raises StatusError, StorageError."""
         return await self._actor.create(self._actor.of(*gvr), namespace, obj) is not None
 
     async def delete(
         self, gvr: GroupVersionResource, namespace: str, name: str, *, resource_version: str | None = None
     ) -> None:
-        """Deletes an object, or a version of it; one that is not there is none. Raises StatusError, StorageError."""
+        """Deletes an object, if it exists; with `resource_version`, only that version. Raises StatusError,
+        StorageError.
+        """
         options = DeleteOptions(grace_period=0, resource_version=resource_version)
         await self._actor.delete(self._actor.of(*gvr), namespace, name, options)
 
 
 async def create_own(endpoints: Endpoints, gvr: GroupVersionResource, namespace: str, obj: JsonObject) -> bool:
-    """As `OwnObjects.create` does."""
+    """The same as `OwnObjects.create`."""
     return await OwnObjects(endpoints).create(gvr, namespace, obj)
 
 
 def hooks_for(endpoints: Endpoints, resource: Resource) -> WriteHooks | None:
-    """The hooks of a resource, or None; subresources have none."""
+    """The write hooks of a resource; None if its strategy allocates nothing."""
     match resource.strategy.allocation:
         case Allocation.SERVICE_ADDRESSES:
             return service_allocation(endpoints)
@@ -53,8 +55,8 @@ def hooks_for(endpoints: Endpoints, resource: Resource) -> WriteHooks | None:
 
 
 def service_allocation(endpoints: Endpoints) -> ServiceAllocation:
-    """What hands out the addresses and ports of services."""
-    from gateway.allocation.services import ServiceAllocation  # only writes of services need it
+    """The hooks that allocate cluster IPs and node ports of Services."""
+    from gateway.allocation.services import ServiceAllocation  # imported late: only writes of Services need it
 
     services, store = endpoints.services, endpoints.of("", "v1", "services").store
     return ServiceAllocation(store, services.stores, services.settings, OwnObjects(endpoints))

@@ -1,6 +1,6 @@
 """The options of a write: CreateOptions, UpdateOptions, PatchOptions and DeleteOptions (meta/v1).
 
-They come as query parameters (DeleteOptions also as a body) and are validated before anything else is looked at.
+They come as query parameters (DeleteOptions also as a body) and are validated before all other checks.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gateway.validation.objectmeta import validate_field_manager
 Query = Mapping[str, Sequence[str]]
 
 MANAGER_MAX_LENGTH = 128
-_LONGEST_AGENT = 64 * 1024  # bytes of a User-Agent that are looked at
+_LONGEST_AGENT = 64 * 1024  # bytes of a User-Agent that are read
 META_GROUP = "meta.k8s.io"
 _FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
 UNSAFE_DELETE = "ignoreStoreReadErrorWithClusterBreakingPotential"
@@ -30,7 +30,7 @@ _PROPAGATION = ("Foreground", "Background", "Orphan")
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """What create, update and patch take. `validation` is the field validation directive, "Warn" when not given."""
+    """The options of create, update and patch. `validation` is the fieldValidation directive, "Warn" by default."""
 
     manager: str = ""
     validation: str = "Warn"
@@ -42,7 +42,7 @@ class WriteOptions:
 
 @dataclass(slots=True)
 class DeleteOptions:
-    """What delete and deletecollection take; None where the client said nothing."""
+    """The options of delete and deletecollection; None means not set."""
 
     grace_period: int | None = None
     propagation: str | None = None
@@ -50,18 +50,17 @@ class DeleteOptions:
     uid: str | None = None
     resource_version: str | None = None
     dry_run: bool = False
-    unsafe: bool = False  # whether an object that can't be read may be deleted
-    given: JsonObject = field(default_factory=dict)  # the members that the client gave
+    unsafe: bool = False  # whether an unreadable object may be deleted
+    given: JsonObject = field(default_factory=dict)  # the members that the client has set
 
 
 _DEFAULT = WriteOptions()
 
 
 def write_options(query: Query, kind: str, *, apply: bool = False) -> WriteOptions:
-    """Reads CreateOptions or UpdateOptions or PatchOptions (`kind` says which) from a query.
+    """Reads the options of `kind`, CreateOptions, UpdateOptions or PatchOptions, from a query.
 
-    Raises StatusError 422 for values that are not allowed. `apply` makes a fieldManager obligatory; `force` is
-    looked at for PatchOptions only.
+    With `apply` a fieldManager is required. `force` counts only for PatchOptions. Raises StatusError 422.
     """
     if not query and not apply:
         return _DEFAULT
@@ -85,7 +84,7 @@ def write_options(query: Query, kind: str, *, apply: bool = False) -> WriteOptio
 
 
 def options_document(options: WriteOptions, kind: str) -> JsonObject:
-    """CreateOptions or UpdateOptions (`kind` says which) as JSON, with what the client gave."""
+    """The options as JSON of `kind`, CreateOptions or UpdateOptions, with the members that are set."""
     document: JsonObject = {"kind": kind, "apiVersion": f"{META_GROUP}/v1"}
     if options.dry_run:
         document["dryRun"] = ["All"] * max(1, options.dry_run_values)
@@ -97,7 +96,7 @@ def options_document(options: WriteOptions, kind: str) -> JsonObject:
 
 
 def delete_options_document(options: DeleteOptions) -> JsonObject:
-    """DeleteOptions as JSON: what the client gave, or who deletes without a request."""
+    """DeleteOptions as JSON, with the members that are set."""
     preconditions = {"uid": options.uid, "resourceVersion": options.resource_version}
     own: JsonObject = {
         "gracePeriodSeconds": options.grace_period,
@@ -111,7 +110,7 @@ def delete_options_document(options: DeleteOptions) -> JsonObject:
 
 
 def delete_options_of_query(query: Query, *, unsafe: bool = False) -> DeleteOptions:
-    """Reads DeleteOptions from a query; raises StatusError 400 for a number that is none, 422 for other values.
+    """Reads DeleteOptions from a query. Raises StatusError 400 for an invalid number, 422 for other invalid values.
 
     `unsafe` is as for `validated_delete_options`.
     """
@@ -130,9 +129,9 @@ def delete_options_of_query(query: Query, *, unsafe: bool = False) -> DeleteOpti
 
 
 def validated_delete_options(values: JsonObject, *, unsafe: bool = False) -> DeleteOptions:
-    """DeleteOptions of their JSON form (decoded); raises StatusError 422.
+    """Validates decoded DeleteOptions. Raises StatusError 422.
 
-    `unsafe` says that the option to delete what cannot be read goes with few others, whatever the object is.
+    `unsafe`: whether ignoreStoreReadErrorWithClusterBreakingPotential is refused together with most other options.
     """
     propagation: str | None = values.get("propagationPolicy")
     orphan: bool | None = values.get("orphanDependents")
@@ -162,7 +161,7 @@ def validated_delete_options(values: JsonObject, *, unsafe: bool = False) -> Del
 
 
 def beside_unsafe(given: JsonObject) -> list[FieldError]:
-    """Errors for what a client gave that says nothing where an object cannot be read."""
+    """Errors for options that cannot be set together with the deletion of unreadable objects."""
     return [
         fields.invalid(UNSAFE_DELETE, True, f"cannot be set together with .{name}")
         for name in _NOT_WITH_UNSAFE
@@ -193,6 +192,6 @@ def _first(query: Query, name: str) -> str:
 
 
 def _bool(query: Query, name: str) -> bool | None:
-    """A boolean parameter; None where it is not given."""
+    """A boolean parameter; None if it is not set."""
     values = query.get(name)
     return boolean(values[0]) if values else None

@@ -1,4 +1,4 @@
-"""DeleteOptions from a request: its body or, when there is none, its query."""
+"""Reads the DeleteOptions of a request from its body, or without a body from its query."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ from gateway.writing.offload import WEIGHTS, offloaded
 from gateway.writing.options import DeleteOptions, delete_options_of_query, validated_delete_options
 
 _KIND, _VERSION = "DeleteOptions", "meta.k8s.io/v1"
-_INTERNAL = "meta.k8s.io/__internal"  # which kube-apiserver records of them, whatever their version is
+_INTERNAL = "meta.k8s.io/__internal"  # the version in kube-apiserver's audit log, whatever the client sent
 _TYPE = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 
 
 async def read_delete_options(request: Request, enabled: Enabled) -> DeleteOptions:
-    """Raises StatusError 400, 413, 415, 422; 500 in the place of 400 where `enabled` says that the release has that."""
+    """The DeleteOptions of a request. `enabled` tells whether a feature gate is on.
+
+    Raises StatusError 400, 413, 415, 422; in releases without UnreadableDeleteOptionsRefused, 500 instead of 400.
+    """
     data = await request.body()
     if not data:
         if not request.query_string:
@@ -72,12 +75,12 @@ def _decoded(data: bytes, media_type: str) -> JsonObject:
 def _check_envelope(data: bytes) -> None:
     try:
         read_envelope(data)
-    except ProtobufError as error:  # told without the start of the body, as other bodies are
+    except ProtobufError as error:  # the message is without the body's beginning, as for other media types here
         raise bad_request(str(error)) from None
 
 
 def _check_kind(value: JsonObject, media_type: str) -> None:
-    """Raises DecodeError for what says to be no DeleteOptions; these are of every version."""
+    """Raises DecodeError for another kind than DeleteOptions; any version is accepted."""
     version, kind = version_and_kind(value)
     if version.count("/") > 1:
         if media_type != PROTOBUF:

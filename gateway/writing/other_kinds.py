@@ -1,4 +1,4 @@
-"""Error messages for a body of another kind than the requested one: Go decodes it by its own kind, then converts it."""
+"""Error messages for a body of another kind than the resource's: Go decodes it by its own kind, then converts it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _type(version: str, kind: str) -> Type | None:
 
 
 def unfit(value: Any, version: str, named: str, api_version: str, kind: str) -> str:
-    """Why a value of the built-in kind `named` in `version` is none of `kind` in `api_version`."""
+    """The error for a value of the built-in kind `named` in `version`, where `kind` in `api_version` is expected."""
     problem = unreadable_as(value, version, named)
     if problem is not None:
         return problem

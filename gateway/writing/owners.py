@@ -9,7 +9,7 @@ from gateway.writing.write import Write
 
 
 async def drop_duplicate_owners(write: Write, obj: JsonObject, *, after_admission: bool = False) -> None:
-    """Removes repeated ownerReferences, with a warning; those of a big body in a thread."""
+    """Removes duplicate ownerReferences in place, with a warning; in a thread if the body is large."""
     meta, warnings = obj["metadata"], write.attributes.warnings
     if len(meta.get("ownerReferences") or ()) > 1:
         await offloaded(

@@ -1,4 +1,4 @@
-"""The body of a patch: its media type and options, and what it is parsed to for the audit record."""
+"""Reads the body, media type and options of a patch, and lets the audit record parse the body."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ JSON_PATCH = b"application/json-patch+json"
 MERGE_PATCH = b"application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = b"application/strategic-merge-patch+json"
 APPLY = b"application/apply-patch+yaml"
-APPLY_CBOR = b"application/apply-patch+cbor"  # where bodies may be CBOR
+APPLY_CBOR = b"application/apply-patch+cbor"  # only if the server accepts CBOR
 APPLIES = (APPLY, APPLY_CBOR)
 
 _CUSTOM = (JSON_PATCH, MERGE_PATCH)
@@ -23,7 +23,7 @@ _PATCHES = (*_CUSTOM, STRATEGIC_MERGE_PATCH, *APPLIES)
 
 
 def patch_type(request: Request, resource: Resource) -> bytes:
-    """The media type of a patch; raises StatusError 415."""
+    """The media type of a patch. Raises StatusError 415."""
     media_type = request.headers.get(b"content-type", b"").partition(b";")[0]
     applies = APPLIES if request.media.has_cbor else (APPLY,)
     if not resource.defined:
@@ -37,7 +37,7 @@ def patch_type(request: Request, resource: Resource) -> bytes:
 
 
 async def read_patch(request: Request, resource: Resource) -> tuple[bytes, bytes, WriteOptions]:
-    """The media type, the body and the options of a patch; raises StatusError 413, 415, 422."""
+    """The media type, the body and the options of a patch. Raises StatusError 413, 415 and 422."""
     media_type = patch_type(request, resource)
     body = await request.body()
     if request.audit is not None:
@@ -46,7 +46,7 @@ async def read_patch(request: Request, resource: Resource) -> tuple[bytes, bytes
 
 
 def _value(media_type: bytes, body: bytes) -> Any:
-    """What a body is, by the parser of its kind of patch, whether it is such a patch or not. Raises ValueError."""
+    """Parses a body in the format of its media type; whether it is a valid patch is not checked. Raises ValueError."""
     if media_type == APPLY:
         return read_yaml(body)[0]
     if media_type == APPLY_CBOR:

@@ -1,7 +1,7 @@
-"""Words of refusals of patches that cannot be read, from the change PatchesReadFirst on.
+"""Errors for patches that cannot be parsed, in releases with the change PatchesReadFirst.
 
-From then on a patch is read before its object is looked for: what cannot be read is a bad request, whatever else is
-wrong. Nothing is read twice but what is refused.
+In these, kube-apiserver parses a patch before it reads the object: an unparsable patch is a bad request, whatever else
+is wrong. Here the patch is parsed again for that, but only if the request has failed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _BEFORE, _STRICT = "error decoding YAML: ", "error strict decoding YAML: "
 
 
 def refused(error: StatusError, media_type: bytes, body: bytes) -> StatusError:
-    """What a patch is refused with, in the place of an error that it ended with."""
+    """The error that replaces `error`, with which a patch has failed: another one if the patch cannot be parsed."""
     if media_type not in (APPLY, APPLY_CBOR):
         return error if _is_json(body) else bad_request("invalid JSON patch")
     if media_type == APPLY and (problem := _no_yaml(body)):

@@ -1,4 +1,4 @@
-"""What a patch's result may say of its kind and version."""
+"""Checks the kind and apiVersion of a patch's result."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from gateway.writing.other_kinds import unfit
 
 
 def check_type_meta(result: Any, resource: Resource) -> None:
-    """Raises DecodeError for a patch's result that can't be read as an object of the resource.
+    """Raises DecodeError if the kind or apiVersion of a patch's result does not allow to decode it for the resource.
 
-    A custom object that names another kind or version is read, and refused by validation.
+    A custom object of another kind or version passes here; validation refuses it.
     """
     if not isinstance(result, dict) or _is_as_asked(result, resource):
         return
@@ -35,20 +35,19 @@ def check_type_meta(result: Any, resource: Resource) -> None:
         raise DecodeError(unfit(result, version, kind, resource.api_version, resource.kind))
     if resource.is_internal(version) or named_version(result, resource) is not None:
         return
-    if version != resource.api_version and not reads_unserved(kind, version):  # Go decodes it as that, and converts it
+    if version != resource.api_version and not reads_unserved(kind, version):  # Go decodes those, and converts them
         raise DecodeError(unregistered(kind, version))
 
 
 def named_version(result: Any, resource: Resource) -> Version | None:
-    """The other version of its kind that a patch's result names, to be read in and converted from.
-
-    A custom object's is read in the version of the request, and refused by validation.
+    """The version that a patch's result names, if it is another than the request's: the result is decoded in it, then
+    converted. None otherwise, and for custom objects, where validation refuses another version.
     """
     if not isinstance(result, dict) or resource.custom or resource.foreign_kind or _is_as_asked(result, resource):
         return None
     try:
         version, kind = _version_and_kind(result)
-    except DecodeError:  # which `check_type_meta` raises as well
+    except DecodeError:  # `check_type_meta` raises it, too
         return None
     if version in ("", resource.api_version) or kind not in ("", resource.kind):
         return None
@@ -56,7 +55,7 @@ def named_version(result: Any, resource: Resource) -> Version | None:
 
 
 def read_as(result: Any, resource: Resource) -> Type | None:
-    """The type that reads a result of a built-in kind; None where it is refused before that."""
+    """The type that decodes a patch's result of a built-in kind; None if `check_type_meta` refuses it."""
     if not isinstance(result, dict) or resource.custom:
         return None
     try:
@@ -68,7 +67,9 @@ def read_as(result: Any, resource: Resource) -> Type | None:
 
 
 def _is_as_asked(result: JsonObject, resource: Resource) -> bool:
-    """Whether a result says that it is what the resource takes, as nearly all do, and nothing beside that could."""
+    """Whether a result has exactly the resource's kind and apiVersion, as nearly all have, and no unknown members, whose
+    names could differ from "kind" and "apiVersion" in case only.
+    """
     return (
         result.get("apiVersion") == resource.api_version
         and result.get("kind") == resource.kind
@@ -77,12 +78,14 @@ def _is_as_asked(result: JsonObject, resource: Resource) -> bool:
 
 
 def _version_and_kind(result: JsonObject) -> tuple[str, str]:
-    """Of names that differ by case alone the last one counts; Go writes what it has patched sorted."""
+    """The apiVersion and kind. Of member names that differ only in case the last one counts, in sorted order, because
+    Go encodes a patched object with sorted names.
+    """
     return version_and_kind({key: result[key] for key in sorted(result)})
 
 
 def _check_custom(result: JsonObject, version: str, kind: str) -> None:
-    """Raises DecodeError, and StatusError 500 where kube-apiserver notices only after it has read the object."""
+    """Raises DecodeError for a missing kind, StatusError 500 for a missing apiVersion, as kube-apiserver does."""
     if not kind:
         text = go_escaped(dumps_sorted(result).decode())
         raise DecodeError(f"Object 'Kind' is missing in '{text}'")

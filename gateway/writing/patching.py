@@ -1,4 +1,4 @@
-"""The four kinds of patches, told apart by their content type: what makes the patched object of the present one."""
+"""The four kinds of patches, by their content type: functions that make the patched object from the present one."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ Fail = Callable[[str, bool], status.StatusError]  # (message, whether it is abou
 
 
 def maker_of(write: Write, media_type: bytes, body: bytes) -> MakeObject:
-    """What makes the patched object of the present one; it raises StatusError."""
+    """The function that makes the patched object from the present one. That function raises StatusError."""
     write.size = len(body) * YAML if media_type in APPLIES else len(body)
     if media_type == JSON_PATCH and (b"copy" in body or b"\\u" in body):
-        write.size += BIG  # whose result may be much larger than the patch
+        write.size += BIG  # with "copy", the result may be much larger than the patch
     return _checked(write, _MAKERS[media_type](write, body))
 
 
 def _checked(write: Write, make: MakeObject) -> MakeObject:
-    """`make`, with what has to hold of a patch's result whatever its kind: name, namespace, uid."""
+    """Wraps `make` to check name, namespace and uid of the patch's result."""
     attributes, resource = write.attributes, write.resource
     namespace = metadata.expected_namespace(resource, attributes.namespace)
 
@@ -66,14 +66,14 @@ def _checked(write: Write, make: MakeObject) -> MakeObject:
 
 
 def _by_json(write: Write, body: bytes, module: Any) -> MakeObject:
-    """JSON patches and merge patches: the result is read like a body."""
+    """JSON patches and merge patches: their result is decoded like a body."""
     endpoint, options, resource = write.endpoint, write.options, write.resource
     parse = _once(write, lambda: module.parse(body, options.validation != "Ignore"))
 
     def make(old: JsonObject | None) -> JsonObject:
         from gateway.patches.outcome import undecodable
 
-        assert old is not None  # a missing object is 404 before any patch is looked at
+        assert old is not None  # a missing object gets 404 before the patch is parsed
         document, strict = parse()
         result = module.apply(old, document, endpoint.type)
         strict = strict + module.repeated(old, document, endpoint.type)
@@ -127,11 +127,11 @@ def _cbor_config(body: bytes) -> tuple[Any, list[str]]:
     try:
         return _checked_config(decode(body)), []
     except CborError as error:
-        raise status.bad_request(f"error decoding YAML: {error}") from None  # kube-apiserver says so too
+        raise status.bad_request(f"error decoding YAML: {error}") from None  # kube-apiserver says YAML here, too
 
 
 def _checked_config(config: Any) -> JsonObject:
-    """An applied configuration. Raises StatusError 400 for what is no object."""
+    """Returns an applied configuration. Raises StatusError 400 if it is no object."""
     if config is None:
         raise status.bad_request("invalid object type: /, Kind=")
     if not isinstance(config, dict):
@@ -145,7 +145,9 @@ def _checked_config(config: Any) -> JsonObject:
 def _by_apply(
     write: Write, body: bytes, media_type: bytes, read: Callable[[bytes], tuple[Any, list[str]]]
 ) -> MakeObject:
-    """Server-side apply: the configuration is merged by field ownership."""
+    """Server-side apply: merges the configuration by field ownership. An apply that is repeated and changes nothing is
+    recognised by a digest.
+    """
     from gateway.apply.repeated import digest_of
 
     apply = _applied(write, _once(write, lambda: read(body)))
@@ -159,7 +161,7 @@ def _by_apply(
         if digest in repeated:
             return old
         new = apply(old)
-        if new is old and not write.attributes.warnings:  # the next one has to be warned too
+        if new is old and not write.attributes.warnings:  # with warnings, the next apply must give them again
             repeated.add(digest)
         return new
 
@@ -167,7 +169,7 @@ def _by_apply(
 
 
 def applying(write: Write, configuration: JsonObject) -> MakeObject:
-    """What makes the object to which a configuration is applied; it raises StatusError."""
+    """The function that applies a configuration to the present object. That function raises StatusError."""
     return _checked(write, _applied(write, lambda: (configuration, [])))
 
 
@@ -193,7 +195,7 @@ def _applied(write: Write, parse: Callable[[], tuple[Any, list[str]]]) -> MakeOb
             return merged
         try:
             new = converted(endpoint.type, rewritten(endpoint.type, merged), DecodeReport())
-        except EmbeddedError as error:  # what is applied comes to that with validation only
+        except EmbeddedError as error:  # for an apply, kube-apiserver finds this only in validation
             raise invalid(write, [FieldError("FieldValueInvalid", error.path, error.body)], merged) from None
         except DecodeError as error:
             raise _unconvertible(resource, config, mismatch(merged, endpoint.type) or str(error)) from None
@@ -206,7 +208,7 @@ def _applied(write: Write, parse: Callable[[], tuple[Any, list[str]]]) -> MakeOb
 
 
 def _unconvertible(resource: Resource, config: JsonObject, message: str) -> status.StatusError:
-    """500, as kube-apiserver has it, for a configuration whose values the schema lets pass and the type does not."""
+    """The error 500 of kube-apiserver for a configuration that meets the schema, but not the Go type."""
     place, kind = _place_and_kind(resource, config)
     text = f"failed to convert new object ({place}; {kind}) to proper version: "
     return status.StatusError(500, "", f"{text}unable to convert unstructured object to {kind}: {message}")
@@ -224,20 +226,20 @@ def _place_and_kind(resource: Resource, config: JsonObject) -> tuple[str, str]:
 
 
 def _read_internal(resource: Resource, new: JsonObject, fail: Fail | None) -> None:
-    """Raises by `fail` what Go says of an object that it can't convert; without one it is 500."""
+    """Runs the resource's `read_internal`. If it fails, raises the error that `fail` makes; without `fail`, a 500."""
     read = resource.read_internal
     if read is None or "metadata" not in new:
         return
     try:
         if annotations := new["metadata"].get("annotations"):
-            new["metadata"] = {**new["metadata"], "annotations": dict(annotations)}  # it may be the old object's
+            new["metadata"] = {**new["metadata"], "annotations": dict(annotations)}  # copied: the old object may share it
             read(new)
     except DecodeError as error:
         raise (fail(str(error), False) if fail else status.StatusError(500, "", str(error))) from None
 
 
 def _report_duplicates(write: Write, duplicates: list[str]) -> None:
-    """Keys given twice in an applied configuration."""
+    """Reports duplicate keys in an applied configuration: as warnings, or with Strict as StatusError 400."""
     if not duplicates or write.options.validation == "Ignore":
         return
     lines = "".join(f"\n  {text}" for text in duplicates)
@@ -250,9 +252,9 @@ def _report_duplicates(write: Write, duplicates: list[str]) -> None:
 def _decoded(
     write: Write, result: Any, old: JsonObject, strict: list[str], fail: Fail, read: Read = decode
 ) -> JsonObject:
-    """Reads a patch's result: kind, types, unknown fields; then defaults and managed fields.
+    """Decodes a patch's result, with checks of kind, types and unknown fields; then sets defaults and managed fields.
 
-    A strategic merge patch's, which is not read like a body, may say what it wants of kind and version.
+    kind and apiVersion are not checked for a strategic merge patch, whose result is not decoded like a body.
     """
     resource, options = write.resource, write.options
     report = DecodeReport()
@@ -272,7 +274,7 @@ def _decoded(
     templates = write.endpoint.object_strategy.templates
     apart = write.kept is not None and templates is not None and Template.member in write.kept
     default = templates.default_others if apart and templates is not None else None
-    if resource.custom:  # where an empty list of managers says nothing, and validation looks at kind and version
+    if resource.custom:  # empty managedFields mean nothing here, and validation checks kind and apiVersion
         complete(new, None, resource, str(new["kind"]), default=default)["apiVersion"] = result["apiVersion"]
     else:
         complete(new, result, resource, default=default)
@@ -281,7 +283,7 @@ def _decoded(
 
 
 def _reported_by_name(write: Write, read: Read, result: Any) -> DecodeReport:
-    """What is unknown in a patch's result, by the names of members: what Go patches are maps, which it writes so."""
+    """The unknown fields in a patch's result, sorted by name: Go patches maps, and encodes them sorted."""
     report = DecodeReport()
     other = named_version(result, write.resource) if read is decode else None
     read(write.endpoint.type if other is None else other.type, loads(dumps_sorted(result)), report)
@@ -289,7 +291,7 @@ def _reported_by_name(write: Write, read: Read, result: Any) -> DecodeReport:
 
 
 def _read(write: Write, read: Read, result: Any, old: JsonObject, report: DecodeReport) -> JsonObject:
-    """The object that a patch's result is, with what the patch left as it is. Raises DecodeError."""
+    """Decodes a patch's result; members that the patch did not change are shared with `old`. Raises DecodeError."""
     if read is decode and (other := named_version(result, write.resource)) is not None:
         write.kept = None
         return _converted(write.resource, other, result, report)
@@ -302,7 +304,7 @@ def _read(write: Write, read: Read, result: Any, old: JsonObject, report: Decode
 
 
 def _converted(resource: Resource, version: Version, result: JsonObject, report: DecodeReport) -> JsonObject:
-    """The object that is meant by a patch's result which names another version of its kind. Raises DecodeError."""
+    """Decodes a patch's result in another version of its kind, and converts it. Raises DecodeError."""
     obj = version.decode(result, report)
     version.default(obj)
     own = GroupVersion(resource.group, resource.version)
@@ -318,9 +320,8 @@ def _strictness(write: Write, options: WriteOptions, problems: list[str], fail: 
 
 
 def _check_version_named(write: Write, result: Any, strict: list[str], fail: Fail) -> None:
-    """Without an apiVersion, or with Go's own, a patch's result is read as if it had Go's field names: none is known.
-
-    Raises StatusError 400, or 422 with fieldValidation Strict, as kube-apiserver does.
+    """Handles a patch's result without an apiVersion, or with Go's internal one. As in kube-apiserver, all its fields
+    are unknown then, since the internal Go type has no JSON names. Raises StatusError 400, with Strict 422.
     """
     version = result.get("apiVersion") if isinstance(result, dict) else None
     if not isinstance(result, dict) or (version and not write.resource.is_internal(version)):
@@ -331,9 +332,9 @@ def _check_version_named(write: Write, result: Any, strict: list[str], fail: Fai
 
 
 def _once(write: Write, parse: Callable[[], tuple[Any, list[str]]]) -> Callable[[], tuple[Any, list[str]]]:
-    """Parses when first needed and remembers: a patch of a missing object is not even looked at.
+    """Wraps `parse` to run at the first call only: the patch of a missing object is never parsed.
 
-    What was parsed is recorded at once, before anybody changes it.
+    The result is recorded for the audit log at once, before it is changed.
     """
     found: list[tuple[Any, list[str]]] = []
 
@@ -366,4 +367,4 @@ _MAKERS: dict[bytes, Callable[[Write, bytes], MakeObject]] = {
     APPLY: lambda write, body: _by_apply(write, body, APPLY, _yaml_config),
     APPLY_CBOR: lambda write, body: _by_apply(write, body, APPLY_CBOR, _cbor_config),
 }
-CONFIGURATIONS = {APPLY: _yaml_config, APPLY_CBOR: _cbor_config}  # what a body applies, and the keys that come twice
+CONFIGURATIONS = {APPLY: _yaml_config, APPLY_CBOR: _cbor_config}  # parse a body to a configuration and duplicate keys

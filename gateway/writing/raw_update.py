@@ -1,6 +1,6 @@
 """Changes a stored object without strategy and admission, as kube-apiserver's binding and eviction change a pod.
 
-The subresource has been admitted itself. No defaults, validation or managed fields; only the compare-and-swap.
+The subresource itself has passed admission. There are no defaults, validation or managed fields, only compare-and-swap.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from storage.errors import StoredObject
 async def change_stored(
     endpoint: Endpoint, namespace: str, name: str, alter: Callable[[JsonObject], None], *, dry_run: bool
 ) -> StoredObject:
-    """Applies `alter` to the present object (with its resourceVersion) until nobody is faster; the new version.
+    """Applies `alter` to the present object (with its resourceVersion) and stores it. Tries again if another writer is
+    faster. Returns the new version.
 
     `alter` raises StatusError to refuse; it may be called several times. Raises StatusError 404.
     """

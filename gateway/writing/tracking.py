@@ -1,4 +1,5 @@
-"""Managed fields of an ordinary write: what it changes belongs to its manager ("Server-Side Apply")."""
+"""Managed fields of a write that is no apply: its field manager owns the fields that it changes ("Server-Side Apply").
+"""
 
 from __future__ import annotations
 
@@ -12,9 +13,9 @@ from gateway.writing.write import Write
 
 
 def track_fields(write: Write, new: JsonObject, old: JsonObject | None) -> None:
-    """Records in `new`'s managedFields what this write changes; both objects are in the served version.
+    """Records in `new`'s managedFields the fields that this write changes; both objects are in the served version.
 
-    Whatever depends on `new` as it was sent is then settled: its empty lists become what storage makes of them.
+    After that, empty lists in `new` are changed to their stored form. Managed fields needed them as they were sent.
     """
     resource, endpoint = write.resource, write.endpoint
     if endpoint.to_storage is not None:
@@ -39,14 +40,16 @@ def track_fields(write: Write, new: JsonObject, old: JsonObject | None) -> None:
 
 
 def _keep_owners(endpoint: Endpoint, new: JsonObject, old: JsonObject | None) -> None:
-    """From a change on, who owned what before stays so; before it nothing was owned any more."""
+    """Keeps the old managedFields, in releases with OwnersKeptWhereUnknown; in others they are lost."""
     owners = None if old is None else old["metadata"].get("managedFields")
     if owners and endpoint.services.admission.release.gates.enabled("OwnersKeptWhereUnknown"):
         new["metadata"]["managedFields"] = deepcopy(owners)
 
 
 def _show_as_stored(endpoint: Endpoint, new: JsonObject) -> None:
-    """Adds, in place, what the trip to the storage version and back adds: annotations for what has no field."""
+    """Adds, in place, the annotations that a conversion to the storage version and back adds for fields of other
+    versions.
+    """
     assert endpoint.to_storage is not None
     annotations = endpoint.served(endpoint.to_storage(new))["metadata"].get("annotations")
     if annotations:

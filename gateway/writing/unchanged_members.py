@@ -1,9 +1,9 @@
-"""What a patch leaves as it is: members of an object that need not be read, compared and put in order anew.
+"""Members that a patch does not change: they need not be decoded, compared and encoded again.
 
-The result of a patch shares with the object that it was applied to whatever it does not name. Of most patches, of
-labels, annotations, finalizers or a status, that is most of the object. Such a member stays one value of both the old
-object and the new one, and its bytes are copied. Whoever changes it in place on the way, as admission or a strategy
-may, changes the old object too: that shows in its bytes, and then the write is made without sharing.
+The result of a patch shares with the old object all values that the patch does not name. For most patches, of labels,
+annotations, finalizers or a status, that is most of the object. Such a member stays one value in both objects, and its
+encoded bytes are copied. If admission or a strategy changes it in place, the old object changes, too. A comparison of
+the bytes detects that, and the write is repeated without sharing.
 """
 
 from __future__ import annotations
@@ -15,20 +15,22 @@ import orjson
 from gateway.endpoints.endpoint import Endpoint
 from gateway.jsontypes import JsonObject, dumps, identical
 
-_TOLD_APART = frozenset({"kind", "apiVersion", "metadata"})  # members that every write looks at
+_TOLD_APART = frozenset({"kind", "apiVersion", "metadata"})  # never shared, since every write reads or changes them
 
 
 class Touched(Exception):
-    """What was to be kept has been changed in place."""
+    """A shared member was changed in place."""
 
 
 class Kept:
-    """Members of a stored object, of the version in which writes see it, that its new version shares."""
+    """The members of a stored object that the new object shares."""
 
     __slots__ = ("_bytes", "_managers", "_old")
 
     def __init__(self, old: JsonObject, names: list[str], managers: list[JsonObject] | None = None) -> None:
-        """`managers` are the managed fields, where they are shared too: nobody changes an entry in place."""
+        """`names` are the shared members. `managers` are the managedFields, if they are shared, too; their entries are
+        never changed in place.
+        """
         self._old, self._managers = old, managers
         self._bytes = {name: dumps(old[name]) for name in names}
 
@@ -36,7 +38,7 @@ class Kept:
         return name in self._bytes
 
     def apart_from(self, value: JsonObject) -> JsonObject:
-        """A value without these members."""
+        """A copy of a value without the shared members."""
         others = value.copy()
         for name in self._bytes:
             others.pop(name, None)
@@ -46,18 +48,18 @@ class Kept:
         return others
 
     def put_into(self, new: JsonObject) -> None:
-        """Gives the new object these members."""
+        """Adds the shared members to the new object."""
         for name in self._bytes:
             new[name] = self._old[name]
         if self._managers is not None:
             new.setdefault("metadata", {})["managedFields"] = self._managers
 
     def is_intact(self) -> bool:
-        """Whether nobody has changed them."""
+        """Whether the shared members are unchanged."""
         return all(dumps(self._old.get(name)) == known for name, known in self._bytes.items())
 
     def check(self) -> None:
-        """Raises Touched when somebody has changed them."""
+        """Raises Touched if a shared member was changed."""
         if not self.is_intact():
             raise Touched
 
@@ -70,7 +72,7 @@ class Kept:
         return identical(rest, before)
 
     def spliced(self, new: JsonObject) -> JsonObject:
-        """The new object with the bytes of these members in their places; for the encoder, which copies them."""
+        """The new object with the encoded bytes of the shared members in their places, which the encoder copies."""
         found: dict[str, Any] = dict(new)
         for name, known in self._bytes.items():
             if found.get(name) is self._old[name]:
@@ -79,7 +81,9 @@ class Kept:
 
 
 def keeps(endpoint: Endpoint) -> bool:
-    """Whether patches of what an endpoint serves may share: it is stored as it is served, by a type that is known."""
+    """Whether patches of an endpoint may share members: for built-in kinds whose storage version is the served one,
+    without hooks.
+    """
     resource = endpoint.resource
     return not (
         resource.defined
@@ -90,7 +94,7 @@ def keeps(endpoint: Endpoint) -> bool:
 
 
 def kept(old: JsonObject, patched: Any) -> Kept | None:
-    """What a patch has kept of an object; None where that is nothing worth it."""
+    """The members that a patch's result shares with the old object; None if there are none."""
     if type(patched) is not dict:
         return None
     names = [
@@ -102,7 +106,7 @@ def kept(old: JsonObject, patched: Any) -> Kept | None:
 
 
 def _managers(old: JsonObject, patched: JsonObject) -> list[JsonObject] | None:
-    """The managed fields of an object, if a patch has left them alone."""
+    """The managedFields of an object, if the patch has not changed them."""
     managers: list[JsonObject] | None = old["metadata"].get("managedFields")
     metadata = patched.get("metadata")
     return managers if managers and type(metadata) is dict and metadata.get("managedFields") is managers else None

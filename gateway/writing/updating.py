@@ -1,4 +1,4 @@
-"""Changing a stored object, from the cached version, repeated while other writers are faster."""
+"""Changes a stored object, beginning with its cached version; tries again while other writers are faster."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MakeObject = Callable[[JsonObject | None], JsonObject]
 
 
 async def update_object(write: Write, make: MakeObject, *, uid: str = "", allow_create: bool = False) -> Written:
-    """Makes the new object of the present one and stores it; repeats when somebody else was faster.
+    """Makes the new object from the present one by `make`, and stores it; tries again if another writer was faster.
 
     `uid` is a precondition. With `allow_create` a missing object is created. Raises StatusError.
     """
@@ -60,7 +60,7 @@ async def _same(write: Write, obj: JsonObject, old: JsonObject) -> bool:
 
 
 class _Update:
-    """An update under way: what is decided of the present version, and what is to be shown then."""
+    """The state of an update in progress: the decision for the present version, and the object for the answer."""
 
     def __init__(self, write: Write, make: MakeObject, key: bytes, uid: str, allow_create: bool) -> None:
         self._write, self._make, self._key, self._uid, self._allow_create = write, make, key, uid, allow_create
@@ -68,11 +68,11 @@ class _Update:
         self._shown = Written(b"", 0)
 
     async def decide(self, current: StoredObject | None) -> Decision:
-        """Decides on the present version, in as many attempts as are needed; each begins with nothing of the last one.
+        """Decides on the present version, in as many attempts as are needed. Each attempt begins from scratch.
 
-        An attempt is made again for one of two reasons, both before anybody outside was asked about it: an object is
-        to be converted by a webhook first (Unconverted), or what it shared with the old object was changed in place.
-        That somebody was faster is for `storage.change` to see, which calls this anew.
+        There are two reasons for another attempt, both before any admission webhook is called. A conversion webhook
+        must convert an object first (Unconverted), or a member that is shared with the old object was changed in
+        place. If another writer was faster, `storage.change` calls this method again.
         """
         write = self._write
         if current is not None:
@@ -91,13 +91,13 @@ class _Update:
                 shares = False
 
     def _begin(self, shares: bool) -> None:
-        """Forgets what an attempt before has found."""
+        """Resets the write for a new attempt."""
         write = self._write
         del write.attributes.warnings[self._warned :]
         write.shares, write.kept, write.admission = shares, None, None
 
     def written(self, changed: Changed) -> Written:
-        """What the client is shown of it."""
+        """The result for the answer."""
         match changed.outcome:
             case Outcome.CREATED:
                 return self._shown.at(changed.revision, created=True)
@@ -124,7 +124,7 @@ class _Update:
             return allocating.decided(await self._replace(current, obj, old, allocating.finish))
 
     async def _mutated(self, new: JsonObject, old: JsonObject) -> JsonObject:
-        """What the mutating half of admission makes of what was asked for: the new object, as it is stored."""
+        """Runs mutating admission; returns the new object in the storage version."""
         write, facet = self._write, self._write.facet
         if facet is None:
             obj = await mutate(write, Operation.UPDATE, new, old)
@@ -137,7 +137,9 @@ class _Update:
         return obj if to_storage is None else to_storage(obj)
 
     def _made(self, value: bytes, revision: int) -> tuple[JsonObject, JsonObject | None]:
-        """The old object and the new one, both as writes see them; None for one that is not changed at all."""
+        """The old object and the new one. The new one is None if the update changes nothing, so that admission is not
+        needed.
+        """
         endpoint = self._write.endpoint
         old = endpoint.parse(value)
         old["metadata"]["resourceVersion"] = str(revision)
@@ -150,13 +152,13 @@ class _Update:
         if new is served:
             if not endpoint.resource.custom and not asked_outside(self._write, Operation.UPDATE):
                 return old, None
-            new = deepcopy(new)  # its CRD may have changed, and it be invalid by now; webhooks are asked in any case
+            new = deepcopy(new)  # it must be validated, since its CRD may have changed, or webhooks must see it
         return old, new if endpoint.to_storage is None else endpoint.to_storage(new)
 
     async def _replace(
         self, current: StoredObject, obj: JsonObject, old: JsonObject, finish: Finish | None
     ) -> Decision:
-        """Nothing when nothing changed, a deletion when the last finalizer went."""
+        """Decides to keep an unchanged object, to remove one whose last finalizer is gone, or to store the new one."""
         write, dry_run = self._write, self._write.options.dry_run
         link = obj["metadata"].pop("selfLink", "")
         if finalized(write.endpoint.object_strategy, obj, old):
@@ -171,7 +173,7 @@ class _Update:
         return KEEP if dry_run else await put(write, value, finish)
 
     async def _create(self) -> Decision:
-        """An update or apply of what does not exist: a create where that is allowed, else StatusError 404."""
+        """Creates the object of an update or apply that does not exist; raises StatusError 404 if that is not allowed."""
         write, attributes, resource = self._write, self._write.attributes, self._write.resource
         if not self._allow_create:
             raise status.not_found(resource.group, resource.resource, attributes.name)
@@ -182,7 +184,7 @@ class _Update:
         metadata.fill_system_fields(meta, attributes.now)
         async with Allocating(write.endpoint.hooks, attributes, obj, None) as allocating:
             await prepare_new(write, obj)
-            # to create by an update or an apply, a user must be allowed to create too
+            # a user who creates by update or apply needs the right to create, too
             await require(write.endpoint.services.authorizer, with_verb(attributes.request, "create"))
             value = await encoded(write, obj)
             shown = Written(await read_back(write, value), 0, created=True)
@@ -195,7 +197,7 @@ class _Update:
 
 
 def _then_released(write: Write, old: JsonObject, finish: Finish | None) -> Finish | None:
-    """What an object has allocated is given back once it is gone."""
+    """Extends `finish` to release the object's allocations after its removal."""
     hooks = write.endpoint.object_hooks
     if hooks is None:
         return finish
@@ -210,9 +212,9 @@ def _then_released(write: Write, old: JsonObject, finish: Finish | None) -> Fini
 
 
 async def prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None:
-    """Fills in metadata, then the strategy's turn, validation and the validating half of admission.
+    """Fills in metadata, then runs the strategy's preparation, validation and validating admission.
 
-    Raises StatusError, and Touched when what a patch has kept was changed in place.
+    Raises StatusError, and Touched if a member that is shared with the old object was changed in place.
     """
     if (rights := write.endpoint.rights) is not None:
         write.attributes.access_errors = await rights.errors(write.attributes, obj, old)
@@ -228,7 +230,7 @@ def _prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None:
     metadata.match_namespace(meta, metadata.expected_namespace(resource, attributes.namespace))
     metadata.keep_generation(meta, old_meta)
     strategy.prepare_for_update(obj, old, attributes)
-    meta = obj["metadata"]  # a status update has all of the old one
+    meta = obj["metadata"]  # read again: for a status update, the strategy has replaced it by the old one
     metadata.carry_over(meta, old_meta)
     errors = validate_object_meta(meta, resource.namespaced, name_is_path_segment, standard_finalizers=False)
     errors += validate_object_meta_update(

@@ -1,8 +1,8 @@
-"""The way of a write: what create, update, patch and apply share, whoever asks for it.
+"""The record of a write, and the steps that create, update, patch, apply and delete share.
 
-The order is kube-apiserver's: decode (with defaults) → managed fields → admission (mutating) → strategy prepares →
-validation → admission (validating) → transaction. Managed fields come first: fields that admission changes have no
-owner. Every stage is a function in a module beside this one; verbs, subresources and controllers put them together.
+The order is kube-apiserver's: decode (with defaults) → managed fields → mutating admission → strategy prepares →
+validation → validating admission → transaction. Managed fields come first: fields that admission changes have no
+owner. Each step is a function in a module of this folder; verbs, subresources and controllers combine them.
 """
 
 from __future__ import annotations
@@ -40,20 +40,22 @@ from storage.protocol import Store
 
 
 class Facet(Protocol):
-    """A kind of which a subresource shows an object, and by which it is changed, as a Scale."""
+    """The kind in which a subresource shows and changes an object, such as Scale."""
 
     @property
     def endpoint(self) -> Endpoint:
-        """The subresource."""
+        """The endpoint of the subresource."""
 
     def before(self, obj: JsonObject) -> JsonObject:
-        """What an object (served version) is shown as, before a write. Raises StatusError."""
+        """An object (served version) in the facet's kind, before a write. Raises StatusError."""
 
     def of(self, obj: JsonObject) -> JsonObject:
-        """What an object (served version) is shown as. Raises StatusError."""
+        """An object (served version) in the facet's kind. Raises StatusError."""
 
     def into(self, obj: JsonObject, shown: JsonObject) -> JsonObject:
-        """An object anew that is shown so, once that is valid; the given one does not change. Raises StatusError."""
+        """Validates `shown`, of the facet's kind, and returns a copy of `obj` that is changed accordingly. Raises
+        StatusError.
+        """
 
 
 MakeOptions = Callable[[Operation], JsonObject | None]
@@ -67,65 +69,65 @@ _INVALID_MANAGERS = (
 
 @dataclass(slots=True)
 class Write:
-    """One write on its way."""
+    """One write in progress."""
 
     endpoint: Endpoint
     options: WriteOptions
     attributes: WriteContext
-    size: int = 0  # bytes of the body, or of what it changes if that is more
-    conversions: Conversions | None = None  # of an update, where a webhook converts
-    present: tuple[bytes, int] = (b"", 0)  # of an update, what is changed: its canonical value and revision
-    shares: bool = False  # whether what a patch leaves as it is may be one value of the old and the new object
-    kept: Kept | None = None  # what the two share
-    via: Store | None = None  # a store of its own to write to, as that of a controller, which only its leader changes
+    size: int = 0  # bytes of the body, or of the stored object if that is larger
+    conversions: Conversions | None = None  # set for an update if a webhook converts the kind
+    present: tuple[bytes, int] = (b"", 0)  # the canonical value and revision of the object to be updated
+    shares: bool = False  # whether a patch's result may share unchanged members with the old object
+    kept: Kept | None = None  # the shared members
+    via: Store | None = None  # replaces the endpoint's store, for example for a controller that has to be the leader
     annotate: Annotate = unrecorded  # adds an annotation to the request's audit record
-    patched: Callable[[Any], None] | None = None  # records what the patch was parsed to
-    make_options: MakeOptions | None = None  # of a deletion: its options as a document
-    admission: Admission | None = None  # of the attempt that is being made
-    unadmitted: bool = False  # whether admission has looked at what this follows from, as at an eviction
-    facet: Facet | None = None  # as what the write is asked for and admitted, where that is not the object itself
+    patched: Callable[[Any], None] | None = None  # records the parsed patch in the audit record
+    make_options: MakeOptions | None = None  # makes the JSON of a deletion's options, for admission
+    admission: Admission | None = None  # the admission of the current attempt
+    unadmitted: bool = False  # skips admission, because it has run for the cause of this write, such as an eviction
+    facet: Facet | None = None  # set for a subresource of another kind, which admission then sees
 
     @property
     def effort(self) -> int:
-        """The size of the object times the strategy's weight: a measure of the time that its rules take."""
+        """The size of the object times the strategy's weight: estimates the time that its validation takes."""
         return self.size * self.endpoint.strategy.weight
 
     @property
     def resource(self) -> Resource:
-        """The resource that is written to."""
+        """The resource that is written."""
         return self.endpoint.resource
 
     @property
     def convert(self) -> ToVersion | None:
-        """Converts an object to a version in which a manager owns fields; None where there is one version only."""
+        """The function that converts an object to a version of managedFields; None for kinds with one version."""
         return self.endpoint.convert if self.conversions is None else self.conversions
 
     @property
     def store(self) -> Store:
-        """Where it is written."""
+        """The store that the write goes to."""
         return self.endpoint.store if self.via is None else self.via
 
 
 class Written(NamedTuple):
-    """What came of a write: the value and its revision (0 for a new object in a dry run).
+    """The result of a write: the stored value and its revision (0 for a new object in a dry run).
 
-    `unchanged` tells that nothing was written because there was nothing to change.
+    `unchanged`: nothing was stored, because the object did not change.
     """
 
     value: bytes
     revision: int
     created: bool = False
     unchanged: bool = False
-    given: str = ""  # the resourceVersion that a dry run was given for a new object: it shows it
-    link: str = ""  # the selfLink that a dry run was given: only storage drops it
+    given: str = ""  # the resourceVersion that a client sent in a dry run of a create; the answer shows it
+    link: str = ""  # the selfLink that a client sent in a dry run; the answer shows it, since only storage drops it
 
     def at(self, revision: int, *, created: bool = False) -> Written:
-        """The same of a revision, or as what came of a create."""
+        """The same result with a revision; with `created`, as that of a create."""
         return Written(self.value, revision, created or self.created, self.unchanged, self.given, self.link)
 
 
 def begin(endpoint: Endpoint, request: Request, options: WriteOptions) -> Write:
-    """Begins the write that a request asks for."""
+    """The Write of a request."""
     info = request.info
     attributes = WriteContext(
         Attributes(request.user, info),
@@ -157,11 +159,10 @@ def begin_as(
     *,
     via: Store | None = None,
 ) -> Write:
-    """Begins a write that no request asked for, such as a controller's, in the name of `user`.
+    """The Write of `user` without a request, such as a controller's.
 
-    `verb` is what access would be asked for ("create", "update", "delete"); `manager` the field manager, the user's
-    name where there is none (webhooks are told of none, as of a program that sends no option); `via` the store to write
-    to, where it is not the endpoint's.
+    `verb` is the verb for authorization ("create", "update", "delete"). `manager` is the field manager; "" means the
+    user's name. (It does not appear in the options that webhooks see.) `via` replaces the endpoint's store.
     """
     acting.set(user.name)
     resource = endpoint.resource
@@ -183,7 +184,7 @@ def begin_as(
 async def mutate(
     write: Write, operation: Operation, obj: JsonObject | None, old: JsonObject | None
 ) -> JsonObject | None:
-    """The mutating half of admission; the object that comes of it. Raises the first refusal."""
+    """Runs mutating admission; returns the resulting object. Raises the first refusal, a StatusError."""
     endpoint = write.endpoint if write.facet is None else write.facet.endpoint
     admission = write.admission = Admission(
         write.attributes,
@@ -191,7 +192,7 @@ async def mutate(
         obj,
         old,
         resource=endpoint.resource,
-        make_options=partial(_options, write.options, write.make_options, operation),  # not the write, which has this
+        make_options=partial(_options, write.options, write.make_options, operation),  # without `write`: no cycle
         annotate=write.annotate,
     )
     admission.name = _admitted_name(write)
@@ -200,14 +201,14 @@ async def mutate(
     obj, guard = admission.obj, write.endpoint.guard
     if admission.replaced and obj is not None:
         _keep_managers(admission, obj, managed)
-        write.size = max(write.size, len(dumps(obj)))  # what was made of it may be larger than what was sent
+        write.size = max(write.size, len(dumps(obj)))  # admission may have made the object larger
     if guard is not None and obj is not None:
         await guard.check(write.attributes.request, obj, old)
     return obj
 
 
 def _keep_managers(admission: Admission, obj: JsonObject, before: list[JsonObject] | None) -> None:
-    """Puts managed fields back that somebody has made unreadable, and warns of it."""
+    """Restores managedFields that admission has made invalid, with a warning."""
     metadata = obj.get("metadata") or {}
     try:
         read_managers(metadata.get("managedFields") or [])
@@ -219,7 +220,7 @@ def _keep_managers(admission: Admission, obj: JsonObject, before: list[JsonObjec
 
 
 def asked_outside(write: Write, operation: Operation) -> bool:
-    """Whether somebody outside may be asked about a write, which is to happen once an attempt."""
+    """Whether an admission webhook may be called for a write. A webhook must be called only once for each attempt."""
     endpoint = write.endpoint if write.facet is None else write.facet.endpoint
     hooks = endpoint.services.admission.webhooks
     if hooks.mutating.idle and hooks.validating.idle:
@@ -228,9 +229,9 @@ def asked_outside(write: Write, operation: Operation) -> bool:
 
 
 async def validate(write: Write, obj: JsonObject | None, old: JsonObject | None = None) -> None:
-    """The validating half of admission, of what the mutating half was about. Raises the first refusal.
+    """Runs validating admission, after `mutate`, with the same Admission. Raises the first refusal, a StatusError.
 
-    `old` is the stored object where it is admitted as something else, whose managers are seen by the first half only.
+    `old` is the stored object; it counts only with a facet: validating admission then sees it without managedFields.
     """
     admission = write.admission
     assert admission is not None
@@ -244,7 +245,7 @@ async def validate(write: Write, obj: JsonObject | None, old: JsonObject | None 
 
 
 def _admitted_name(write: Write) -> str:
-    """The name that admission is told: a request for a collection names none."""
+    """The object's name for admission; "" for deletecollection."""
     return "" if write.attributes.request.info.verb == "deletecollection" else write.attributes.name
 
 
@@ -255,15 +256,16 @@ def _options(options: WriteOptions, make: MakeOptions | None, operation: Operati
 
 
 def judge(write: Write, rule: Callable[[], list[FieldError]]) -> Sequence[FieldError]:
-    """What a kind's rule finds, or as many errors as anybody is told.
+    """Runs a validation rule of a kind; returns its errors, cut to the number that an answer shows.
 
-    The rules of custom objects make errors that they do not tell, as of alternatives, and bound those that they tell.
+    The rules of custom objects bound their errors themselves, since they also make errors that are dropped later, such
+    as those of alternatives.
     """
     return rule() if write.resource.custom else judged(rule)
 
 
 def judged_beside(write: Write, found: list[FieldError], obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
-    """What a kind's rule has found, and the rules that are declared beside it."""
+    """The errors of a kind's rule together with those of its declarative validation."""
     if not (rules := write.endpoint.strategy.declared):
         return found
     from gateway.validation.declared import errors_beside
@@ -272,7 +274,9 @@ def judged_beside(write: Write, found: list[FieldError], obj: JsonObject, old: J
 
 
 def invalid(write: Write, errors: Sequence[FieldError], obj: JsonObject) -> StatusError:
-    """422 with the field errors of a write. A custom object's kind and group are what it says itself."""
+    """The error 422 with the field errors of a write. For a custom object it has the kind and group that the object
+    itself names.
+    """
     name, enabled = obj["metadata"].get("name"), write.endpoint.services.admission.release.gates.enabled
     errors = [error.as_told(enabled) for error in errors]
     if write.resource.custom:
@@ -283,9 +287,10 @@ def invalid(write: Write, errors: Sequence[FieldError], obj: JsonObject) -> Stat
 
 
 async def encoded(write: Write, obj: JsonObject) -> bytes:
-    """An object as etcd holds it, of the version in which writes see it.
+    """Encodes an object for etcd.
 
-    What admission has added to a custom object, and its schema does not know, was seen by the validating half and goes.
+    Fields that admission has added to a custom object, and that its schema does not have, are dropped here: validating
+    admission has still seen them.
     """
     if write.admission is not None and write.admission.replaced and write.resource.custom:
         obj = write.resource.model_version.decode(obj, DecodeReport())
@@ -296,7 +301,7 @@ async def encoded(write: Write, obj: JsonObject) -> bytes:
         if specification.template is not None:
             return await _encoded(write, specification.spliced(obj, write.endpoint.written.type))
         return await _encoded(write, obj if kept is None else kept.spliced(obj))
-    except TypeError:  # its metadata is deeper than what can be encoded beside bytes
+    except TypeError:  # the encoder limits the nesting of objects that contain encoded bytes
         return await _encoded(write, obj)
 
 
@@ -306,10 +311,11 @@ async def _encoded(write: Write, obj: JsonObject) -> bytes:
 
 
 async def read_back(write: Write, value: bytes, *, created: bool = False) -> bytes:
-    """A value about to be stored as it is read from storage.
+    """A value that is about to be stored, in the form in which it will be read from storage.
 
-    What a request `created` was decoded and defaulted as a whole; other objects may have got members that have defaults
-    or nulls that do not stay, and the version that an object is stored in may have other defaults than its own.
+    An object that a request has `created` was decoded and defaulted as a whole, so it usually has that form. Other
+    objects may have new members that need defaults, or nulls that are dropped. The storage version may have other
+    defaults than the served one.
     """
     endpoint, resource = write.endpoint, write.resource
     settled = resource.model.settled
@@ -324,7 +330,7 @@ async def read_back(write: Write, value: bytes, *, created: bool = False) -> byt
 
 
 async def put(write: Write, value: bytes, finish: Finish | None) -> Put:
-    """The decision to store a value, under a lease if the object is one that goes by itself."""
+    """The decision to store a value; under an etcd lease if objects of the kind expire, such as events."""
     expiry, charge = write.endpoint.expiry, None if write.admission is None else write.admission.charge
     if expiry is None:
         return Put(value, 0, finish, charge=charge)

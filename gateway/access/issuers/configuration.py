@@ -1,5 +1,6 @@
-"""--authentication-config: an AuthenticationConfiguration, with issuers and who may be anonymous where (page
-"Authenticating", "Using Authentication Configuration"). Refused with kube-apiserver's field errors.
+"""--authentication-config: an AuthenticationConfiguration, which lists token issuers and the paths for anonymous
+requests (page "Authenticating", "Using Authentication Configuration"). An invalid file gets kube-apiserver's field
+errors.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ _VERSIONS = ("v1", "v1beta1", "v1alpha1")
 
 @dataclass(frozen=True, slots=True)
 class AuthenticationConfiguration:
-    """The issuers; whether anonymous requests are let in, None where the file does not say, and on which paths, None
-    for all.
+    """The content of the file. `anonymous`: whether anonymous requests are allowed; None if the file does not say.
+    `paths`: where they are allowed; None for all paths.
     """
 
     issuers: tuple[IssuerSettings, ...]
@@ -57,7 +58,9 @@ class AuthenticationConfiguration:
 
 
 def read_authentication(path: Path, disallowed: Sequence[str]) -> AuthenticationConfiguration:
-    """The configuration in a file, which names no `disallowed` issuer. Raises OSError, InvalidConfiguration."""
+    """Reads the configuration; its issuers may not be among the URLs of `disallowed`. Raises OSError,
+    InvalidConfiguration.
+    """
     given = read_configuration(path, "AuthenticationConfiguration", _VERSIONS, _SHAPE)
     errors = list(_problems(given, disallowed))
     if errors:
@@ -242,7 +245,7 @@ def _mapping_problems(path: str, given: JsonObject) -> Iterator[str]:
 
 
 def _unverified_mail(at: str, given: JsonObject, mappings: JsonObject) -> Iterator[str]:
-    """An address that nobody has verified is no name."""
+    """An expression that takes the user name from claims.email must also look at claims.email_verified."""
     name = (mappings.get("username") or {}).get("expression", "")
     if not name:
         return

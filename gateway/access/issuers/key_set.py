@@ -1,6 +1,7 @@
-"""An issuer's keys: found by its discovery document (OpenID Connect Discovery 1.0), and fetched again when a token
-names an unknown key, so that the issuer may rotate them. While tokens are used they are also looked at beside the
-requests every few seconds: a key that the issuer has taken out counts no more.
+"""An issuer's keys, found by its discovery document (OpenID Connect Discovery 1.0).
+
+The keys are fetched again when a token names an unknown key, so that the issuer may rotate them. While tokens are in
+use, a background task also fetches them every few seconds, so that a key the issuer has removed is no longer accepted.
 """
 
 from __future__ import annotations
@@ -28,23 +29,23 @@ logger = logging.getLogger(__name__)
 WELL_KNOWN = "/.well-known/openid-configuration"
 TIMEOUT = 10.0  # seconds for one document
 PAUSE = 10.0  # seconds between attempts at a discovery that failed
-BETWEEN_FETCHES = 1.0  # seconds: tokens that name unknown keys are no reason to ask more often
-BETWEEN_LOOKS = 8.0  # seconds: kube-apiserver goes by a key for 10 s after it has seen that the key is gone
+BETWEEN_FETCHES = 1.0  # seconds: tokens with unknown keys must not cause more fetches than that
+BETWEEN_LOOKS = 8.0  # seconds: kube-apiserver accepts a removed key for 10 s
 _BETWEEN_FAILED_LOOKS = 60.0
-MOST_KEYS = 64  # of a set; each is tried for a token that names none, and takes some 100 us
-_MOST_LOOKED_AT = 256  # of a set, those included that cannot be used
+MOST_KEYS = 64  # of a set; all are tried for a token without a key id, some 100 us each
+_MOST_LOOKED_AT = 256  # of a set, unusable keys included
 _LARGEST = 1 << 20  # bytes
 
 
 class KeySetError(Exception):
-    """The keys could not be had; the message says why."""
+    """The keys could not be fetched; the message says why."""
 
 
 class KeySet:
-    """The keys of one issuer. Nothing is fetched before the first token comes. `changes` counts other sets of keys."""
+    """The keys of one issuer. The first token causes the first fetch. `changes` counts how often the keys changed."""
 
     def __init__(self, issuer: str, discovery_url: str, authority: str) -> None:
-        """`authority` is the CAs of the issuer's certificate, PEM; the host's where it is "". Raises ValueError."""
+        """`authority` has the CAs for the issuer's certificate, in PEM; "" means the host's CAs. Raises ValueError."""
         self._issuer, self._authority = issuer, authority
         self._discovery = discovery_url or issuer.rstrip("/") + WELL_KNOWN
         self._context = trusting(authority) if authority else None
@@ -58,9 +59,9 @@ class KeySet:
         self._failed = self._fetched = -PAUSE
 
     async def keys(self, identity: str, known: bool = True) -> Sequence[PyJWK]:
-        """The keys that a token may be signed with that names one; `known` says that those at hand may do.
+        """The keys for a token with a key id (`kid`), or all keys if `identity` is "".
 
-        Raises KeySetError.
+        With `known` False they are fetched again, even if matching keys are at hand. Raises KeySetError.
         """
         found = self._fitting(identity)
         if known and found:
@@ -70,14 +71,14 @@ class KeySet:
         return self._fitting(identity)
 
     def look(self) -> None:
-        """Sees to it that a change of the set is noticed soon, without having anybody wait for it."""
+        """Starts a fetch in the background, if the last one is long enough ago. No request waits for it."""
         if self._fetched > 0 and time.monotonic() >= self._look_at and self._looking is None:
             self._looking = asyncio.create_task(self._look())
 
     async def _look(self) -> None:
         try:
             await self._fetch()
-        except KeySetError:  # which is logged; the keys at hand go on, since the issuer may be away
+        except KeySetError:  # _renew has logged it; the old keys stay in force, since the issuer may be down
             self._look_at = time.monotonic() + _BETWEEN_FAILED_LOOKS
         finally:
             self._looking = None
@@ -86,7 +87,7 @@ class KeySet:
         return [key for key in self._keys if not identity or key.key_id == identity]
 
     async def _fetch(self) -> None:
-        """Fetches the keys, together with whoever else wants them now."""
+        """Fetches the keys. Concurrent callers share one fetch."""
         if self._fetching is None:
             if time.monotonic() - self._failed < PAUSE and not self._place:
                 raise KeySetError("oidc: authenticator not initialized")
@@ -144,7 +145,7 @@ class KeySet:
 
 
 def _usable(keys: Sequence[object]) -> list[PyJWK]:
-    """The public keys to verify with, of those that a set has."""
+    """The RSA and EC keys of a JWK set that signatures can be verified with; the others are left out."""
     import jwt
 
     found: list[jwt.PyJWK] = []
@@ -154,7 +155,7 @@ def _usable(keys: Sequence[object]) -> list[PyJWK]:
         if not isinstance(each, dict) or each.get("use", "sig") != "sig" or each.get("kty") not in ("RSA", "EC"):
             continue
         public = {name: value for name, value in each.items() if name not in ("d", "p", "q", "dp", "dq", "qi", "oth")}
-        public.pop("alg", None)  # the algorithm is the token's, which has to be one of those allowed
+        public.pop("alg", None)  # the token's header names the algorithm, which must be an allowed one
         try:
             found.append(jwt.PyJWK(public))
         except (jwt.PyJWTError, ValueError, TypeError):

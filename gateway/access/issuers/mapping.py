@@ -1,5 +1,5 @@
-"""From a token's claims to a user: by the names of claims, or by expressions (page "Authenticating", "Using
-Authentication Configuration"). Errors are in kube-apiserver's words.
+"""Makes a user from a token's claims, by claim names or CEL expressions (page "Authenticating", "Using Authentication
+Configuration"). Errors have kube-apiserver's messages.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 
 
 class ClaimError(Exception):
-    """The claims make no user; the message says why."""
+    """No user can be made from the claims, or a rule refuses them; the message says why."""
 
 
 class Mapper:
-    """Makes users of one issuer's claims."""
+    """Makes users from the claims of one issuer's tokens."""
 
     def __init__(self, settings: IssuerSettings) -> None:
         """Raises gateway.access.expressions.ExpressionError."""
@@ -38,7 +38,7 @@ class Mapper:
         self._user_rules = [(rule, about_users(rule.expression, true=True)) for rule in settings.user_rules]
 
     def user(self, claims: JsonObject) -> User:
-        """The user. Raises ClaimError."""
+        """The user of verified claims, after all rules were checked. Raises ClaimError."""
         settings = self._settings
         variables = {"claims": _shown(claims)} if self._has_expressions() else {}
         name = self._name(claims, variables)
@@ -115,7 +115,7 @@ class Mapper:
 
 
 def _compiler(variable: str) -> Callable[..., Program | None]:
-    """What compiles expressions about one variable; "" has none."""
+    """A function that compiles expressions over one variable; it returns None for "", an expression that is not set."""
 
     def compiled(text: str, true: bool = False) -> Program | None:
         if not text:
@@ -162,7 +162,9 @@ def _texts(value: Any, what: str) -> tuple[str, ...]:
 
 
 def _shown(claims: JsonObject) -> JsonObject:
-    """The claims as expressions see them: numbers are doubles, and what cannot be named is there escaped as well."""
+    """The claims as expressions see them: numbers are doubles. A claim whose name is no CEL identifier is there also
+    under its escaped name.
+    """
     from gateway.cel.names import escape
 
     found: JsonObject = _doubled(claims)

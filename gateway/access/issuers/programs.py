@@ -12,7 +12,7 @@ _CLAIMS, _USER = map_of(STRING, DYN), struct("kubernetes.UserInfo")
 
 
 def program(text: str, variable: str, *, true: bool) -> Program:
-    """The program of an expression about "claims" or "user"; `true` says that it has to be a bool.
+    """Compiles an expression over the variable "claims" or "user". With `true` its type must be bool.
 
     Raises ExpressionError.
     """

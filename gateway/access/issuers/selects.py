@@ -1,4 +1,4 @@
-"""Whether an expression looks at a claim."""
+"""Whether a CEL expression reads a claim."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OPTIONAL_SELECT = "_?._"
 
 
 def selects(text: str, claim: str) -> bool:
-    """Whether `claims.CLAIM` occurs in an expression, in this way or as `claims.?CLAIM`."""
+    """Whether `claims.CLAIM` or `claims.?CLAIM` occurs in an expression."""
     try:
         return _occurs(parse(text), claim)
     except CompilationError:

@@ -9,7 +9,7 @@ from gateway.settings.config import Settings
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """Where an attribute of the user comes from: a claim, with something before it, or an expression."""
+    """The source of one attribute of the user: a claim, to which `prefix` is added, or a CEL expression."""
 
     claim: str = ""
     prefix: str = ""
@@ -21,7 +21,7 @@ class Mapping:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """An expression that has to be true, and what is said when it is not."""
+    """An expression that must be true, and the error message for when it is not."""
 
     expression: str
     message: str = ""
@@ -29,13 +29,13 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class IssuerSettings:
-    """An issuer: where it is, whom its tokens have to be for, and how claims become a user."""
+    """An issuer: its URLs and CAs, the audiences that its tokens must have one of, and how claims become a user."""
 
     url: str
     audiences: tuple[str, ...]
     username: Mapping
     discovery_url: str = ""
-    authority: str = ""  # CAs, PEM; the host's where there are none
+    authority: str = ""  # CAs in PEM; "" means the host's CAs
     algorithms: tuple[str, ...] = ("RS256",)
     groups: Mapping = Mapping()
     uid: Mapping = Mapping()
@@ -46,7 +46,7 @@ class IssuerSettings:
 
 
 def issuer_of_flags(settings: Settings) -> IssuerSettings | None:
-    """The issuer of the --oidc flags. Raises OSError, UnicodeDecodeError."""
+    """The issuer of the --oidc flags; None without --oidc-issuer-url. Raises OSError, UnicodeDecodeError."""
     if not settings.oidc_issuer_url:
         return None
     claim, prefix = settings.oidc_username_claim, settings.oidc_username_prefix

@@ -1,5 +1,7 @@
-"""Authenticates by tokens of one issuer. PyJWT verifies signatures. A token's verified claims are remembered until the
-issuer's keys change; the user and whether the token is still valid are determined for each request.
+"""Authenticates by tokens of one issuer. PyJWT verifies signatures.
+
+The verified claims of a token are cached until the issuer's keys change. The expiry is checked and the user made anew
+for each request.
 """
 
 from __future__ import annotations
@@ -26,10 +28,10 @@ _MOST_SECONDS = 1 << 40
 
 
 class IssuerTokens:
-    """Knows the tokens of an issuer."""
+    """Authenticates by the tokens of one issuer."""
 
     def __init__(self, settings: IssuerSettings) -> None:
-        """Raises ValueError for CAs, ExpressionError for expressions that are none."""
+        """Raises ValueError for invalid CAs, ExpressionError for invalid expressions."""
         self.settings = settings
         self._keys = KeySet(settings.url, settings.discovery_url, settings.authority)
         self._mapper = Mapper(settings)
@@ -37,7 +39,7 @@ class IssuerTokens:
         self._verified_by = self._keys.changes  # which set of keys
 
     async def authenticate(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
-        """The token's user, for all audiences that are asked for; None for a token of another issuer.
+        """The token's user, valid for all of `audiences`; None for a token of another issuer.
 
         Raises InvalidCredentials.
         """
@@ -59,7 +61,7 @@ class IssuerTokens:
         claims = self._verified.get(digest)
         if claims is None:
             claims = await self._verify(token)
-            # what was verified while the keys changed is verified again the next time
+            # not cached if the keys changed during the verification: the key may have been removed
             if len(token) <= _LONGEST_REMEMBERED and self._verified_by == self._keys.changes:
                 self._verified[digest] = claims
                 if len(self._verified) > _MOST_REMEMBERED:
@@ -67,7 +69,7 @@ class IssuerTokens:
         return claims
 
     async def _verify(self, token: str) -> JsonObject:
-        """The claims of a token that the issuer has signed for one of the audiences."""
+        """The claims of a token, once its signature and audience are verified. Raises InvalidCredentials."""
         header = header_of(token)
         if header is None:
             raise InvalidCredentials("oidc: verify token: oidc: malformed jwt")
@@ -102,7 +104,7 @@ class IssuerTokens:
 
 
 def untrusted_issuer(token: str) -> str:
-    """Who a token says has issued it, whoever has; "" for what is no JSON web token."""
+    """The issuer that a token names, not verified; "" if the text is no JSON web token."""
     issuer = (untrusted_claims(token) or {}).get("iss", "") if len(token) <= _LONGEST else ""
     return issuer if isinstance(issuer, str) else ""
 

@@ -1,1 +1,1 @@
-"""What nodes may do (page "Using Node Authorization")."""
+"""The Node authorizer: what kubelets may do (page "Using Node Authorization")."""

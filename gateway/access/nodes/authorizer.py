@@ -1,6 +1,7 @@
-"""--authorization-mode=Node: a kubelet may do what the role system:node says, and read what the pods on its node name.
+"""--authorization-mode=Node: a kubelet may do what the role system:node allows, and read the objects that the pods on
+its node refer to.
 
-As kube-apiserver's `plugin/pkg/auth/authorizer/node`; refusals are no opinions, in its words.
+As kube-apiserver's `plugin/pkg/auth/authorizer/node`, with its messages. It never denies: it allows, or has no opinion.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ def _no(reason: str) -> Verdict:
 
 
 class NodeAuthorizer:
-    """Decides about nodes; of everybody else it knows nothing."""
+    """Decides about requests of nodes; has no opinion on other users."""
 
     def __init__(self, graph: NodeGraph, rules: Sequence[Rule], enabled: Enabled) -> None:
-        """`rules` are those of the role system:node; `enabled` says what the release has."""
+        """`rules` are those of the role system:node; `enabled` tells whether a feature gate is on."""
         self._graph, self._rules = graph, tuple(rules)
         self._asks_certificates = enabled("PodCertificateRequest")
         self._has_volume_health, self._narrowed = enabled("CSIVolumeHealth"), enabled("NodeWritesNarrowed")
 
     def known(self, attributes: Attributes) -> Verdict | None:
-        """No opinion of who is no node."""
+        """NO_OPINION for a user that is no node; None for a node."""
         return NO_OPINION if node_of(attributes.user) is None else None
 
     async def authorize(self, attributes: Attributes) -> Verdict:

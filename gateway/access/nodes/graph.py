@@ -1,7 +1,7 @@
-"""Which objects a node may read: those that its pods refer to.
+"""Which objects a node may read: those to which its pods refer.
 
-Kept up to date from the watch cache. A change is only noted, and evaluated when a node asks, in time slices: most
-servers are asked about few nodes, and most changes of pods change nothing here.
+The graph follows the watch cache. A change is only recorded; it is evaluated at the next request of a node, in time
+slices. Most servers get requests of few nodes, and most changes of pods do not change the graph.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from storage.entry import Entry
 from storage.guarded import guarded
 from storage.keys import namespace_and_name
 
-PIECE = 0.005  # seconds that are worked off before others have their turn
+PIECE = 0.005  # seconds of one time slice; the event loop runs other tasks between two slices
 
 
 class VertexType(Enum):
-    """The resources that the graph is made of, by group, version and plural."""
+    """The resources in the graph, by group, version and plural."""
 
     POD = ("", "v1", "pods")
     VOLUME = ("", "v1", "persistentvolumes")
@@ -46,7 +46,7 @@ _KINDS = {(group, plural): kind for kind in VertexType for group, _, plural in (
 
 
 class NodeGraph:
-    """What leads from objects to nodes."""
+    """The references from objects to the nodes that may read them."""
 
     name = "node-authorizer"  # in logs and metrics
 
@@ -57,7 +57,7 @@ class NodeGraph:
         self._users: dict[_Object, set[str]] = {}  # the volumes that name a secret
         self._changed: dict[_Place, Entry | None] = {}
 
-    # as a follower of the cache (storage/following.py): changes are noted
+    # the methods of a follower of the cache (storage/following.py): changes are recorded
 
     def clear(self) -> None:
         for each in (self._nodes, self._pods, self._volumes, self._users, self._changed):
@@ -70,12 +70,12 @@ class NodeGraph:
         self._changed[_place(resource, entry.key)] = None
 
     def told(self, revision: int) -> None:
-        pass  # they are worked off when a node asks
+        pass  # is_related evaluates the recorded changes
 
     # what nodes may read
 
     async def is_related(self, node: str, plural: str, namespace: str, name: str) -> bool:
-        """Whether a node has to do with an object."""
+        """Whether a node may read an object, because a pod or volume on the node refers to it."""
         while self._changed:
             self._work_off()
             await asyncio.sleep(0)
@@ -92,7 +92,7 @@ class NodeGraph:
         return False
 
     def put(self, kind: VertexType, obj: JsonObject) -> None:
-        """Takes an object in place of the one of its name."""
+        """Adds an object, or replaces the one of the same name."""
         meta = obj["metadata"]
         key = (meta.get("namespace", ""), meta["name"])
         self.drop(kind, key)
@@ -111,7 +111,7 @@ class NodeGraph:
                 self._nodes[kind.value[2], *key] = Counter([spec["nodeName"]])
 
     def drop(self, kind: VertexType, key: _Key) -> None:
-        """Forgets an object."""
+        """Removes an object."""
         match kind:
             case VertexType.POD:
                 node, named = self._pods.pop(key, ("", ()))
@@ -152,7 +152,7 @@ def _place(resource: ResourceCache, key: bytes) -> _Place:
 
 
 def _references(pod: JsonObject) -> Iterator[_Object]:
-    """What a pod names, itself included; of a mirror pod a kubelet has no need to read anything."""
+    """The objects to which a pod refers, the pod included; of a mirror pod only the pod, which the kubelet made."""
     meta = pod["metadata"]
     namespace = meta.get("namespace", "")
     yield "pods", namespace, meta["name"]

@@ -9,7 +9,7 @@ NODES_GROUP = "system:nodes"
 
 
 def node_of(user: User) -> str | None:
-    """The name of the node that a user is, "" for a node without one; None for who is no node."""
+    """The node's name if the user is a node ("" if it has none); None for other users."""
     if not user.name.startswith(NODE_PREFIX) or NODES_GROUP not in user.groups:
         return None
     return user.name[len(NODE_PREFIX) :]

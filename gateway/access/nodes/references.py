@@ -1,4 +1,4 @@
-"""What pods and volumes refer to: the objects that a kubelet has to read in order to run a pod."""
+"""The references of pods and persistent volumes: the objects that a kubelet must read to run a pod."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gateway.jsontypes import JsonObject
 MIRROR = "kubernetes.io/config.mirror"
 
 _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
-# volumes of pods that name a secret: the member, and where the name is in it
+# volume sources of pods that refer to a secret: the member, and the path to the secret's name in it
 _POD_SECRETS = {
     "azureFile": ("secretName",),
     "cephfs": ("secretRef", "name"),
@@ -23,14 +23,14 @@ _POD_SECRETS = {
     "storageos": ("secretRef", "name"),
     "csi": ("nodePublishSecretRef", "name"),
 }
-# persistent volumes whose secret is in the claim's namespace unless they name another
+# persistent volume sources: the secret's namespace is the claim's, unless secretRef names another
 _OF_CLAIM = ("cephfs", "flexVolume", "rbd", "scaleIO", "iscsi")
 _OF_THEIR_OWN = ("cinder", "storageos")
 _CSI = ("nodePublishSecretRef", "nodeStageSecretRef", "nodeExpandSecretRef")  # those that kubelets read
 
 
 def secret_names(pod: JsonObject) -> Iterator[str]:
-    """The secrets that a pod names, some more than once."""
+    """The names of the secrets to which a pod refers; a name may come more than once."""
     spec = pod.get("spec") or {}
     yield from _present(each.get("name") for each in spec.get("imagePullSecrets") or ())
     yield from _of_environments(spec, "secretRef", "secretKeyRef")
@@ -43,7 +43,7 @@ def secret_names(pod: JsonObject) -> Iterator[str]:
 
 
 def config_map_names(pod: JsonObject) -> Iterator[str]:
-    """The ConfigMaps that a pod names, some more than once."""
+    """The names of the ConfigMaps to which a pod refers; a name may come more than once."""
     spec = pod.get("spec") or {}
     yield from _of_environments(spec, "configMapRef", "configMapKeyRef")
     for volume in spec.get("volumes") or ():
@@ -53,7 +53,7 @@ def config_map_names(pod: JsonObject) -> Iterator[str]:
 
 
 def claim_names(pod: JsonObject) -> Iterator[str]:
-    """The persistent volume claims of a pod; those of ephemeral volumes are named after pod and volume."""
+    """The names of a pod's PersistentVolumeClaims; those of ephemeral volumes are POD-VOLUME."""
     for volume in (pod.get("spec") or {}).get("volumes") or ():
         if volume.get("persistentVolumeClaim"):
             yield from _present([volume["persistentVolumeClaim"].get("claimName")])
@@ -62,7 +62,7 @@ def claim_names(pod: JsonObject) -> Iterator[str]:
 
 
 def resource_claim_names(pod: JsonObject) -> Iterator[str]:
-    """The resource claims of a pod, as far as those made from templates are there."""
+    """The names of a pod's ResourceClaims; of claims made from templates, those that the status names already."""
     status = pod.get("status") or {}
     made = {each.get("name"): each.get("resourceClaimName") for each in status.get("resourceClaimStatuses") or ()}
     for claim in (pod.get("spec") or {}).get("resourceClaims") or ():

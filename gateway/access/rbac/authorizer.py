@@ -1,4 +1,4 @@
-"""Decisions by roles and bindings, remembered until one of them changes."""
+"""The RBAC authorizer: decides by roles and bindings. Decisions are cached until any role or binding changes."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from gateway.http.status import too_many_requests
 from gateway.kinds.attributes import Attributes
 from gateway.memo import Memory
 
-PATIENCE = 5.0  # seconds that a decision waits for the default roles, which a start makes
+PATIENCE = 5.0  # seconds that a decision waits for the default roles, which the server makes at its start
 _DECISION_SIZE = 1000  # bytes of a question and its verdict, beside its user, its path and the reason
-_MEMORABLE = 4096  # characters of a question that is remembered
-_MOST_PARTS = 512  # groups of its user, and values of extra
+_MEMORABLE = 4096  # characters; decisions about longer questions are not cached
+_MOST_PARTS = 512  # groups and extra values of the user; with more, a decision is not cached
 
 _Question = tuple[object, ...]
 
 
 class RBAC:
-    """Allows what some rule of a role allows that the user is bound to; has no opinion on the rest."""
+    """Allows a request if a rule of one of the user's roles allows it; has no opinion otherwise."""
 
     def __init__(self, policy: RbacPolicy) -> None:
         self._policy = policy
@@ -28,13 +28,13 @@ class RBAC:
         policy.on_change(self._decided.clear)
 
     def known(self, attributes: Attributes) -> Verdict | None:
-        """The verdict, if it is remembered."""
+        """The cached verdict; None without one."""
         return self._decided.get(_question(attributes))
 
     async def authorize(self, attributes: Attributes) -> Verdict:
         """The verdict on a request, with the binding that allows it as the reason.
 
-        Raises StatusError 429 as long as no role is known.
+        Raises StatusError 429 as long as the roles have not been read from etcd.
         """
         if not self._policy.complete.is_set():
             with suppress(TimeoutError):
@@ -44,7 +44,7 @@ class RBAC:
         return self.decide(attributes)
 
     def decide(self, attributes: Attributes) -> Verdict:
-        """The decision about a request; waits for nothing."""
+        """The verdict on a request, by the roles that are known now. Does not wait."""
         question = _question(attributes)
         verdict = self._decided.get(question)
         if verdict is None:

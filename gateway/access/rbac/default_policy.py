@@ -1,4 +1,4 @@
-"""The default roles and bindings of a minor: those that a kube-apiserver makes at its start."""
+"""The default roles and bindings that a kube-apiserver of some minor makes at its start."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from gateway.release.minors import CATALOGUED
 
 
 def default_policy(minor: str, binary: str = "") -> dict[str, list[JsonObject]]:
-    """Objects by the plural of their kind; hack/rbac_policy.py has read those of the catalog's minor.
+    """The objects, by the plural of their kind. hack/rbac_policy.py generates the file for the catalog's minor.
 
-    `binary` is the minor that emulates `minor`, if another one does. Raises KeyError for a minor that is not known.
+    `binary` is the binary version if the server emulates `minor` (--emulated-version). Raises KeyError for an unknown
+    minor.
     """
     if binary not in ("", minor):
         from gateway.release.roles import emulated_policy

@@ -1,7 +1,7 @@
 """Privilege escalation prevention: users may only grant rights that they have themselves.
 
 As kube-apiserver's `registry/rbac` policy-based storages ("Using RBAC Authorization", "Privilege escalation prevention
-and bootstrapping"). Every write of a role or binding passes here, whichever verb it comes by.
+and bootstrapping"). Every write of a role or binding is checked here, also an update by patch or apply.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ _COLLECTORS = ("ownerReferences", "finalizers", "selfLink", "managedFields")
 
 
 class EscalationGuard:
-    """Looks at one resource's writes."""
+    """Checks the writes of roles and bindings."""
 
     def __init__(self, policy: RbacPolicy, authorizer: Authorizer) -> None:
         self._policy, self._authorizer = policy, authorizer
 
     async def check(self, attributes: Attributes, obj: JsonObject, old: JsonObject | None) -> None:
-        """Raises StatusError 403 for a write of `obj` in the place of `old` that grants what its user lacks, 404 for a
-        binding to a role that is not there.
+        """Checks a write that replaces `old`, None for a create, by `obj`.
+
+        Raises StatusError 403 if it grants rights that its user does not have, 404 for a binding to a missing role.
         """
         if MASTERS_GROUP in attributes.user.groups:
             return
@@ -59,7 +60,7 @@ class EscalationGuard:
     async def _check_binding(self, attributes: Attributes, obj: JsonObject) -> None:
         role = role_ref(obj, attributes.info.namespace)
         if role.kind not in _RESOURCES or obj["roleRef"].get("apiGroup") != GROUP:
-            return  # validation, which comes next, refuses it
+            return  # validation runs next and refuses it
         if await self._may(attributes, "bind", _RESOURCES[role.kind], role.name):
             return
         rules = self._policy.rules(role)
@@ -80,7 +81,7 @@ class EscalationGuard:
             return
         text = f"{intro} not currently held:\n" + "\n".join(missing)
         _, absent = self._policy.rules_for(user, attributes.info.namespace)
-        info = attributes.info  # kube-apiserver's store names the request's resource, whichever is missing
+        info = attributes.info  # kube-apiserver's message has the resource of the request, not "roles"
         errors = [status.not_found(info.group, info.resource, role.name).message for role in absent]
         raise _refused(
             attributes,
@@ -103,7 +104,7 @@ def _refused(attributes: Attributes, obj: JsonObject, cause: str) -> StatusError
 
 
 def _only_collected(obj: JsonObject, old: JsonObject) -> bool:
-    """Whether nothing changes but what a garbage collector needs in order to delete the object."""
+    """Whether only metadata changes that the garbage collector writes, such as owner references and finalizers."""
     return _without_collectors(obj) == _without_collectors(old)
 
 

@@ -1,6 +1,6 @@
-"""An index of the rules of a user with very many roles, by verb and resource, so that a decision does not look at all.
+"""An index of a subject's roles by verb and resource, for subjects with many roles: a decision checks few of them.
 
-An index is made when such a user is first asked about, and kept up to date with roles and bindings from then on.
+An index is made at the first decision about such a subject, and follows the roles and bindings from then on.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from typing import Generic, TypeVar
 from gateway.access.rbac.rules import ALL, Rule
 from gateway.http.request_info import RequestInfo
 
-MANY = 32  # roles; of fewer each is looked at
-_MOST_KEYS = 64  # of one rule; what has more is always looked at
+MANY = 32  # roles; a subject with no more needs no index
+_MOST_KEYS = 64  # of one rule; a role with a larger rule is checked in every decision
 
 Role = TypeVar("Role")
-_Key = tuple[str, str]  # verb and resource; "" is paths
+_Key = tuple[str, str]  # verb and resource; the resource "" stands for nonResourceURLs
 
 
 class RoleIndex(Generic[Role]):
     """The roles of one subject in one namespace."""
 
     def __init__(self) -> None:
-        self._keys: dict[Role, tuple[_Key | None, ...]] = {}  # None: always looked at
+        self._keys: dict[Role, tuple[_Key | None, ...]] = {}  # None: checked in every decision
         self._found: dict[_Key | None, dict[Role, None]] = {}
 
     def __contains__(self, role: Role) -> bool:
         return role in self._keys
 
     def put(self, role: Role, rules: Sequence[Rule] | None) -> None:
-        """Takes a role in place of what it was; `rules` is None for one that is not there."""
+        """Adds or replaces a role; `rules` is None for a role that does not exist."""
         self.drop(role)
         keys = tuple(dict.fromkeys(_keys(rules)))
         self._keys[role] = keys
@@ -37,7 +37,7 @@ class RoleIndex(Generic[Role]):
             self._found.setdefault(key, {})[role] = None
 
     def drop(self, role: Role) -> None:
-        """Forgets a role."""
+        """Removes a role."""
         for key in self._keys.pop(role, ()):
             roles = self._found[key]
             del roles[role]
@@ -45,7 +45,7 @@ class RoleIndex(Generic[Role]):
                 del self._found[key]
 
     def roles_for(self, info: RequestInfo) -> Iterator[Role]:
-        """The roles that may allow a request, and those that are not there; some may come more than once."""
+        """The roles that may allow a request, and those that do not exist; a role may come more than once."""
         yield from self._found.get(None, ())
         for verb in (info.verb, ALL):
             for resource in _resources(info):

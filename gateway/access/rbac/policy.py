@@ -23,13 +23,13 @@ SERVICE_ACCOUNT = "system:serviceaccount:"
 
 _Subject = tuple[bool, str]  # whether it is a group, and its name
 _Key = tuple[str, str]  # namespace, name
-_Place = tuple[str, _Subject]  # namespace, and the subject that has roles there
+_Place = tuple[str, _Subject]  # namespace ("" for cluster role bindings), and a subject with roles there
 _MOST_INDEXES = 64
 _MANY_GROUPS = 1000
 
 
 class RbacResource(Enum):
-    """The resources that the policy is made of, by their plurals."""
+    """The four RBAC resources, by their plurals."""
 
     ROLE = "roles"
     CLUSTER_ROLE = "clusterroles"
@@ -46,13 +46,13 @@ class RoleRef:
     name: str
 
     def missing(self) -> str:
-        """What is said of a role that is not there; kube-apiserver's cache names kinds."""
+        """The error message for a role that does not exist. It names the kind, like kube-apiserver's informer cache."""
         return status.not_found(GROUP, self.kind.lower(), self.name).message
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A binding: the role, and its subjects in order, each with what it is called in a decision's reason."""
+    """A binding: its role, and its subjects in order, each with its text for the reason of a decision."""
 
     namespace: str
     name: str
@@ -60,7 +60,7 @@ class Binding:
     subjects: tuple[tuple[_Subject, str], ...]
 
     def grants(self, user: User) -> str:
-        """Why a user has the role's rights, for one that has them."""
+        """The reason of a decision: the binding, its role and the subject that is the user; "" for other users."""
         for (is_group, name), text in self.subjects:
             if name in user.groups if is_group else name == user.name:
                 what = f"RoleBinding {go_quote(f'{self.name}/{self.namespace}')}" if self.namespace else ""
@@ -70,9 +70,9 @@ class Binding:
 
 
 class RbacPolicy:
-    """All roles and bindings. `changed` is called after each change: what was decided before is void then.
+    """All roles and bindings. Listeners are called after each change, so that they clear cached decisions.
 
-    Bindings are found by namespace and subject, so that a decision looks at nobody else's.
+    Bindings are indexed by namespace and subject: a decision reads only those of its user.
     """
 
     name = "rbac"  # in logs and metrics
@@ -85,14 +85,14 @@ class RbacPolicy:
         self._listeners: list[Callable[[], None]] = []
         self.complete = asyncio.Event()  # cleared while the default roles are being made: decisions wait for them
         self.complete.set()
-        self.lacking = ""  # why default roles could not be made, where decisions do not wait for that
-        self.loaded = False  # whether anything is known of what is stored
+        self.lacking = ""  # why default roles could not be made, if decisions do not wait for them
+        self.loaded = False  # whether the stored roles and bindings have been read
 
     def on_change(self, listener: Callable[[], None]) -> None:
         """Calls `listener` whenever a role or binding has changed."""
         self._listeners.append(listener)
 
-    # as a follower of the cache (storage/following.py)
+    # the methods of a follower of the cache (storage/following.py)
 
     def clear(self) -> None:
         for each in (self._roles, self._bindings, self._granted, self._indexes):
@@ -112,7 +112,7 @@ class RbacPolicy:
     # one role or binding
 
     def put(self, kind: RbacResource, obj: JsonObject) -> None:
-        """Takes a role or binding, in place of the one of its name."""
+        """Adds a role or binding, or replaces the one of the same name."""
         meta = obj["metadata"]
         key = (meta.get("namespace", ""), meta["name"])
         if kind in (RbacResource.ROLE, RbacResource.CLUSTER_ROLE):
@@ -130,7 +130,7 @@ class RbacPolicy:
                 self._indexes[place].put(binding.role, self.rules(binding.role))
 
     def drop(self, kind: RbacResource, namespace: str, name: str) -> None:
-        """Forgets a role or binding."""
+        """Removes a role or binding."""
         if kind in (RbacResource.ROLE, RbacResource.CLUSTER_ROLE):
             self._roles.pop((namespace, name), None)
             self._renew(kind, (namespace, name))
@@ -157,19 +157,21 @@ class RbacPolicy:
                 self._indexes.pop(place, None)
 
     def _renew(self, kind: RbacResource, key: _Key) -> None:
-        """Brings the indexes up to date that have a role."""
+        """Updates the indexes that contain a role."""
         role = RoleRef("Role" if kind is RbacResource.ROLE else "ClusterRole", *key)
         for index in self._indexes.values():
             if role in index:
                 index.put(role, self.rules(role))
 
     def rules(self, role: RoleRef) -> tuple[Rule, ...] | None:
-        """The rules of a role; None for one that is not there."""
+        """The rules of a role; None if the role does not exist."""
         return self._roles.get((role.namespace, role.name))
 
     def granted(self, user: User, namespace: str) -> Iterator[tuple[dict[str, Binding], RoleRef]]:
-        """The roles that a user has cluster-wide, then those of the namespace, each with the bindings (at least one)
-        that one of the user's names has it by.
+        """The user's roles: first the cluster-wide ones, then those of the namespace.
+
+        Each comes with the bindings, by name, that bind it to one subject: the user's name or a group. A role that is
+        bound to several subjects comes several times.
         """
         subjects = self._subjects(user)
         for scope in ("", namespace) if namespace else ("",):
@@ -190,7 +192,7 @@ class RbacPolicy:
                     yield by_role[role], role
 
     def _subjects(self, user: User) -> list[_Subject]:
-        """The subjects by which bindings may name a user; of very many groups only those that some binding names."""
+        """The subjects of a user: its name and groups. Of very many groups, only those that a binding names."""
         groups: Iterable[str] = user.groups
         if len(user.groups) > _MANY_GROUPS:
             bound = {name for _, (is_group, name) in self._granted if is_group}
@@ -208,7 +210,7 @@ class RbacPolicy:
         return index
 
     def rules_for(self, user: User, namespace: str) -> tuple[list[Rule], list[RoleRef]]:
-        """All rules that apply to a user in a namespace, once for each binding, and roles that are not there."""
+        """All rules that apply to a user in a namespace, once for each binding, and the roles that do not exist."""
         found: list[Rule] = []
         missing: list[RoleRef] = []
         seen: set[_Key] = set()
@@ -226,14 +228,14 @@ class RbacPolicy:
 
 
 def role_ref(binding: JsonObject, namespace: str) -> RoleRef:
-    """The role that a binding in a namespace ("" for a cluster role binding) names."""
+    """The role of a binding in a namespace ("" for a cluster role binding)."""
     ref = binding.get("roleRef") or {}
     kind = ref.get("kind", "")
     return RoleRef(kind, namespace if kind == "Role" else "", ref.get("name", ""))
 
 
 def aggregated(errors: list[str]) -> str:
-    """Several errors as one text, as apimachinery's aggregate has it."""
+    """Several errors as one text, in the format of apimachinery's aggregate."""
     return errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
 
 

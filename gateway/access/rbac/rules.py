@@ -16,8 +16,8 @@ from gateway.time_limits import look
 from gateway.validation.field import go_quote
 
 ALL = "*"
-MOST_COMPARISONS = 1_000_000  # of what one write grants with what its user has: about 100 ms
-MOST_MISSING = 100_000  # rights that one write grants and its user lacks: about 400 ms and 50 MB
+MOST_COMPARISONS = 1_000_000  # between the rights that one write grants and those of its user: about 100 ms
+MOST_MISSING = 100_000  # rights that one write grants and its user does not have: about 400 ms and 50 MB
 
 _SHOWN = (
     ("APIGroups", "apiGroups"),
@@ -30,12 +30,14 @@ NOTHING: frozenset[str] = frozenset()
 
 
 class TooManyRights(Exception):
-    """Rules that combine to more rights than can be compared one by one."""
+    """The rules have too many combinations of verb, resource and name to compare them one by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A policy rule. `any_verb` and the like tell a "*"; `prefixes` are the URLs that end in one, without it."""
+    """A policy rule. `any_verb`, `any_group` and `any_resource` say whether the list has "*". `prefixes` are the URLs
+    that end in "*", without it.
+    """
 
     spec: JsonObject = field(compare=False)
     verbs: frozenset[str]
@@ -49,7 +51,7 @@ class Rule:
     any_resource: bool
 
     def allows(self, info: RequestInfo, combined: str) -> bool:
-        """Whether it allows a request; `combined` is its "resource/subresource", or the resource alone."""
+        """Whether the rule allows a request. `combined` is its "resource/subresource", or the resource alone."""
         if not (self.any_verb or info.verb in self.verbs):
             return False
         if not info.is_resource:
@@ -71,14 +73,14 @@ class Rule:
         return self.any_group or group in self.groups
 
     def covers_resource(self, resource: str) -> bool:
-        """Whether it covers a resource, or one subresource, of a rule."""
+        """Whether the rule covers another rule's "resource" or "resource/subresource"."""
         if self.any_resource or resource in self.resources:
             return True
         _, slash, subresource = resource.partition("/")
         return bool(slash) and f"*/{subresource}" in self.resources
 
     def covers_name(self, name: str) -> bool:
-        """Whether it covers an object's name; "" stands for all of them."""
+        """Whether the rule covers an object's name; "" stands for all names."""
         return not self.names or (bool(name) and name in self.names)
 
     def covers_url(self, url: str) -> bool:
@@ -86,7 +88,7 @@ class Rule:
 
 
 def compile_rule(spec: JsonObject) -> Rule:
-    """The rule of its JSON."""
+    """Compiles a PolicyRule in JSON."""
     verbs, groups = frozenset(spec.get("verbs") or ()), frozenset(spec.get("apiGroups") or ())
     resources, urls = frozenset(spec.get("resources") or ()), frozenset(spec.get("nonResourceURLs") or ())
     return Rule(
@@ -104,7 +106,7 @@ def compile_rule(spec: JsonObject) -> Rule:
 
 
 def compile_rules(specs: Sequence[JsonObject] | None) -> tuple[Rule, ...]:
-    """The rules of a role."""
+    """Compiles the rules of a role."""
     return tuple(compile_rule(spec) for spec in specs or ())
 
 
@@ -117,13 +119,13 @@ FULL_AUTHORITY = compile_rules(
 
 
 def uncovered(owned: Sequence[Rule], wanted: Sequence[Rule]) -> list[JsonObject]:
-    """What `wanted` grants and `owned` does not: rules of one verb, resource and name each. Raises TooManyRights, and
-    TakesLong for much on an event loop.
+    """The rights that `wanted` grants and `owned` does not, as PolicyRules with one verb, resource and name each.
 
-    What is wanted several times is there as often.
+    A rule that `wanted` has several times is there as often. Raises TooManyRights; on an event loop, raises TakesLong
+    if the work takes long.
     """
     missing: list[JsonObject] = []
-    known: dict[bytes, list[JsonObject]] = {}  # by what a rule says
+    known: dict[bytes, list[JsonObject]] = {}  # the missing rights, by the JSON of a rule
     budget = MOST_COMPARISONS
     for rule in wanted:
         look()
@@ -183,8 +185,8 @@ def _uncovered_urls(owned: Sequence[Rule], spec: JsonObject) -> Iterator[JsonObj
 
 
 def described(rules: Sequence[JsonObject]) -> list[str]:
-    """Uncovered rules as a refusal shows them: those that differ by their verb alone as one, in order, verbs as
-    often as they are wanted. Raises TakesLong for many on an event loop.
+    """The texts of uncovered rules for a 403, sorted. Rules that differ only in the verb are joined; a verb may come
+    more than once. On an event loop, raises TakesLong if the work takes long.
     """
     joined: dict[tuple[str, str, str | None], JsonObject] = {}
     texts = set()
@@ -208,5 +210,5 @@ def _text(rule: JsonObject) -> str:
 
 
 def quoted(values: Sequence[str]) -> str:
-    """A list of strings as Go's %q shows it."""
+    """A list of strings as Go's %q prints it."""
     return "[" + " ".join(map(go_quote, values)) + "]"
