@@ -1,4 +1,5 @@
-"""Audit: records of requests and their outcomes ("Auditing"). Imported only with --audit-policy-file.
+"""Audit: events about requests and their outcomes ("Auditing"). Imported only with --audit-policy-file.
 
-Enter by `auditing.audit_of`. `policy` says what is recorded, `event` makes an event, `sink` and `webhook` store it.
+Start reading at `auditing.audit_of`. `policy` decides what is recorded, `event` makes events, `sink` and `webhook`
+write or send them.
 """

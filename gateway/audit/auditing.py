@@ -1,7 +1,7 @@
 """Audit of a server process: the policy, the sinks, and the record of each request until it ends.
 
-In the order of apiserver's filters (`pkg/endpoints/filters/audit.go`, `authn_audit.go`): after authentication, before
-impersonation. A request's last event goes to the sinks before its answer is complete.
+As in apiserver's filters (`pkg/endpoints/filters/audit.go`, `authn_audit.go`), audit begins after authentication and
+before impersonation. A request's last event goes to the sinks before the end of its answer is sent.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ _NAMED = ("namespace", "name", "uid", "resourceVersion")
 
 
 class Recording(Protocol):
-    """A holder of the record of a request."""
+    """An object that holds the record of a request: its context."""
 
     record: Record | None
 
 
 class Audit:
-    """Makes a record for each request that the policy wants to have recorded."""
+    """Makes a record for each request that the policy records, and passes events to the sinks."""
 
     def __init__(self, policy: Policy, sinks: Sequence[Sink], counts: Counts) -> None:
         self._policy, self._sinks, self.counts = policy, tuple(sinks), counts
@@ -58,13 +58,13 @@ class Audit:
     def record(
         self, request: Request, user: User | None, scope: MutableMapping[str, Any], times: Times
     ) -> Record | None:
-        """The record of a request that `user` makes; None where there is to be none."""
+        """The record of a request of `user`, None for no user; None if the policy does not record it."""
         rule = self._policy.rule_for(user, request.info)
         self.counts.levels[(Level.NONE if rule is None else rule.level).text] += 1
         return None if rule is None else Record(self, rule, request, user, scope, times)
 
     def listening(self, request: Request, held: Recording, send: Send) -> Send:
-        """Notes when the request came, and wraps `send`, so that its record knows of the answer."""
+        """Sets the request's time of arrival and Audit-ID, and wraps `send` so that its record sees the answer."""
         request.received = events.now()
         request.audit_id = audit_id(request.headers)
 
@@ -81,7 +81,7 @@ class Audit:
         return wrapped
 
     async def keep(self, event: Event) -> bool:
-        """Gives an event to all sinks; False where the request may not go on."""
+        """Passes an event to all sinks; returns False if the request must fail because the event was not written."""
         self.counts.events += 1
         kept = True
         for sink in self._sinks:
@@ -89,13 +89,13 @@ class Audit:
         return kept
 
     async def close(self) -> None:
-        """Writes what waits."""
+        """Writes the waiting events and closes the sinks."""
         for sink in self._sinks:
             await sink.close()
 
 
 class Record:
-    """What is known of one request."""
+    """Collects the data of one request and makes its events."""
 
     def __init__(
         self,
@@ -121,23 +121,23 @@ class Record:
         self.times = times
         self._long = request.info.verb == "watch" or is_long_running(request.info)
 
-    # what happens to the request, in order
+    # calls during the request, in their order
 
     async def begin(self) -> None:
-        """The request is received. Raises Undecided where it may not go on.
+        """Makes the event RequestReceived. Raises Undecided if the request must fail because it was not written.
 
-        Where nobody knows who asks there will be one event only, when that is answered.
+        A request without a user has only one event, when its 401 is sent.
         """
         if self._user is not None and not await self._emit(Stage.REQUEST_RECEIVED):
             self._audit.counts.rejected += 1
             raise Undecided("failed to store audit event")
 
     def impersonated(self, user: User, constraint: str) -> None:
-        """The request is carried out as another user; `constraint` is the verb of the mode that allowed it."""
+        """Records the impersonated user; `constraint` is the verb of the mode that allowed it, "" for the plain one."""
         self._impersonated, self._constraint = user, constraint
 
     def decided(self, verdict: Verdict) -> None:
-        """Whether the request may go on."""
+        """Records the decision of authorization, as annotations."""
         if verdict.decision is Decision.ALLOW:
             self._annotations |= {_DECISION: "allow", _REASON: verdict.reason}
         elif verdict.error:
@@ -146,24 +146,24 @@ class Record:
             self._annotations |= {_DECISION: "forbid", _REASON: verdict.reason}
 
     def annotate(self, key: str, value: str, detail: bool = False) -> None:
-        """Adds an annotation; the first value of a key stays. A `detail` is kept where objects of requests are."""
+        """Adds an annotation, unless the key has one. With `detail`, only if the level records request objects."""
         if not detail or self._rule.level >= Level.REQUEST:
             self._annotations.setdefault(key, value)
 
     def requested(self, obj: JsonObject) -> None:
-        """The object that a request sent, as it was read: what is created or updated, or options of a deletion."""
+        """Records the decoded object of a request: that of a create or update, or DeleteOptions."""
         meta = obj.get("metadata") or {}
         self._named = {key: value for key in _NAMED if isinstance(value := meta.get(key), str)}
         if self._rule.level >= Level.REQUEST:
             self._keep(partial(written_object, obj, self._rule.without_managed_fields))
 
     def patching(self, read: Callable[[], Any]) -> None:
-        """The request sent a patch; `read` parses it as the request does, if it comes to that."""
+        """Keeps a function that parses the request's patch, for the case that `patched` is never called."""
         if self._rule.level >= Level.REQUEST:
             self._patch = read
 
     def patched(self, value: Any) -> None:
-        """What the request's parser made of the patch, before anything is done to it."""
+        """Records the parsed patch, before it is changed."""
         if self._patch is not None:
             self._patch = None
             self._keep(partial(written, value))
@@ -175,7 +175,7 @@ class Record:
             self.annotate(TRUNCATED, "true")
 
     def answered(self, response: Response) -> None:
-        """The answer; a streamed one is listened to while it is sent, but for a watch."""
+        """Records the answer. The body of a streamed one, except a watch, is wrapped to collect its chunks."""
         body, media = response.body, response.content_type.decode("latin-1")
         whole = self._rule.level is Level.REQUEST_RESPONSE and not self._long
         if isinstance(body, AsyncIterator):
@@ -183,7 +183,7 @@ class Record:
                 response.body = self._listen(body, media)
         elif isinstance(body, bytes):
             if body.startswith(_STATUS):
-                with suppress(ValueError):  # another server's answer, that only begins like one
+                with suppress(ValueError):  # an answer of another server may begin like this and be invalid
                     self._set_status(loads(body))
             if whole and body:
                 self._answer = self._bounded(body, media)
@@ -191,7 +191,7 @@ class Record:
             self._answer = self._bounded(_joined(body), media)
 
     def failed(self, error: Exception) -> None:
-        """The request failed; of what nobody foresaw the text is not told: it may hold secrets."""
+        """Records the error of a request. The text of an unexpected exception is left out: it may contain secrets."""
         status = as_status(error)
         found = status.status()
         self._panic = status.code >= 500 and not isinstance(error, StatusError | StorageError)
@@ -203,7 +203,7 @@ class Record:
             self._answer = self._bounded(dumps(found), JSON)
 
     async def passes(self, message: MutableMapping[str, Any]) -> None:
-        """A part of the answer is about to be sent: its head, some of its body, or the end of it."""
+        """Called before each message of the answer is sent: its head, a part of its body, or its end."""
         if message["type"] == "http.response.start":
             self._status = {**(self._status or {"metadata": {}}), "code": message["status"]}
             if self._long or self._user is None:
@@ -212,7 +212,7 @@ class Record:
             await self.end()
 
     async def end(self) -> None:
-        """The request is over, answered or not. Does nothing the second time."""
+        """Makes the last event, whether the request was answered or not. A second call does nothing."""
         if self._over:
             return
         self._over = True
@@ -230,7 +230,7 @@ class Record:
             self._annotations |= latencies(self.times)
         await self._emit(Stage.RESPONSE_COMPLETE)
 
-    # how events are made of it
+    # making events
 
     async def _emit(self, stage: Stage) -> bool:
         rule = self._rule
@@ -258,16 +258,16 @@ class Record:
         return await self._audit.keep(made)
 
     def _texts(self) -> int:
-        """How many characters of an event others have the choice of, about."""
+        """A rough number of the characters of an event whose length clients and webhooks determine."""
         users = (0 if user is None else user.size for user in (self._user, self._impersonated))
         said = sum(len(key) + len(value) for key, value in self._annotations.items())
         named = sum(map(len, self._named.values())) + len((self._status or {}).get("message") or "")
         return len(self._uri) + len(self._request.audit_id) + sum(users) + said + named
 
     async def _take_objects(self) -> None:
-        """A patch that nobody had to read, as where its object is missing; and the answer in JSON."""
+        """Parses the patch if the request has not, as when its object does not exist; converts the answer to JSON."""
         if (read := self._patch) is not None:
-            with suppress(Exception):  # what is no patch: what is wrong with it is the answer
+            with suppress(Exception):  # the patch is invalid, so the event has no request object
                 self.patched(await in_thread(read))
         if (answer := self._answer) is not None and answer.media != JSON:
             self._answer = await in_thread(partial(in_json, answer))
@@ -302,7 +302,7 @@ class Record:
 
 
 def _joined(chunks: Sequence[bytes]) -> bytes:
-    """The chunks together; of more than is kept, something that is too much as well."""
+    """The chunks joined; if they are too large to be kept, any data that is too large, without joining them."""
     if sum(map(len, chunks)) <= LARGEST_OBJECT:
         return b"".join(chunks)
     return bytes(LARGEST_OBJECT + 1)
@@ -314,7 +314,9 @@ def _uri(scope: MutableMapping[str, Any]) -> str:
 
 
 def audit_of(settings: Settings) -> Audit:
-    """What the settings ask for, opened. To be called on the event loop. Raises OSError, InvalidConfiguration."""
+    """The audit of the settings, with open sinks. Must be called on the event loop. Raises OSError,
+    InvalidConfiguration.
+    """
     from gateway.audit.policy import read_policy
     from gateway.audit.rotation import Keeping
 

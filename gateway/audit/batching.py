@@ -1,4 +1,4 @@
-"""Batches of events, and how many of them may be sent in a second."""
+"""Settings of batches of events, and a limit for the batches per second."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Batching:
-    """How many events may wait, how many go together, how long (seconds) one waits for others, the first pause.
+    """`most` events may wait; `size` events make a batch; an event waits for others for at most `wait` seconds. `pause`
+    is the first pause, in seconds, after a failed call.
 
-    `rate` batches may go in a second, and `burst` at once after a while without any; no rate is no limit.
+    `rate` batches are sent per second, and up to `burst` at once after an idle time; rate 0 means no limit.
     """
 
     most: int = 10_000
@@ -28,7 +29,7 @@ class Throttle:
         self._tokens, self._since = float(burst), now
 
     def delay(self, now: float) -> float:
-        """Takes a token; the seconds until it is there."""
+        """Takes a token; returns the seconds until the bucket has it. `now` is in seconds."""
         if not self._rate:
             return 0.0
         self._tokens = min(self._burst, self._tokens + (now - self._since) * self._rate) - 1

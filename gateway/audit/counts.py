@@ -1,4 +1,4 @@
-"""What audit counts, for its metrics (apiserver's `pkg/audit/metrics.go`)."""
+"""The counts of audit, for its metrics (apiserver's `pkg/audit/metrics.go`)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Counts:
-    """Counts of one process; to be changed under the interpreter's lock only."""
+    """The counts of one process. Several threads change them, which relies on the interpreter's lock (GIL)."""
 
-    events: int = 0  # that were made, whatever became of them
-    rejected: int = 0  # requests that could not go on without their events
-    levels: Counter[str] = field(default_factory=Counter)  # of the policy, one a request
-    errors: Counter[str] = field(default_factory=Counter)  # events that were lost, by the part that lost them
+    events: int = 0  # events that were made, also lost ones
+    rejected: int = 0  # requests that failed because their events were not written
+    levels: Counter[str] = field(default_factory=Counter)  # requests by the policy's level
+    errors: Counter[str] = field(default_factory=Counter)  # lost events, by the part that lost them

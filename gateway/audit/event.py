@@ -1,7 +1,7 @@
-"""Makes an event of audit.k8s.io/v1, one JSON line, of a request at one of its stages.
+"""Makes the events of audit.k8s.io/v1, each one line of JSON about a request at one stage.
 
-Fields and their order are those of apiserver's `pkg/apis/audit/v1`. Objects are JSON already: that of a request was
-written of what its own parser made of the body, and stands in the event as it is.
+Fields and their order are those of apiserver's `pkg/apis/audit/v1`. The objects in an event are encoded already: the
+request's object, as the request has parsed it, is copied into the event.
 """
 
 from __future__ import annotations
@@ -23,30 +23,32 @@ from gateway.validation.field import go_quote
 
 TRUNCATED = "audit.k8s.io/truncated"
 _LONGEST_AGENT = 1024
-_SIZE = 2048  # bytes of an event without objects, about
+_SIZE = 2048  # bytes of an event without objects, roughly
 
 
 @dataclass(slots=True)
 class Event:
-    """One event; `meta` is all of it but the objects, in order of the fields. `request` is JSON of one line."""
+    """One event. `meta` has the fields without objects, annotations and times, in their order. `request` is JSON in one
+    line.
+    """
 
     meta: JsonObject
     request: bytes | None = None
     response: Body | None = None
     without_managed_fields: bool = False
     annotations: dict[str, str] = field(default_factory=dict)
-    texts: int = 0  # characters in `meta` and the annotations that clients and webhooks have the choice of, about
+    texts: int = 0  # rough number of characters of those texts whose length clients and webhooks determine
     received: str = ""
     staged: str = ""
 
     @property
     def size(self) -> int:
-        """Bytes that it keeps, about."""
+        """The memory of the event in bytes, roughly."""
         objects = len(self.request or b"") + (0 if self.response is None else len(self.response.data))
         return _SIZE + self.texts + objects
 
     def object(self) -> JsonObject:
-        """The event, for `dumps`; an answer that is no JSON is left out."""
+        """The event as an object for `dumps`; an answer that is no JSON is left out."""
         out = {"kind": "Event", "apiVersion": API_VERSION, **self.meta}
         if self.request is not None:
             out["requestObject"] = orjson.Fragment(self.request)
@@ -64,7 +66,7 @@ class Event:
         return dumps(self.object()) + b"\n"
 
     def legacy(self) -> bytes:
-        """The event as a line of text, as --audit-log-format=legacy has it."""
+        """The event as a line of text, in the format of --audit-log-format=legacy."""
         meta = self.meta
         user, other = meta["user"], meta.get("impersonatedUser")
         groups = ",".join(map(go_quote, user.get("groups") or ())) or "<none>"
@@ -92,12 +94,12 @@ class Event:
 
 
 def now() -> str:
-    """The time as metav1.MicroTime writes it."""
+    """The present time in the format of metav1.MicroTime."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def user_info(user: User | None) -> JsonObject:
-    """A user as authentication.k8s.io/v1 UserInfo."""
+    """A user as UserInfo of authentication.k8s.io/v1; {} for None."""
     if user is None:
         return {}
     out: JsonObject = {"username": user.name}
@@ -111,7 +113,7 @@ def user_info(user: User | None) -> JsonObject:
 
 
 def object_reference(info: RequestInfo, named: Mapping[str, str] | None = None) -> JsonObject:
-    """What a resource request is about; `named` has what only the request's object says."""
+    """The ObjectReference of a resource request. `named` has metadata of the request's object, which complete it."""
     named = named or {}
     out = {
         "resource": info.resource,
@@ -127,7 +129,7 @@ def object_reference(info: RequestInfo, named: Mapping[str, str] | None = None) 
 
 
 def source_ips(headers: Mapping[bytes, bytes], remote: str) -> list[str]:
-    """Where a request comes from: what X-Forwarded-For and X-Real-Ip say, and the peer's address at last."""
+    """The source addresses of a request: those of X-Forwarded-For, of X-Real-Ip, and last the peer's address."""
     found = [ip for part in headers.get(b"x-forwarded-for", b"").split(b",", 64)[:64] if (ip := _address(part))]
     real = _address(headers.get(b"x-real-ip", b""))
     if real and real not in found:
@@ -149,13 +151,13 @@ def _address(text: bytes) -> str:
 
 
 def user_agent(headers: Mapping[bytes, bytes]) -> str:
-    """What the client calls itself, cut where it goes on for too long."""
+    """The User-Agent header, cut if it is too long."""
     text = headers.get(b"user-agent", b"").decode("utf-8", "replace")
     return text if len(text) <= _LONGEST_AGENT else f"{text[:_LONGEST_AGENT]}...TRUNCATED"
 
 
 def metadata_of(level: Level, audit_id: str, stage: Stage, **more: Any) -> JsonObject:
-    """An event without objects, annotations and times: what is empty is left out, but for what is always there."""
+    """The `meta` of an event. Empty fields are left out, except those that events always have."""
     out: JsonObject = {"level": level.text, "auditID": audit_id, "stage": stage.value}
     for name, value in more.items():
         if value or name in ("requestURI", "verb", "user"):

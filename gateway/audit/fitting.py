@@ -1,6 +1,6 @@
-"""Truncation of events: a large event loses its objects; one that is still too large is dropped.
+"""Truncation of events: too large an event loses its objects; if it is still too large, it is dropped.
 
-The rules are those of apiserver's `plugin/pkg/audit/truncate`. An event's size is that of its line.
+The rules are those of apiserver's `plugin/pkg/audit/truncate`. The size of an event is that of its encoded form.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gateway.audit.event import TRUNCATED, Event
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Bytes of an event, and of those that are sent together."""
+    """The limits in bytes of an event, and of the events of one batch together."""
 
     event: int = 100 << 10
     batch: int = 10 << 20
@@ -27,7 +27,7 @@ class TooLarge(ValueError):
 
 
 def fitting(event: Event, encode: Callable[[Event], bytes], bounds: Bounds | None) -> bytes:
-    """An event as `encode` writes it, without its objects where it would be too large with them. Raises TooLarge."""
+    """Encodes an event with `encode`, without its objects if it would be too large with them. Raises TooLarge."""
     data = encode(event)
     if bounds is None or len(data) <= bounds.event:
         return data
@@ -39,7 +39,7 @@ def fitting(event: Event, encode: Callable[[Event], bytes], bounds: Bounds | Non
 
 
 def batches(items: Sequence[bytes], bounds: Bounds | None) -> Iterator[list[bytes]]:
-    """Encoded events in pieces that are not too large together; one alone never is."""
+    """Splits encoded events into batches within the limit; a batch of one event may exceed it."""
     batch, size = list[bytes](), 0
     for item in items:
         if bounds is not None and batch and size + len(item) > bounds.batch:

@@ -1,7 +1,7 @@
-"""Where a slow request's time went, as annotations of its last event.
+"""Annotations with the times of a slow request's parts, for its last event.
 
-As in apiserver's `pkg/endpoints/filters/audit.go` and `pkg/endpoints/request/webhook_duration.go`, without the steps
-for which no request waits here, such as decoding etcd's values.
+As in apiserver's `pkg/endpoints/filters/audit.go` and `pkg/endpoints/request/webhook_duration.go`. Parts for which no
+request waits here, such as decoding of etcd's values, are left out.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 from storage.instruments.timing import Times
 
 _PREFIX = "apiserver.latency.k8s.io/"
-_SLOW = 0.5  # seconds from which on it is told
+_SLOW = 0.5  # seconds; faster requests have no such annotations
 _UNITS = ((1_000, 1, "ns"), (1_000_000, 1_000, "µs"), (1_000_000_000, 1_000_000, "ms"))
 _OF_STAGES = {
     "authentication": "authentication",
@@ -20,12 +20,12 @@ _OF_STAGES = {
     "authorization": "authorization",
     "representation": "serialize-response-object",
 }
-_AT_LEAST = {"apf-queue-wait": 0.001, "impersonation": 0.0001}  # seconds; to look whether there is need takes less
+_AT_LEAST = {"apf-queue-wait": 0.001, "impersonation": 0.0001}  # seconds; less means there was no wait, only a check
 _WITHIN = ("etcd", "mutating-webhook", "validating-webhook", "response-write")
 
 
 def latencies(times: Times) -> dict[str, str]:
-    """What there is to tell of a request now that it is over: nothing where it was not slow."""
+    """The annotations of a request that has just ended; {} if it was not slow."""
     total = time.monotonic() - times.began
     if total <= _SLOW:
         return {}
@@ -35,7 +35,7 @@ def latencies(times: Times) -> dict[str, str]:
 
 
 def duration(seconds: float) -> str:
-    """A time as Go writes a Duration: 1m0.5s, 12.3ms."""
+    """A time in the format of Go's Duration: 1m0.5s, 12.3ms."""
     nanos = round(seconds * 1e9)
     for below, unit, name in _UNITS:
         if nanos < below:

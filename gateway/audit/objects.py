@@ -1,4 +1,4 @@
-"""The objects of events as JSON: what was sent, of the value that its own parser made, and what was answered."""
+"""Encodes the objects of events as JSON: the request's object, as the request has parsed it, and the answer's."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ _DISCOVERY = "io.k8s.api.apidiscovery.v2."
 
 
 class LeftOut(ValueError):
-    """An object that is too large for an event, or nested too deeply to be written."""
+    """An object is too large for an event, or nested too deeply to be encoded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """An object as this server has written it. `media` is its type: JSON, YAML, CBOR or protobuf."""
+    """An encoded object of an answer. `media` is its media type: JSON, YAML, CBOR or protobuf."""
 
     data: bytes
     media: str = JSON
 
 
 def bounded(write: Callable[[], bytes]) -> bytes:
-    """The JSON that is written. Raises LeftOut for what is too much, or too deep to be written."""
+    """The JSON that `write` returns. Raises LeftOut if it is too large, or `write` fails."""
     try:
         data = write()
     except (ValueError, RecursionError):
@@ -62,7 +62,9 @@ def written_object(obj: JsonObject, without_managed_fields: bool) -> bytes:
 
 
 def in_json(body: Body) -> Body | None:
-    """An answer of this server, whatever its representation, in JSON; None for one that holds no object."""
+    """Converts an answer in YAML, CBOR or protobuf to JSON; None if that fails. Other media types are returned
+    unchanged.
+    """
     if body.media == JSON or not body.media.endswith(("yaml", "cbor", "protobuf")):
         return body
     try:
@@ -72,7 +74,7 @@ def in_json(body: Body) -> Body | None:
 
 
 def embedded(body: Body, without_managed_fields: bool) -> Any:
-    """What stands for an answer in JSON in an event, for `dumps`; None for one that is no JSON."""
+    """The value of a JSON answer for `dumps` of an event; None if it is no JSON."""
     try:
         found = orjson.loads(body.data)
     except ValueError:
@@ -84,7 +86,7 @@ def embedded(body: Body, without_managed_fields: bool) -> Any:
 
 
 def _decoded(body: Body) -> Any:
-    """Raises ValueError."""
+    """Decodes an answer that is not JSON. Raises ValueError."""
     if body.media.endswith("yaml"):
         return read_yaml(body.data)[0]
     if body.media.endswith("cbor"):
@@ -95,7 +97,7 @@ def _decoded(body: Body) -> Any:
 
 
 def _of_protobuf(data: bytes) -> Any:
-    """What Go would write of a message, which has the zero values too that JSON leaves out. Raises ValueError."""
+    """Decodes a protobuf message to the JSON that Go would write, including zero values. Raises ValueError."""
     envelope = read_envelope(data)
     type_ = _type_of(envelope.api_version, envelope.kind)
     if type_ is None:
@@ -103,7 +105,7 @@ def _of_protobuf(data: bytes) -> Any:
     obj = decode(type_, read_message(type_, envelope.raw), DecodeReport())
     version = {"apiVersion": envelope.api_version} if envelope.api_version else {}
     items = obj.get("items")
-    if envelope.kind == f"{_PARTIAL}List":  # its items name themselves, but not in protobuf
+    if envelope.kind == f"{_PARTIAL}List":  # in JSON, unlike in protobuf, its items have kind and apiVersion
         obj["items"] = [{"kind": _PARTIAL, **version, **each} for each in items or ()] or None
     elif "items" in type_.fields:
         obj["items"] = items or []
@@ -111,7 +113,7 @@ def _of_protobuf(data: bytes) -> Any:
 
 
 def _type_of(api_version: str, kind: str) -> Type | None:
-    """The type of a kind of answers; None for one that is not known."""
+    """The type of a kind; None if it is unknown."""
     group, _, version = api_version.rpartition("/")
     with suppress(KeyError):
         return type_of(_DISCOVERY + kind) if group == "apidiscovery.k8s.io" else type_for(group, version, kind)

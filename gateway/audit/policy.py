@@ -1,7 +1,7 @@
-"""Which requests are recorded, and how much of them: a file of kind Policy, audit.k8s.io/v1.
+"""The audit policy: which requests are recorded, at which level. A file of kind Policy, audit.k8s.io/v1.
 
-The rules are those of apiserver's `pkg/audit/policy` and `pkg/apis/audit/validation`: the first rule that matches
-decides, and what no rule matches is not recorded.
+As in apiserver's `pkg/audit/policy` and `pkg/apis/audit/validation`, the first rule that matches a request decides. A
+request that no rule matches is not recorded.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Level(IntEnum):
 
     @property
     def text(self) -> str:
-        """As policies and events name it."""
+        """The level's name in policies and events."""
         return _NAMES[self]
 
 
@@ -53,7 +53,7 @@ _LEVELS = {name: level for level, name in _NAMES.items()}
 
 
 class Stage(StrEnum):
-    """When in a request's life an event is made."""
+    """The stage of a request at which an event is made."""
 
     REQUEST_RECEIVED = "RequestReceived"
     RESPONSE_STARTED = "ResponseStarted"
@@ -66,7 +66,7 @@ _STAGES = {stage.value: stage for stage in Stage}
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Resources of a group that a rule is about; all of the group where it names none."""
+    """The resources of a group that a rule matches; all of the group if it names none."""
 
     group: str
     resources: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What is recorded of the requests that match; empty sets match everything."""
+    """One rule: its conditions, of which empty ones match every request, and what it records."""
 
     level: Level
     users: frozenset[str] = frozenset()
@@ -101,7 +101,7 @@ class Rule:
     without_managed_fields: bool = False
 
     def matches(self, user: User | None, info: RequestInfo) -> bool:
-        """Whether the rule is about a request; `user` is None where nobody knows who asks."""
+        """Whether the rule matches a request; `user` is None if authentication found none."""
         if self.users and (user is None or user.name not in self.users):
             return False
         if self.groups and (user is None or self.groups.isdisjoint(user.groups)):
@@ -126,12 +126,12 @@ def _path_matches(path: str, wanted: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Rules in their order."""
+    """The rules, in order."""
 
     rules: tuple[Rule, ...]
 
     def rule_for(self, user: User | None, info: RequestInfo) -> Rule | None:
-        """The rule that decides; None where the request is not recorded."""
+        """The first rule that matches; None if the request is not recorded."""
         for rule in self.rules:
             if rule.matches(user, info):
                 return rule if rule.level else None
@@ -139,7 +139,7 @@ class Policy:
 
 
 def read_policy(path: Path) -> Policy:
-    """The policy in a file of YAML or JSON. Raises OSError, InvalidConfiguration."""
+    """Reads the policy from a YAML or JSON file. Raises OSError, InvalidConfiguration."""
     with path.open("rb") as file:
         data = file.read(_LARGEST + 1)
     if len(data) > _LARGEST:
@@ -148,7 +148,9 @@ def read_policy(path: Path) -> Policy:
 
 
 def policy_of(found: Any) -> Policy:
-    """The policy that an object says. Raises InvalidConfiguration. Unknown fields are warned of, as upstream."""
+    """Reads the policy from a parsed object. Unknown fields cause a warning, as in kube-apiserver. Raises
+    InvalidConfiguration.
+    """
     if not isinstance(found, dict) or found.get("kind") != "Policy" or found.get("apiVersion") != API_VERSION:
         raise InvalidConfiguration(f"it must be of kind Policy and apiVersion {API_VERSION}")
     _warn_of_unknown(found, _POLICY, "")

@@ -1,6 +1,6 @@
-"""A log file that is rotated when it is large: to `name-TIME.ext` beside it, which is compressed and later deleted.
+"""A log file that is rotated when it is large: it is renamed to `name-TIME.ext`, then compressed, and later deleted.
 
-Several processes may write one file: each appends whole lines, and one of them at a time rotates it.
+Several processes may write to one file: each appends whole lines, and one at a time rotates it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ _TIME = "%Y-%m-%dT%H-%M-%S.%f"
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """When files are put aside, and how many of those stay: 0 is any number, age (days) and size (MiB)."""
+    """When the file is rotated (`size` in MiB), and which backups are kept: their number, and their age in days. 0
+    means no limit.
+    """
 
     size: int = 0
     backups: int = 0
@@ -38,7 +40,7 @@ class Keeping:
 
 
 class RotatedFile:
-    """The file; used by one thread."""
+    """The log file. Only one thread may use it."""
 
     def __init__(self, path: Path, keeping: Keeping) -> None:
         self._path, self._keeping = path, keeping
@@ -46,13 +48,13 @@ class RotatedFile:
         self._tidying: threading.Thread | None = None
 
     def open(self) -> None:
-        """Opens the file, making it and its directory if need be. Raises OSError."""
+        """Opens the file, and makes it and its directory if they are missing. Raises OSError."""
         self.close()
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._descriptor = os.open(self._path, os.O_CREAT | os.O_APPEND | self._access() | os.O_CLOEXEC, 0o600)
 
     def write(self, data: bytes) -> None:
-        """Appends lines; the file is put aside before that if they have no room in it. Raises OSError."""
+        """Appends lines; rotates the file before that if it would become too large. Raises OSError."""
         if not self._is_ours():
             self.open()
         limit = self._keeping.size * _MEGABYTE
@@ -65,11 +67,11 @@ class RotatedFile:
             view = view[os.write(self._descriptor, view) :]
 
     def _access(self) -> int:
-        """A file is read too: its last byte tells how it ends. A pipe is only written to."""
+        """The access mode: a regular file is read, too, to check its last byte; a pipe is only written."""
         return os.O_RDWR if self._path.is_file() or not self._path.exists() else os.O_WRONLY
 
     def _begins_a_line(self) -> bool:
-        """Whether what is written now begins a line: who wrote last may have got no room for the end of its own."""
+        """Whether the file ends with a line end. It may not, if the disk was full during the last write."""
         if not stat.S_ISREG((found := os.fstat(self._descriptor)).st_mode) or not found.st_size:
             return True
         return os.pread(self._descriptor, 1, found.st_size - 1) == b"\n"
@@ -80,7 +82,7 @@ class RotatedFile:
             self._descriptor = -1
 
     def _is_ours(self) -> bool:
-        """Whether the open file is still the one of that name: another process may have put it aside."""
+        """Whether the open file still has the path: another process may have rotated it."""
         if self._descriptor < 0:
             return False
         try:
@@ -101,12 +103,12 @@ class RotatedFile:
             self.open()
         finally:
             os.close(directory)
-        if self._tidying is None or not self._tidying.is_alive():  # packing takes longer than writers may wait
+        if self._tidying is None or not self._tidying.is_alive():  # in a thread, since compression takes long
             self._tidying = threading.Thread(target=self._tidy_up, name="audit-rotation", daemon=True)
             self._tidying.start()
 
     def settle(self) -> None:
-        """Waits until the files that were put aside are packed and thrown away as they should be."""
+        """Waits until backups are compressed and old ones deleted."""
         if self._tidying is not None:
             self._tidying.join()
 
@@ -124,7 +126,7 @@ class RotatedFile:
             _pack(old)
 
     def backups(self) -> list[Path]:
-        """The files that were put aside, the last one first."""
+        """The rotated files, the newest first."""
         stem, suffix = re.escape(self._path.stem), re.escape(self._path.suffix)
         name = re.compile(rf"{stem}-\d{{4}}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{{3}}{suffix}(\.gz)?")
         found = [each for each in self._path.parent.iterdir() if name.fullmatch(each.name)]
@@ -132,7 +134,7 @@ class RotatedFile:
 
 
 def _not_tidied(what: object, error: Exception) -> None:
-    """What cannot be thrown away or packed now may be the next time."""
+    """Logs an error in tidying up, except OSError: the next rotation tries again."""
     if not isinstance(error, OSError):
         logger.error("a file of the audit log could not be tidied up: %s", what, exc_info=error)
 

@@ -1,4 +1,4 @@
-"""Sinks: where events are written, and how many may wait. No sink blocks the event loop."""
+"""Sinks, which write events, and the limits for waiting events. No sink blocks the event loop."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from gateway.audit.rotation import Keeping, RotatedFile
 
 logger = logging.getLogger(__name__)
 
-MOST_WAITING = 64 << 20  # bytes of events that wait to be written, where no request waits for them
-_PATIENCE = 10.0  # seconds between complaints
+MOST_WAITING = 64 << 20  # bytes of events that wait to be written, in batch mode
+_PATIENCE = 10.0  # seconds between two log entries about lost events
 _AT_ONCE = 400  # events that are written together
-_ENDING = 5.0  # seconds that the last events have
+_ENDING = 5.0  # seconds to write the last events when the server stops
 
 
 Waiting = tuple[Event, "asyncio.Future[bool] | None"]
-"""An event, and what is told of it where a request waits for that."""
+"""An event, and a future for whether it was written, if its request waits for that."""
 Batch = list[Waiting]
 
 
 class Mode(StrEnum):
-    """Whether requests wait for their events: not at all, or until these are kept; strictly: or they fail."""
+    """Whether requests wait for their events: BATCH, no; BLOCKING, until they are written; STRICT, also fail if not."""
 
     BATCH = "batch"
     BLOCKING = "blocking"
@@ -42,26 +42,26 @@ class Mode(StrEnum):
 
 
 class Sink(Protocol):
-    """Takes events."""
+    """A destination of events."""
 
     async def take(self, event: Event) -> bool:
-        """False where the request may not go on because its event could not be kept."""
+        """Takes an event; returns False if the request must fail because the event was not written."""
         ...
 
     async def close(self) -> None:
-        """Writes what waits."""
+        """Writes the waiting events and closes the sink."""
         ...
 
 
 class Complaints:
-    """Log lines about events that are lost, no more than one in a while."""
+    """Counts lost events, and logs them at most every _PATIENCE seconds."""
 
     def __init__(self, what: str, counts: Counts) -> None:
         self._what, self._counts = what, counts
         self._lost, self._last = 0, float("-inf")
 
     def lost(self, count: int, part: str, reason: object) -> None:
-        """Says so, and counts what a part of the sink lost. Nothing of an event is said: it may hold secrets."""
+        """Counts events that a part of the sink has lost. The log shows nothing of an event: it may hold secrets."""
         self._counts.errors[part] += count
         self._lost += count
         if time.monotonic() - self._last >= _PATIENCE:
@@ -71,7 +71,7 @@ class Complaints:
 
 
 class LogSink:
-    """Writes events as lines, in a thread of its own, to a file or standard output ("-")."""
+    """Writes events as lines to a file or to standard output ("-"), in a thread of its own."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class LogSink:
         batched = self._mode is Mode.BATCH
         future = None if batched else self._loop.create_future()
         with self._changed:
-            # where requests wait for their events, these are bounded by the requests, and none may be lost
+            # in blocking modes the number of requests limits that of events, and no event may be lost
             full = batched and (len(self._waiting) >= self._batching.most or self._size + event.size > MOST_WAITING)
             if not full:
                 self._waiting.append((event, future))
@@ -143,7 +143,7 @@ class LogSink:
         self._complaints.lost(len(batch), "log", getattr(error, "strerror", None) or type(error).__name__)
 
     def _done(self, batch: Batch, written: bool) -> None:
-        """These events wait no more."""
+        """Ends the wait of the requests of these events; frees the events' place in the queue."""
         with self._changed:
             self._size -= sum(event.size for event, _ in batch)
         told = [future for _, future in batch if future is not None]
@@ -151,7 +151,7 @@ class LogSink:
             self._tell(told, written)
 
     def _next(self) -> Batch | None:
-        """The events to be written together; None at the end."""
+        """Waits for events; returns those to be written together, None at the end."""
         batching, batched = self._batching, self._mode is Mode.BATCH
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._ending)
@@ -161,7 +161,7 @@ class LogSink:
             return [self._waiting.popleft() for _ in range(min(len(self._waiting), most))] or None
 
     def _line(self, waiting: Waiting) -> bytes:
-        """An event as it is written; nothing of one that is too large, which fails no request."""
+        """The line of an event; b"" for one that is too large, which counts as lost but does not fail the request."""
         try:
             return fitting(waiting[0], self._encode, self._bounds)
         except TooLarge as error:
@@ -180,10 +180,10 @@ class LogSink:
         try:
             self._loop.call_soon_threadsafe(tell)
         except RuntimeError:
-            return  # the loop is closed: no request waits any more
+            return  # the loop is closed, so no request waits
 
     def _write(self, data: bytes) -> bool:
-        """Writes lines; True. Raises OSError."""
+        """Writes lines; returns True. Raises OSError."""
         if self._file is None:
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()

@@ -1,6 +1,6 @@
-"""Sends events to a service, as EventLists of audit.k8s.io/v1 ("Webhook backend").
+"""Sends events to a webhook, as EventLists of audit.k8s.io/v1 ("Webhook backend").
 
-A call is repeated after every kind of failure: almost any of them may pass, and giving up would lose the events.
+A call is repeated after any kind of failure: most failures pass, and without another attempt the events would be lost.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _VERSION = API_VERSION.encode()
 _LONGER, _JITTER = 1.5, 0.2
 _TIMEOUT = 30.0  # seconds of one call
 _LARGEST = 1 << 20  # bytes of an answer
-_AT_ONCE = 8  # calls
-_ENDING = 5.0  # seconds that the last events have
+_AT_ONCE = 8  # concurrent calls
+_ENDING = 5.0  # seconds to send the last events when the server stops
 
 
 class WebhookSink:
-    """Collects events and sends them; in the blocking modes, each on its own while its request waits."""
+    """Sends events in batches; in the blocking modes, sends each event by itself while its request waits."""
 
     def __init__(
         self, place: Place, mode: Mode, batching: Batching, bounds: Bounds | None = None, counts: Counts | None = None
@@ -43,7 +43,7 @@ class WebhookSink:
         self._throttle = Throttle(batching.rate, batching.burst, time.monotonic())
         self._client = Client()
         self._waiting: deque[Event] = deque()
-        self._size = 0  # bytes of what waits and of what is being sent
+        self._size = 0  # bytes of the events that wait or are being sent
         self._arrived, self._full, self._ending = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._complaints = Complaints("--audit-webhook-config-file", counts or Counts())
         self._places = asyncio.Semaphore(_AT_ONCE)
@@ -81,7 +81,7 @@ class WebhookSink:
             await pieces.survive_async(self._begin_sending, batch, self._not_begun, None)
 
     async def _next(self) -> list[Event]:
-        """The next events that are to be sent, once they are many or have waited for long enough."""
+        """Waits for a batch: until it is full, or its first event has waited long enough."""
         await self._arrived.wait()
         if len(self._waiting) < self._batching.size and not self._ending.is_set():
             with suppress(TimeoutError):
@@ -113,13 +113,13 @@ class WebhookSink:
             self._places.release()
 
     async def _pause(self, seconds: float) -> None:
-        """Waits, but not when the server ends."""
+        """Waits, but no longer than until the server stops."""
         if seconds:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._ending.wait(), seconds)
 
     async def _send(self, events: list[Event]) -> bool:
-        """Whether the service took them. Raises nothing."""
+        """Sends events; returns whether the service accepted all. Raises nothing."""
         items = await asyncio.to_thread(self._encoded, events)
         taken = True
         for batch in batches(items, self._bounds):

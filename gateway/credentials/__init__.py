@@ -1,4 +1,4 @@
-"""Keys and certificates of the server itself, how replicas share them, and kubeconfigs.
+"""The server's own keys and certificates, the exchange of these between replicas, and kubeconfigs.
 
-Enter by `certificates.ensure_certificates`, `identity.take_shared` and `kubeconfig.write_kubeconfig`.
+Start reading at `certificates.ensure_certificates`, `identity.take_shared` and `kubeconfig.write_kubeconfig`.
 """

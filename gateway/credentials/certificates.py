@@ -1,4 +1,4 @@
-"""Self-signed serving certificates: a CA that is made once, and a server certificate of it, kept in --cert-dir."""
+"""The server's own certificates in --cert-dir: a CA, which is made once, and a serving certificate that it signs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ VALIDITY = timedelta(days=3650)
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """Paths of PEM files. `ca` is what clients have to trust; `certificate` holds the whole chain."""
+    """Paths of PEM files. `ca` is the CA that clients must trust; `certificate` has the whole chain."""
 
     ca: Path
     certificate: Path
@@ -45,18 +45,18 @@ class Certificates:
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """A CA: its certificate and its key, PEM."""
+    """A CA: its certificate and its key, in PEM."""
 
     certificate: bytes
     key: bytes
 
 
 def ensure_certificates(directory: Path, names: Collection[str]) -> Certificates:
-    """The certificates in `directory`, for host names and addresses besides those that every server has.
+    """The certificates in `directory`, made if needed. `names` are host names and addresses besides the usual ones.
 
-    The CA is made when there is none, or none whose key is there; the server's certificate when it is missing, half
-    its time is over, it is of another CA, or doesn't cover the names. In a directory that is read-only, as a mounted
-    Secret is, what is there is used as it is. Raises OSError, and ValueError for files that are no CA.
+    A CA is made if its certificate or key is missing. A server certificate is made if it is missing, half its lifetime
+    is over, another CA has signed it, or it does not cover the names. In a read-only directory, such as a mounted
+    Secret, existing files are used as they are. Raises OSError, and ValueError for an invalid CA.
     """
     paths = Certificates(directory / "ca.crt", directory / "apiserver.crt", directory / "apiserver.key")
     wanted = sorted({*ADDRESSES, *names})
@@ -76,7 +76,9 @@ def ensure_certificates(directory: Path, names: Collection[str]) -> Certificates
 
 
 def wrong_dates(ca: Path) -> str:
-    """What is wrong with a CA's time, and what to do about it; "" for nothing. Raises OSError for what is no CA."""
+    """The message for a CA that is not yet valid or has expired, with a remedy; "" for a valid one. Raises OSError for
+    an invalid file.
+    """
     context, now = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), time.time()
     context.load_verify_locations(ca)
     for found in context.get_ca_certs():
@@ -95,7 +97,7 @@ def wrong_dates(ca: Path) -> str:
 
 
 def keep_authority(directory: Path, authority: Authority) -> None:
-    """Makes this CA the issuer of the certificates in `directory`."""
+    """Stores a CA in `directory`, as the issuer of the certificates there. Raises OSError."""
     replace_file(directory / "ca.key", authority.key, 0o600)
     replace_file(directory / "ca.crt", authority.certificate, 0o644)
 
@@ -110,7 +112,7 @@ def _kept_authority(directory: Path) -> Authority:
 
 
 def _covers(covered: Path, names: Collection[str]) -> bool:
-    """Whether the present certificate was made for all these names, and not too long ago."""
+    """Whether the present certificate covers all the names, and less than half its lifetime is over."""
     try:
         known = covered.read_text(encoding="utf-8").split("\n")
         made = datetime.fromtimestamp(covered.stat().st_mtime, UTC)
@@ -120,12 +122,12 @@ def _covers(covered: Path, names: Collection[str]) -> bool:
 
 
 def _is_of(certificate: Path, ca: Path) -> bool:
-    """Whether the chain ends with that CA: it is written with the CA's certificate behind it."""
+    """Whether the CA has issued the certificate: `issue` appends the CA's certificate to the file."""
     return certificate.read_bytes().endswith(ca.read_bytes())
 
 
 def new_authority(validity: timedelta = VALIDITY) -> Authority:
-    """A new CA, good for some time from now."""
+    """A new CA with a lifetime of `validity`."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -144,7 +146,7 @@ def new_authority(validity: timedelta = VALIDITY) -> Authority:
 
 
 def issue(authority: Authority, names: Collection[str]) -> tuple[bytes, bytes]:
-    """A server's certificate, with the CA's behind it, and its key; PEM. Raises ValueError for what is no CA."""
+    """A new server certificate, followed by the CA's, and its key, both in PEM. Raises ValueError for an invalid CA."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -170,7 +172,9 @@ def issue(authority: Authority, names: Collection[str]) -> tuple[bytes, bytes]:
 
 
 def _key_identifier(ca: x509.Certificate) -> x509.AuthorityKeyIdentifier:
-    """What names the CA's key: its own name for it, which need not be the usual digest (RFC 5280, 4.2.1.2)."""
+    """The authority key identifier: the CA's own subject key identifier, which may be another than the usual digest
+    (RFC 5280, 4.2.1.2).
+    """
     from cryptography import x509
 
     try:
@@ -227,25 +231,25 @@ def _usage(sign: bool) -> x509.KeyUsage:
 
 
 def authorities_of(settings: Settings) -> list[Path]:
-    """The files of the CAs that clients' certificates may be of."""
+    """The files of the CAs that may sign client certificates."""
     return [each for each in (settings.client_ca_file, settings.requestheader_client_ca_file) if each]
 
 
 def server_context(
     certificate: Path, key: Path, authorities: Sequence[Path] = (), oldest: str = "VersionTLS12", suites: str = ""
 ) -> ssl.SSLContext:
-    """The TLS context to serve with; raises ssl.SSLError or OSError for files that are no certificate and key.
+    """The TLS context of the server. Raises ssl.SSLError or OSError for an invalid certificate or key.
 
-    With `authorities` clients are asked for a certificate of one of them. They need not have one, and whose it is, is
-    judged after the handshake. `oldest` is a version of TLS as kube-apiserver names it, `suites` are ciphers of TLS 1.2
-    in OpenSSL's notation, "" for its own choice.
+    With `authorities`, clients are asked for a certificate of one of these CAs. They need not send one, and it is
+    verified only after the handshake. `oldest` is the minimum TLS version in kube-apiserver's notation. `suites` are
+    the TLS 1.2 ciphers in OpenSSL's notation; "" means OpenSSL's default.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3 if oldest == "VersionTLS13" else ssl.TLSVersion.TLSv1_2
     if suites:
         context.set_ciphers(suites)
     context.set_alpn_protocols(["http/1.1"])
-    context.num_tickets = 1  # as Go has it; OpenSSL makes two for each connection
+    context.num_tickets = 1  # as in Go; OpenSSL's default is two for each connection
     context.load_cert_chain(certificate, key)
     for path in authorities:
         context.load_verify_locations(path)
@@ -257,7 +261,7 @@ def server_context(
 
 
 def context_of(settings: Settings, certificate: Path, key: Path) -> ssl.SSLContext:
-    """The TLS context to serve with, as the settings want it. Raises as `server_context`."""
+    """The TLS context of the server by the settings, with the certificates of SNI names. Raises as `server_context`."""
 
     def made(certificate: Path, key: Path) -> ssl.SSLContext:
         suites = openssl_ciphers(settings.tls_cipher_suites)

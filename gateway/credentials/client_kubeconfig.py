@@ -1,4 +1,4 @@
-"""Makes a kubeconfig for any user and groups, with a client certificate. Needs the CA's key: for administrators."""
+"""Makes a kubeconfig for any user and groups, with a client certificate. It needs the CA's key: for administrators."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from gateway.settings.config import InvalidSettings
 def client_kubeconfig(
     user: str, groups: Sequence[str], authority: tuple[Path, Path], trusted: bytes, server: str, expiration: str
 ) -> str:
-    """Its text. `authority` is the certificate and key to sign with, `trusted` the server's CA.
+    """The kubeconfig's text. `authority` has the files of the signing CA's certificate and key, `trusted` the server's
+    CA in PEM. `expiration` is the lifetime in Go's duration syntax.
 
     Raises OSError, ValueError, InvalidSettings.
     """

@@ -1,7 +1,7 @@
-"""The front proxy's client certificate for calls of extension servers, where no flag names one.
+"""The client certificate for calls of extension servers, if no flag names one.
 
-Its CA is made only for it: the CA's key is not kept. The ConfigMap `extension-apiserver-authentication` has the CAs of
-all replicas, for extension servers.
+A CA is made for this certificate only, and its key is not stored. Extension servers find the CAs of all replicas in the
+ConfigMap `extension-apiserver-authentication`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ CA_FILE, CERTIFICATE_FILE, KEY_FILE = "front-proxy-ca.crt", "front-proxy-client.
 
 
 def front_proxy_identity(settings: Settings) -> ClientIdentity:
-    """The certificate that a flag names, or the one of `ensure_front_proxy`; none where that could not be made."""
+    """The client certificate of --proxy-client-cert-file, or else that of `ensure_front_proxy`; an empty identity if
+    that could not be made.
+    """
     if settings.proxy_client_cert_file is not None:
         return ClientIdentity(settings.proxy_client_cert_file, settings.proxy_client_key_file)
     own = settings.cert_dir / CERTIFICATE_FILE, settings.cert_dir / KEY_FILE
@@ -28,7 +30,7 @@ def front_proxy_identity(settings: Settings) -> ClientIdentity:
 
 
 def ensure_front_proxy(directory: Path) -> None:
-    """Makes the files where they are missing, or half their time is over. Raises OSError."""
+    """Makes CA, certificate and key if one is missing or half the lifetime is over. Raises OSError."""
     paths = [directory / name for name in (CA_FILE, CERTIFICATE_FILE, KEY_FILE)]
     if all(path.is_file() for path in paths):
         made = datetime.fromtimestamp(paths[1].stat().st_mtime, UTC)

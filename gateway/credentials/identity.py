@@ -1,6 +1,6 @@
-"""The identity that all replicas share: the CA, the key that signs tokens, and an administrator's token.
+"""The identity that all replicas share: the CA, the key for service account tokens, and an administrator's token.
 
-It is made once and kept in --cert-dir. Replicas without a common directory share it through etcd: with
+It is made once and stored in --cert-dir. Replicas without a common directory share it through etcd: with
 --identity-key-file the first one stores it there, encrypted with that file's secret, and the others copy it.
 """
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from storage.etcd import EtcdClient
 
 TOKEN_FILE = "admin-token"
-_COST = 2**15  # of scrypt: about 0.1 s and 32 MiB for each guess of the secret
+_COST = 2**15  # scrypt's N: about 0.1 s and 32 MiB for each guess of the secret
 
 
 class IdentityError(Exception):
-    """The shared identity can't be had; the message says why, in one line."""
+    """The shared identity cannot be fetched or stored; the message says why, in one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What servers share, as text: PEM, and the token."""
+    """The shared keys and certificate, in PEM, and the token."""
 
     ca_certificate: str
     ca_key: str
@@ -44,16 +44,16 @@ class Identity:
 
 
 def kept_token(directory: Path) -> str:
-    """The administrator's token that is kept in `directory`; made when there is none. Raises OSError."""
+    """The administrator's token in `directory`; made if there is none. Raises OSError."""
     path = directory / TOKEN_FILE
-    if not path.is_file():  # else the directory may be read-only
+    if not path.is_file():  # a directory with a token may be read-only
         directory.mkdir(parents=True, exist_ok=True)
         create_file(path, secrets.token_urlsafe(24).encode() + b"\n")
     return path.read_text(encoding="ascii").strip()
 
 
 def keep(directory: Path, identity: Identity) -> None:
-    """Puts an identity where certificates and keys are looked for. Raises OSError."""
+    """Stores an identity in `directory`. Raises OSError."""
     directory.mkdir(parents=True, exist_ok=True)
     with exclusive(directory):
         keep_authority(directory, Authority(identity.ca_certificate.encode(), identity.ca_key.encode()))
@@ -62,7 +62,7 @@ def keep(directory: Path, identity: Identity) -> None:
 
 
 def own(directory: Path) -> Identity:
-    """The identity in `directory`; what is missing of it is new, and kept nowhere. Raises OSError."""
+    """The identity in `directory`. Missing parts are made, but not stored. Raises OSError."""
 
     def kept(name: str) -> str:
         path = directory / name
@@ -77,7 +77,7 @@ def own(directory: Path) -> Identity:
 
 
 def seal(identity: Identity, secret: bytes) -> bytes:
-    """The identity as only who has the secret can read it: AES-256-GCM, with a key that scrypt makes of the secret."""
+    """Encrypts an identity with AES-256-GCM, with a key that scrypt derives from the secret; returns JSON."""
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     salt, nonce = os.urandom(16), os.urandom(12)
@@ -87,7 +87,7 @@ def seal(identity: Identity, secret: bytes) -> bytes:
 
 
 def unseal(value: bytes, secret: bytes) -> Identity:
-    """The identity that `seal` has sealed; raises IdentityError for another secret, or what is no such value."""
+    """Decrypts the result of `seal`. Raises IdentityError for another secret or an invalid value."""
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -110,14 +110,14 @@ def _key(secret: bytes, salt: bytes) -> bytes:
 
 
 def shared_key(settings: Settings) -> str:
-    """Where the identity that all replicas share is in etcd."""
+    """The etcd key of the shared identity."""
     return f"{settings.etcd_prefix}/apiserver-gateway/identity"
 
 
 async def store_again(settings: Settings, client: EtcdClient, secret: bytes) -> None:
-    """Stores the identity of this server where etcd has none any more: it was replaced by an empty one.
+    """Stores this server's identity in etcd again, if etcd no longer has it, as when an empty etcd replaced it.
 
-    Raises StorageError, OSError, and IdentityError where etcd has another identity, or there is none in `--cert-dir`.
+    Raises StorageError, OSError, and IdentityError if etcd has another identity, or `--cert-dir` has none.
     """
     key = shared_key(settings).encode()
     if not all((settings.cert_dir / name).is_file() for name in ("ca.crt", "ca.key", KEY_FILE, TOKEN_FILE)):
@@ -125,23 +125,24 @@ async def store_again(settings: Settings, client: EtcdClient, secret: bytes) -> 
     mine = await asyncio.to_thread(own, settings.cert_dir)
     found = await client.get(key)
     if found is None:
-        await client.create(key, await asyncio.to_thread(seal, mine, secret))  # unless another replica is quicker
+        await client.create(key, await asyncio.to_thread(seal, mine, secret))  # does nothing if it exists by now
         found = await client.get(key)
     if found is not None and await asyncio.to_thread(unseal, found.value, secret) != mine:
         raise IdentityError("etcd has the identity of other servers, whose tokens are refused here: restart this one")
 
 
 def take_shared(settings: Settings, secret: bytes) -> None:
-    """Stores the identity that all replicas of this etcd share in `--cert-dir`. Raises IdentityError and OSError.
+    """Fetches the shared identity from etcd, or stores this server's there, and keeps it in `--cert-dir`. Raises
+    IdentityError and OSError.
 
-    A process of its own talks to etcd: gRPC would not survive the fork that makes workers.
+    A separate process talks to etcd, since gRPC does not survive the fork that makes workers.
     """
     etcd = settings.etcd()
     question = {
         "etcd": {name: getattr(etcd, name) for name in ("endpoints", "username", "password")}
         | {name: str(path) if (path := getattr(etcd, name)) else "" for name in ("ca_file", "cert_file", "key_file")},
         "key": shared_key(settings),
-        "server": os.getppid(),  # this is a process beside it
+        "server": os.getppid(),  # this process is a child of the server
         "proposal": b64encode(seal(own(settings.cert_dir), secret)).decode(),
     }
     asked = subprocess.run(

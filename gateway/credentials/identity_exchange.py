@@ -1,8 +1,8 @@
-"""Stores an encrypted identity in etcd unless there is one, and prints the stored one. Runs as a process of its own.
+"""Stores an encrypted identity in etcd unless there is one, and prints the stored one. Runs as a separate process.
 
 `python -m gateway.credentials.identity_exchange` takes a JSON object on standard input: "etcd" (the fields of
-EtcdSettings), "key", and "proposal" in base64. What etcd holds comes out on standard output; what is wrong as a line on
-standard error.
+EtcdSettings), "key", "server" (a process ID), and "proposal" in base64. It prints the stored value on standard output,
+or an error as one line on standard error.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from storage.errors import NoSpace, StorageError, Unavailable
 from storage.etcd import EtcdClient, EtcdSettings
 from storage.etcd.waiting import hopeless, tls_trouble
 
-PATIENCE = 30.0  # seconds of waiting for etcd between looks for what is wrong with TLS
+PATIENCE = 30.0  # seconds of waiting for etcd before each check for TLS errors
 PAUSE = 0.5  # seconds between attempts
 
 
 async def exchange(settings: EtcdSettings, key: bytes, proposal: bytes, server: int) -> bytes:
-    """What etcd holds under the key, `proposal` if it held nothing. Waits for etcd as long as the process `server` is
-    there. Raises StorageError for what waiting does not help.
+    """The value of the key in etcd; `proposal`, which is stored, if there was none. Waits for etcd while the process
+    with the ID `server` runs. Raises StorageError for errors that will not pass.
     """
     deadline = time.monotonic() + PATIENCE
     async with EtcdClient(settings) as client:
         while True:
             try:
                 await client.compare()
-                found = await client.get(key)  # which a full etcd answers too
+                found = await client.get(key)  # first, since an etcd without space answers reads only
                 if found is not None:
                     return found.value
                 await client.create(key, proposal)

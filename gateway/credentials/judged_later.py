@@ -1,10 +1,9 @@
-"""Has a server take any client certificate in the handshake, to judge it afterwards (access/client_certificates.py).
+"""Lets a server accept any client certificate in the TLS handshake; access/client_certificates.py verifies it later.
 
-So does Go with RequestClientCert: a certificate of an unknown CA beside a good token closes no connection, and several
-pools of CAs may be tried for one connection. OpenSSL has an official place for it, SSL_CTX_set_cert_verify_callback:
-what stands there decides in place of the verification of the chain, and of nothing else. The handshake still verifies
-by CertificateVerify that the client holds the key of the certificate that it shows. Until it is judged the certificate
-is no more than that.
+Go does the same with RequestClientCert. So a certificate of an unknown CA, sent together with a valid token, does not
+close the connection, and it can be verified against several sets of CAs. OpenSSL's function for that is
+SSL_CTX_set_cert_verify_callback: the callback replaces the verification of the chain, and nothing else. By
+CertificateVerify, the handshake still proves that the client holds the certificate's key.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from gateway.credentials.openssl import library, pointer_of
 
 log = logging.getLogger(__name__)
 
-LARGEST_CHAIN = 32 << 10  # bytes of all certificates together: they stay as long as the connection
+LARGEST_CHAIN = 32 << 10  # bytes of all certificates together, which are kept for as long as the connection
 _SET_MAX_CERT_LIST = 51  # SSL_CTRL_SET_MAX_CERT_LIST
 
 _Callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 
 
 def judge_later(context: ssl.SSLContext) -> bool:
-    """Makes a server's context ask clients for a certificate without judging it; returns whether that could be done.
+    """Makes a server's context accept any client certificate; returns whether that was possible.
 
-    Where it could not, OpenSSL goes on judging: such a client is refused in the handshake, and no other is let in.
+    If it was not, OpenSSL still verifies certificates in the handshake, and refuses those of unknown CAs there.
     """
     if _let_pass is None:
         return False
@@ -49,8 +48,8 @@ def judge_later(context: ssl.SSLContext) -> bool:
 def _made() -> ctypes._CFunctionType | None:
     try:
         return _Callback(lambda store, argument: 1)
-    except MemoryError:  # where the system allows no code that is made at run time
+    except MemoryError:  # the system forbids code that is made at run time
         return None
 
 
-_let_pass = _made()  # lives as long as the process: OpenSSL keeps its address
+_let_pass = _made()  # must live as long as the process, because OpenSSL keeps its address

@@ -13,12 +13,12 @@ NAME = "apiserver-gateway"
 
 
 def kubeconfig(server: str, ca: bytes, token: str) -> str:
-    """A kubeconfig as JSON, which every reader of YAML takes, of an administrator with a token. `ca` is PEM."""
+    """A kubeconfig of an administrator with a token, as JSON, which is valid YAML. `ca` is in PEM."""
     return kubeconfig_of(server, ca, "admin", {"token": token})
 
 
 def certificate_of(certificate: bytes, key: bytes) -> JsonObject:
-    """What a kubeconfig says of a user with a client certificate; both are PEM."""
+    """The `user` entry of a kubeconfig with a client certificate and its key; both are in PEM."""
     return {
         "client-certificate-data": b64encode(certificate).decode(),
         "client-key-data": b64encode(key).decode(),
@@ -26,7 +26,7 @@ def certificate_of(certificate: bytes, key: bytes) -> JsonObject:
 
 
 def kubeconfig_of(server: str, ca: bytes, name: str, credentials: JsonObject) -> str:
-    """A kubeconfig of a user with some credentials."""
+    """A kubeconfig, as JSON, of the user `name`. `credentials` is the `user` entry; `ca` is in PEM."""
     return json.dumps(
         {
             "apiVersion": "v1",
@@ -43,6 +43,6 @@ def kubeconfig_of(server: str, ca: bytes, name: str, credentials: JsonObject) ->
 
 
 def write_kubeconfig(path: Path, server: str, ca: bytes, token: str) -> None:
-    """Writes the file in one step, readable by its owner only. Raises OSError."""
+    """Writes a kubeconfig file atomically, readable by its owner only. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, kubeconfig(server, ca, token).encode() + b"\n", 0o600)

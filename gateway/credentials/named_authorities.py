@@ -1,7 +1,7 @@
-"""Tells clients in the TLS handshake which CAs their certificates may be of, as Go's servers do.
+"""Sends clients in the TLS handshake the names of the CAs whose certificates are accepted, as Go's servers do.
 
-A client with certificates of several CAs chooses by these names. OpenSSL has a list for them apart from the trusted
-CAs, for which Python's ssl has no function.
+A client with certificates of several CAs chooses one by these names. OpenSSL has a separate list for them, besides the
+trusted CAs, for which Python's ssl has no function.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 def name_authorities(context: ssl.SSLContext) -> bool:
-    """Makes a server's context send the subjects of its CAs; returns whether that could be done."""
+    """Makes a server's context send the subjects of its CAs; returns whether that was possible."""
     subjects = [each for each in context.get_ca_certs(binary_form=True) if each]
     if not subjects:
         return False

@@ -1,4 +1,4 @@
-"""Which certificate a client is shown: that of the name that it asks for in the TLS handshake (SNI)."""
+"""Chooses the server certificate by the host name that the client sends in the TLS handshake (SNI)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from gateway.settings.named_pairs import NamedPair
 
 
 def choose_by_name(context: ssl.SSLContext, named: Mapping[str, ssl.SSLContext]) -> None:
-    """Makes handshakes of `context` use that of the requested name, as Go does: the name, else with a wildcard for
-    its first label, else `context` itself.
+    """Makes handshakes of `context` use the context of the requested name. As in Go, the name itself is looked up
+    first, then the name with "*" as its first label; without either, `context` itself is used.
     """
 
     def choose(handshake: ssl.SSLObject | ssl.SSLSocket, name: str | None, _: ssl.SSLContext) -> None:
@@ -25,8 +25,8 @@ def choose_by_name(context: ssl.SSLContext, named: Mapping[str, ssl.SSLContext])
 
 
 def by_name(made: Iterable[tuple[NamedPair, ssl.SSLContext]]) -> dict[str, ssl.SSLContext]:
-    """The contexts by the names for which they are. Names that a flag says win over those of certificates, and what is
-    given first over what comes later. Raises OSError, ValueError for files that are no certificate.
+    """The contexts by host name. Names in the flag take precedence over those in certificates, and earlier pairs over
+    later ones. Raises OSError, and ValueError for an invalid certificate.
     """
     explicit: dict[str, ssl.SSLContext] = {}
     own: dict[str, ssl.SSLContext] = {}
@@ -38,7 +38,9 @@ def by_name(made: Iterable[tuple[NamedPair, ssl.SSLContext]]) -> dict[str, ssl.S
 
 
 def names_of(path: Path) -> list[str]:
-    """The names that a certificate says of itself: its common name where that is one of a host, and its DNS names."""
+    """The host names in a certificate: its common name, if that is a valid host name, and its DNS names. Raises
+    OSError, ValueError.
+    """
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 

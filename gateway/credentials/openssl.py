@@ -1,4 +1,4 @@
-"""Functions of OpenSSL for which Python's ssl has none: they are called in the C library that ssl itself uses."""
+"""Calls functions of OpenSSL that Python's ssl does not offer, in the C library that ssl itself uses."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import ctypes
 import ssl
 import sys
 
-_HEAD = object.__basicsize__  # of every Python object; in ssl.SSLContext OpenSSL's SSL_CTX pointer comes next
+_HEAD = object.__basicsize__  # size of a Python object's head; in ssl.SSLContext, OpenSSL's SSL_CTX pointer follows it
 
 
 def library() -> ctypes.CDLL | None:
-    """OpenSSL as ssl has loaded it; None where it cannot be reached.
-
-    It cannot where OpenSSL is a part of the interpreter and shows none of its functions.
+    """The OpenSSL library that ssl has loaded; None if it is not accessible, as when it is linked into the interpreter
+    without exporting its functions.
     """
     if sys.implementation.name != "cpython":
         return None
@@ -23,12 +22,12 @@ def library() -> ctypes.CDLL | None:
     except (OSError, AttributeError):
         return None
     version.restype = ctypes.c_ulong
-    # another OpenSSL in the process would take ssl's pointers for its own
+    # a second OpenSSL in the process must not get the pointers of ssl's
     return found if version() == ssl.OPENSSL_VERSION_NUMBER else None
 
 
 def pointer_of(context: ssl.SSLContext) -> int:
-    """The SSL_CTX of a context."""
+    """The address of a context's SSL_CTX."""
     found = ctypes.c_void_p.from_address(id(context) + _HEAD).value
     assert found is not None
     return found

@@ -1,4 +1,4 @@
-"""Whether the certificates in a file are valid now, and what to do where they are not, or soon will not be."""
+"""Checks whether the certificates in a file are valid now, and gives a remedy if they are not, or soon will not be."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SOON = timedelta(days=30)
 
 
 class Validity(NamedTuple):
-    """Whether clients accept a certificate now, what is to be said of it, and what to do, if anything."""
+    """Whether a certificate is valid now, a message about it, and a remedy, "" for none."""
 
     usable: bool
     said: str
@@ -21,7 +21,7 @@ class Validity(NamedTuple):
 
 
 def validity(flag: str, path: Path) -> Validity:
-    """Of the certificate in a flag's file that ends first."""
+    """The validity of all certificates in a flag's file together."""
     try:
         certificates = read_certificates(path)
     except (OSError, ValueError) as error:

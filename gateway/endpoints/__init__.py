@@ -1,4 +1,4 @@
-"""Endpoints: what serves one version of a resource, the table of all, and routing by rule.
+"""Endpoints: the parts that serve one version of a resource, the table of all endpoints, and routing by rule.
 
-Enter by `table.Endpoints.of`, which finds an `endpoint.Endpoint`; `services.Services` has what all endpoints share.
+Start reading at `table.Endpoints.of`, which finds an `endpoint.Endpoint`; `services.Services` has the shared parts.
 """

@@ -1,4 +1,4 @@
-"""The caches of a registry's resources: one for each storage prefix, shared by the versions that are stored there."""
+"""The watch caches of all resources: one for each storage prefix, shared by all versions of a resource."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from storage.etcd import EtcdClient
 from storage.watch_cache import WatchCache
 
 _IN_FORCE = frozenset({"admissionregistration.k8s.io", "rbac.authorization.k8s.io"})
-"""The groups whose objects decide about the next request: what was written is in force when that is answered."""
+"""The groups whose objects decide about the next request: a write of them is in force when it is answered."""
 
 _DECIDING = _IN_FORCE | {"apiextensions.k8s.io", "apiregistration.k8s.io", "flowcontrol.apiserver.k8s.io"}
 _DECIDING_TOO = frozenset({("", "namespaces"), ("", "services"), ("", "resourcequotas"), ("", "limitranges")})
-"""The groups and other resources by which requests are authorized, put in order, found and admitted."""
+"""The groups, and other resources, that are needed to authorize, queue, route and admit requests."""
 
 
 class Caches:
-    """Registers resources in the watch cache, all of a registry at once, and others while the feed runs."""
+    """Registers resources in the watch cache: first all of a registry, later others while the feed runs."""
 
     def __init__(
         self, registry: Registry, cache: WatchCache, client: EtcdClient, apart: Mapping[str, WatchCache] | None = None
     ) -> None:
-        """To be made before the feed runs. `apart` has the caches of resources in other etcds, by storage prefix."""
+        """Must be made before the feed runs. `apart` has the caches of resources in other etcds, by storage prefix."""
         elsewhere = apart or {}
         self._registry, self.cache, self._client = registry, cache, client
         self._by_prefix: dict[str, ResourceCache] = {}
@@ -37,15 +37,15 @@ class Caches:
                 self._by_prefix[prefix] = elsewhere.get(prefix, cache).register(self._spec(resource))
 
     def of(self, group: str, version: str, resource: str) -> ResourceCache:
-        """The cache of a served resource's objects. Raises KeyError for what is not served, or not stored."""
+        """The cache of a resource. Raises KeyError if the resource is not served or not stored."""
         return self._by_prefix[self._registry.resources[group, version, resource, ""].storage_prefix]
 
     def at(self, prefix: str) -> ResourceCache | None:
-        """The cache of what is stored below a prefix; None where nothing is."""
+        """The cache of a storage prefix; None without one."""
         return self._by_prefix.get(prefix)
 
     def every(self) -> Iterable[tuple[Resource, ResourceCache]]:
-        """Each cache once, with a resource whose objects it holds."""
+        """Each cache once, with one of its resources."""
         seen: set[str] = set()
         for resource in self._registry.resources.values():
             prefix = _prefix_of(resource)
@@ -54,7 +54,7 @@ class Caches:
                 yield resource, self._by_prefix[prefix]
 
     def size(self, info: RequestInfo) -> tuple[int, int]:
-        """The number of objects of a request's resource, and about how many bytes; (0, 0) of what is not served."""
+        """The number of objects of a request's resource, and an estimate of their bytes; (0, 0) if it is not served."""
         served = self._registry.resources.get((info.group, info.version, info.resource, ""))
         cache = self._by_prefix.get(served.storage_prefix) if served is not None and served.storage_prefix else None
         count = len(cache) if cache is not None else 0
@@ -70,9 +70,10 @@ class Caches:
             self._by_prefix[prefix] = await register(self.cache, self._client, self._spec(resource))
 
     async def renewed(self, new: Iterable[Resource], change: Callable[[], None]) -> bool:
-        """Replaces a cache whose objects are read differently now, and calls `change` with that; whether it did.
+        """Replaces the cache of a new resource if its objects are decoded differently now, as after a change of a CRD's
+        schema. Calls `change` in the same turn of the loop. Returns whether it did so.
 
-        Raises Unavailable, and then nothing has changed.
+        If it raises Unavailable, nothing has changed.
         """
         for resource in new:
             prefix = resource.storage_prefix
@@ -88,7 +89,7 @@ class Caches:
         return False
 
     def let_go(self, prefixes: set[str]) -> None:
-        """Ends those of the caches that no served resource needs any more."""
+        """Removes the caches of `prefixes` that no served resource needs."""
         needed = {each.storage_prefix for each in self._registry.resources.values()}
         for prefix in prefixes - needed:
             cache = self._by_prefix.pop(prefix, None)
@@ -111,7 +112,7 @@ class Caches:
 
 
 def deciding(registry: Registry, root: bytes) -> list[bytes]:
-    """The prefixes of what decides about requests: what a start with very many objects loads first."""
+    """The etcd prefixes of resources that are needed to handle requests. A start with many objects loads them first."""
     found = {
         _prefix_of(each): None
         for each in registry.resources.values()
@@ -121,5 +122,5 @@ def deciding(registry: Registry, root: bytes) -> list[bytes]:
 
 
 def _prefix_of(resource: Resource) -> str:
-    """Below what a resource is stored, "" for a subresource and for what is not stored."""
+    """The storage prefix of a resource; "" for a subresource and for a resource that is not stored."""
     return "" if resource.subresource else resource.storage_prefix

@@ -1,7 +1,8 @@
-"""One resource, or subresource, of one version in service: what reading and writing it takes, compiled on first use.
+"""One served version of a resource or subresource, with all parts for reading and writing it. They are made at first
+use.
 
-The route of a request holds its endpoint, so that nothing is looked up by name on the way. An endpoint is never
-changed: when what it serves changes, another one takes its place and this one is retired (`gateway.endpoints.table`).
+The route of a request holds its endpoint, so that stages need no lookups by name. An endpoint's resource never changes:
+if a CRD changes, another endpoint replaces this one, which is retired (`gateway.endpoints.table`).
 """
 
 from __future__ import annotations
@@ -47,42 +48,42 @@ if TYPE_CHECKING:
 
 
 class Siblings(Protocol):
-    """Where an endpoint finds others: a subresource its object's, an eviction the pods'."""
+    """The table of endpoints, as one endpoint needs it: a subresource finds that of its object there."""
 
     def of(self, group: str, version: str, resource: str, subresource: str = "") -> Endpoint:
-        """The endpoint of what is served; raises KeyError for what is not."""
+        """The endpoint of a resource. Raises KeyError if it is not served."""
 
     def hooks_of(self, resource: Resource) -> WriteHooks | None:
-        """What a resource allocates before a write and releases after it."""
+        """The hooks that allocate before a write and release after it; None for most resources."""
 
     async def create_own(self, gvr: GroupVersionResource, namespace: str, obj: JsonObject) -> bool:
-        """Creates an object in the server's own name; False where there is one of its name."""
+        """Creates an object as the server's own user; returns False if one of that name exists."""
 
 
 class Endpoint:
-    """One served resource or subresource. `cache` holds its objects; None for what is not stored."""
+    """One served version of a resource or subresource."""
 
     def __init__(self, resource: Resource, services: Services, siblings: Siblings, cache: ResourceCache | None) -> None:
         self.resource, self.services, self.siblings = resource, services, siblings
         self.database = services.apart.get(resource.storage_prefix, services.database)
         self.store = self.database.store
-        self.retired = False  # whether another endpoint has taken its place, which reads what is stored otherwise
-        self.ended = False  # the same a moment later: its watches end
+        self.retired = False  # whether another endpoint, which decodes objects differently, has replaced it
+        self.ended = False  # set some time after `retired`: its watches end
         self._cache = cache
         self._encoders: dict[Representation, Encoder] = {}
         self.versions = Versions(resource.model, GroupVersion(resource.group, resource.version))
-        self.views: WeakValueDictionary[object, object] = WeakValueDictionary()  # of watchers, by their selection
+        self.views: WeakValueDictionary[object, object] = WeakValueDictionary()  # the views of watches, by selection
         self.head = head_of(resource.kind, resource.api_version)
 
     @property
     def cache(self) -> ResourceCache:
-        """The cache of its objects. Raises LookupError for what is not stored."""
+        """The cache of its objects. Raises LookupError if the resource is not stored."""
         if self._cache is None:
             raise LookupError(f"{self.resource.qualified} is not stored")
         return self._cache
 
     def end(self) -> None:
-        """Ends its watches, once they have told what happened until now."""
+        """Ends its watches, after they have sent all changes until now."""
         self.ended = True
         if self._cache is not None:
             self._cache.wake_all()
@@ -93,29 +94,29 @@ class Endpoint:
         return prefix + f"{namespace}/{name}".encode() if self.resource.namespaced else prefix + name.encode()
 
     def collection(self, namespace: str) -> bytes:
-        """The prefix of the keys of a namespace's objects, or of all of them."""
+        """The etcd key prefix of a namespace's objects; of all objects if `namespace` is ""."""
         prefix = self.cache.spec.prefix
         return prefix + namespace.encode() + b"/" if namespace and self.resource.namespaced else prefix
 
     @cached_property
     def deprecation(self) -> str:
-        """The warning that every answer carries, "" for what is not deprecated."""
+        """The deprecation warning of every answer; "" if the version is not deprecated."""
         return self.resource.model_version.warning
 
     # reading
 
     @cached_property
     def watch_measures(self) -> WatchMeasures:
-        """By what its watches are counted."""
+        """The metrics of its watches."""
         return WatchMeasures(self.resource.group, self.resource.version, self.resource.resource)
 
     @cached_property
     def selectable(self) -> Selectable:
-        """The fields that a selector may name."""
+        """The fields that a field selector may name."""
         return self.resource.model_version.selectable
 
     def encoder(self, representation: Representation) -> Encoder:
-        """What makes the bytes of its objects in a representation."""
+        """The encoder of its objects in a representation."""
         if representation is JSON:
             return self._json
         found = self._encoders.get(representation)
@@ -129,7 +130,9 @@ class Endpoint:
 
     @cached_property
     def shape(self) -> Shape:
-        """What encoders know of its objects: nothing of it leads back here, or nobody could let go of both."""
+        """The facts about its kind that encoders need. They hold no reference to the endpoint, so that there is no
+        reference cycle.
+        """
         resource = self.resource
         list_head = (
             head_of(resource.model.list_kind or resource.kind + "List", resource.api_version)
@@ -158,7 +161,7 @@ class Endpoint:
 
     @property
     def kind_group(self) -> str:
-        """The group of the stored kind."""
+        """The API group of the kind in the version in which writes see it."""
         return self.written.api_version.rpartition("/")[0]
 
     @cached_property
@@ -168,39 +171,39 @@ class Endpoint:
 
     @cached_property
     def strategy(self) -> Strategy:
-        """The rules of the kind, or of the subresource."""
+        """The strategy of the kind, or of the subresource."""
         strategy = self.resource.strategy
         return strategy if self.services.settings.allow_privileged else unprivileged(strategy, self.resource)
 
     @cached_property
     def object_strategy(self) -> Strategy:
-        """The rules of the kind, also where this is a subresource."""
+        """The strategy of the kind, also for a subresource."""
         return self.resource.object_strategy
 
     @cached_property
     def repeated(self) -> Repeated:
-        """The applies of which it is known that they change nothing."""
+        """The digests of applies that are known to change nothing."""
         from gateway.apply.repeated import Repeated
 
         return Repeated()
 
     @cached_property
     def chain(self) -> Chain:
-        """The admission plug-ins that its writes pass."""
+        """The admission plug-ins of its writes."""
         services = self.services
         enabled, disabled = services.settings.enable_admission_plugins, services.settings.disable_admission_plugins
         return chain_for(self.resource, enabled, disabled, replace(services.admission, create=self.siblings.create_own))
 
     @cached_property
     def guard(self) -> EscalationGuard | None:
-        """What keeps its writers from granting rights that they lack; None where no rights are granted."""
+        """The check for privilege escalation; None for kinds other than RBAC roles and bindings."""
         if not self.object_strategy.grants_rights:
             return None
         return EscalationGuard(self.services.policy, self.services.authorizer)
 
     @cached_property
     def rights(self) -> DeviceRights | SignerRights | None:
-        """What its writers have to have rights to beyond the request: devices, or a signer."""
+        """The checks of additional rights for a write: to devices, or for a signer. None for most kinds."""
         if self.strategy.hands_out_devices:
             from gateway.access.device_rights import DeviceRights
 
@@ -213,28 +216,28 @@ class Endpoint:
 
     @cached_property
     def hooks(self) -> WriteHooks | None:
-        """What is allocated before a write and released after it."""
+        """The hooks that allocate before a write and release after it; None for most kinds."""
         return self.siblings.hooks_of(self.resource)
 
     @property
     def object_hooks(self) -> WriteHooks | None:
-        """The hooks of the objects, also where this is a subresource."""
+        """The hooks of the kind, also for a subresource."""
         return self.parent().hooks if self.resource.subresource else self.hooks
 
     @cached_property
     def expiry(self) -> Expiry | None:
-        """The leases under which objects live that go by themselves."""
+        """The etcd leases for objects that expire, such as events; None for other kinds."""
         seconds = int(self.services.settings.event_ttl) if self.strategy.expires else 0
         return Expiry(self.database.client.leases, seconds) if seconds else None
 
     @cached_property
     def to_storage(self) -> Callable[[JsonObject], JsonObject] | None:
-        """Converts an object of the served version to the one that writes see; None where they are the same."""
+        """Converts an object from the served version to the one in which writes see it; None if they are the same."""
         return self._conversion(self.resource.api_version, self.written.api_version)
 
     @cached_property
     def from_storage(self) -> Callable[[JsonObject], JsonObject] | None:
-        """Converts an object of the version that writes see to the served one; None where they are the same."""
+        """Converts an object from the version in which writes see it to the served one; None if they are the same."""
         return self._conversion(self.written.api_version, self.resource.api_version)
 
     def _conversion(self, source: str, target: str) -> Callable[[JsonObject], JsonObject] | None:
@@ -245,23 +248,23 @@ class Endpoint:
 
     @property
     def convert(self) -> ToVersion | None:
-        """Converts an object to another apiVersion, whose fields a manager owns; None for what has one version only.
+        """The function that converts an object to an apiVersion in managedFields; None for kinds with one version.
 
-        What it is converted to may not conform to that version's schema: the converter raises ValueError then.
+        That function raises ValueError if the converted object does not conform to the version's schema.
         """
-        return None if self.resource.foreign_kind else self._in_version  # a Scale has one, whatever those of its object
+        return None if self.resource.foreign_kind else self._in_version  # a Scale has one version
 
     def _in_version(self, obj: JsonObject, api_version: str) -> tuple[JsonObject, Type] | None:
         version = version_of_manager(self.resource, api_version)
         return None if version is None else self.written.for_manager(obj, version)
 
     def parse(self, value: bytes) -> JsonObject:
-        """The object that a canonical value holds."""
+        """Parses a canonical value to an object."""
         obj: JsonObject = loads(value)
         return obj
 
     def served(self, obj: JsonObject) -> JsonObject:
-        """An object as writes see it, in the served version."""
+        """Converts an object, from the version in which writes see it, to the served version."""
         return obj if self.from_storage is None else self.from_storage(obj)
 
     def parent(self) -> Endpoint:
@@ -272,7 +275,7 @@ class Endpoint:
 
 def _columns(resource: Resource, enabled: Enabled) -> Columns:
     from gateway.kinds.columns.custom import custom_columns
-    from gateway.kinds.columns.registry import columns_of  # tables alone need them
+    from gateway.kinds.columns.registry import columns_of  # imported late: only Tables need columns
 
     if resource.custom:
         return custom_columns(resource.model_version.columns)

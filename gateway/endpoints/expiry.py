@@ -1,7 +1,7 @@
 """Objects that expire: events, --event-ttl after their last write.
 
-They are written under a lease of etcd, which removes them. Objects written about the same time share one lease, because
-a lease costs etcd more than a key (as kube-apiserver's lease manager).
+They are written with an etcd lease, at whose end etcd deletes them. Objects that are written at about the same time
+share a lease, as in kube-apiserver's lease manager, because a lease costs etcd more than a key.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from gateway import clock
 from storage.errors import LeaseNotFound
 from storage.etcd.lease import Leases
 
-SHARED_SECONDS = 60  # at most, and at most SHARED_PART of the time that objects live
+SHARED_SECONDS = 60  # a lease is shared for so long at most, and at most for SHARED_PART of the objects' lifetime
 SHARED_PART = 0.05
 SHARED_OBJECTS = 1000
 
 
 class Expiry:
-    """Gives out leases under which objects live for at least `seconds`."""
+    """Provides leases for objects that live for at least `seconds`."""
 
     __slots__ = ("_given", "_id", "_leases", "_objects", "_seconds", "_shared", "_until")
 
@@ -28,10 +28,10 @@ class Expiry:
         self._shared = min(SHARED_SECONDS, int(seconds * SHARED_PART))
         self._id = self._objects = 0
         self._until = 0.0
-        self._given: dict[int, float] = {}  # the leases that may have objects, and when the last one was written
+        self._given: dict[int, float] = {}  # leases that may have objects, and the time of the last write with each
 
     async def lease(self) -> int:
-        """The lease for the next object. Raises StorageError."""
+        """The ID of the lease for the next object. Raises StorageError."""
         if time.monotonic() >= self._until or self._objects >= SHARED_OBJECTS:
             granted = await self._leases.grant(self._seconds + self._shared)
             self._id, self._objects = granted.id, 0
@@ -42,13 +42,15 @@ class Expiry:
         return self._id
 
     async def another(self, lost: int) -> int:
-        """The lease for an object whose lease `lost` is gone, as after etcd was set back. Raises StorageError."""
+        """The ID of a lease that replaces `lost`, which etcd no longer has, as after a restore. Raises StorageError."""
         if self._id == lost:
             self._until = 0.0
         return await self.lease()
 
     async def expire(self) -> None:
-        """Ends the leases whose objects have lived long enough by a clock that was set forward. Raises StorageError."""
+        """Revokes the leases whose objects have expired by `gateway.clock`, which tests can set forward. Raises
+        StorageError.
+        """
         for id, written in list(self._given.items()):
             if clock.now() >= written + self._seconds:
                 del self._given[id]

@@ -1,4 +1,4 @@
-"""The interface to extension servers for controllers: their objects in a namespace, owners and dependents, counts."""
+"""Interfaces to the objects of extension servers, for controllers: namespace deletion, garbage collection, quotas."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from storage.entry import Change
 
 @dataclass(slots=True)
 class Left:
-    """What is left of a namespace at other servers, after they were asked to delete it."""
+    """The objects of a namespace that remain at extension servers, after these were asked to delete all."""
 
-    resources: Counter[str] = field(default_factory=Counter)  # by "things.example.com"
+    resources: Counter[str] = field(default_factory=Counter)  # number of objects, by "things.example.com"
     finalizers: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
 
 
 class Foreign(Protocol):
-    """Knows other servers."""
+    """The extension servers, for the namespace controller."""
 
     def undiscovered(self) -> list[str]:
-        """The group versions ("group/version") of which their servers do not tell what they serve, sorted."""
+        """The group versions ("group/version") whose servers do not answer discovery, sorted."""
         ...
 
     async def empty(self, namespace: str, user: User) -> Left:
-        """Deletes everything that extension servers have in a namespace, in a user's name."""
+        """Deletes all objects of a namespace at extension servers, as `user`; returns what is left."""
         ...
 
 
 class ForeignError(Exception):
-    """An extension server could not be asked, or refused; the message says why."""
+    """An extension server could not be reached, or refused the request; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignKind:
-    """A kind of objects of another server, in one version."""
+    """A kind of an extension server, in one version."""
 
     group: str
     version: str
@@ -50,46 +50,46 @@ class ForeignKind:
 
     @property
     def api_version(self) -> str:
-        """As objects have it."""
+        """The apiVersion of its objects."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def prefix(self) -> bytes:
-        """What the keys begin with by which controllers name its objects: `things.example.com/NAMESPACE/NAME`.
+        """The prefix of the keys by which controllers name its objects: `things.example.com/NAMESPACE/NAME`.
 
-        Keys of etcd begin with a slash.
+        They differ from etcd keys, which begin with a slash.
         """
         return f"{self.resource}.{self.group}/".encode()
 
     def key(self, namespace: str, name: str) -> bytes:
-        """The key of an object; `namespace` is "" for what is in none."""
+        """The key of an object; `namespace` is "" for cluster-scoped objects."""
         return self.prefix + (f"{namespace}/{name}" if namespace else name).encode()
 
 
 class ForeignFollower(Protocol):
-    """Who is told of objects of other servers. A kind is named by its prefix."""
+    """A controller that follows objects of extension servers. A kind is named by its prefix."""
 
     def follows(self, prefix: bytes) -> bool:
-        """Whether it wants to be told of a kind."""
+        """Whether it follows a kind."""
         ...
 
     def begin(self, prefix: bytes, keys: set[bytes]) -> None:
-        """Of a kind exactly these objects are there, as a list has told; none where it is not followed any more."""
+        """A list of a kind: exactly the objects with these keys exist. Empty if the kind is no longer followed."""
         ...
 
     def change(self, prefix: bytes, change: Change) -> None:
-        """A change of an object, or one that is there. Its entry has the metadata alone."""
+        """A change of an object, or an object that exists. The entry has only its metadata."""
         ...
 
 
 class ForeignObjects(Protocol):
-    """The objects of extension servers, of which only the metadata are looked at.
+    """The objects of extension servers, with their metadata only.
 
-    Where this process follows a kind (`--controllers`, and only in one process), it knows which objects there are.
+    If this process follows the kinds (`--controllers`, and only in one process), it knows which objects exist.
     """
 
     def kind(self, api_version: str, kind: str) -> ForeignKind | None:
-        """What another server is known to serve under this name; None for nothing."""
+        """The kind that an extension server serves under this name; None without one."""
         ...
 
     def followed(self) -> Collection[ForeignKind]:
@@ -98,37 +98,37 @@ class ForeignObjects(Protocol):
 
     @property
     def complete(self) -> bool:
-        """Whether all objects of these kinds were listed once."""
+        """Whether all objects of these kinds have been listed at least once."""
         ...
 
     def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Calls a function whenever these kinds change; the returned function ends that."""
+        """Calls `listener` whenever these kinds change; the returned function removes the listener."""
         ...
 
     def holds(self, kind: ForeignKind, namespace: str, name: str, uid: str) -> bool:
-        """Whether an object was there when its server was last heard of, and was not being deleted."""
+        """Whether an object exists, by the last news of its server, and is not being deleted."""
         ...
 
     async def places(self, kind: ForeignKind, names: Collection[str], uids: Collection[str]) -> dict[str, str]:
-        """By uid, the namespaces of those known objects that have one of the names and one of the uids."""
+        """The namespaces, by uid, of the known objects that have one of the names and one of the uids."""
         ...
 
     def count(self, group: str, resource: str, namespace: str) -> int | None:
-        """How many objects a namespace has, of a resource that quotas count; None where that is not known."""
+        """The number of objects of a resource in a namespace, for quotas; None if it is not known."""
         ...
 
     async def run(self, followers: Sequence[ForeignFollower], user: User) -> None:
-        """Follows all kinds in a user's name, until cancelled."""
+        """Follows all kinds, as `user`, until cancelled."""
         ...
 
     async def metadata(self, kind: ForeignKind, namespace: str, name: str, user: User) -> JsonObject | None:
-        """The metadata of an object as its server has it now; None where there is none. Raises ForeignError."""
+        """Reads the metadata of an object from its server; None if it does not exist. Raises ForeignError."""
         ...
 
     async def patch(self, kind: ForeignKind, namespace: str, name: str, metadata: JsonObject, user: User) -> bool:
-        """Merges fields into an object's metadata; False where there is none. Raises ForeignError."""
+        """Merges fields into an object's metadata; returns False if it does not exist. Raises ForeignError."""
         ...
 
     async def delete(self, kind: ForeignKind, namespace: str, name: str, options: JsonObject, user: User) -> bool:
-        """Deletes an object by DeleteOptions; False where there was none. Raises ForeignError."""
+        """Deletes an object with DeleteOptions; returns False if it does not exist. Raises ForeignError."""
         ...

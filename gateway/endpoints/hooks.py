@@ -1,6 +1,6 @@
 """Hooks around the writes of some kinds: they allocate before a write and release after it.
 
-As the Begin/After hooks of apiserver's generic registry store.
+They are like the Begin and After hooks of apiserver's generic registry store.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from storage.change import Finish
 
 
 class WriteHooks(Protocol):
-    """The hooks of one resource. Objects are in the storage version; `begin_*` may change `obj` in place."""
+    """The hooks of one resource. Objects are in the storage version; `begin_*` may change `obj` in place.
+
+    The Finish that `begin_*` returns must be called with whether the write was made.
+    """
 
     async def begin_create(self, obj: JsonObject, attributes: WriteContext) -> Finish: ...
 

@@ -17,7 +17,7 @@ SIZES = histogram(
 
 
 class WatchMeasures:
-    """The children of one endpoint."""
+    """The watch metrics of one endpoint."""
 
     __slots__ = ("_events", "_sizes")
 
@@ -25,7 +25,7 @@ class WatchMeasures:
         self._events, self._sizes = EVENTS.labels(group, version, resource), SIZES.labels(group, version, resource)
 
     def sent(self, events: int, size: int) -> None:
-        """A watch was sent some events, of so many bytes together."""
+        """Counts events that were sent to a watch; `size` is the bytes of all together."""
         if events:
             self._events.value += events
             sizes = self._sizes

@@ -1,7 +1,7 @@
-"""From a RequestInfo to the resource and the verb that serve it, by rule rather than by a table of routes.
+"""Finds the resource that serves a request, by rules for its RequestInfo and not by a table of routes.
 
-What is not served is answered as kube-apiserver's router answers it: 404 for a path that no served resource has, 405
-for a path that has other methods.
+Errors are those of kube-apiserver's router: 404 for a path that no served resource has, 405 for a path with other
+methods.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ ResourceKey = tuple[str, str, str, str]  # group, version, plural, subresource (
 _COLLECTION = {"GET": ("list", "watch"), "POST": ("create",), "DELETE": ("deletecollection",)}
 _ITEM = {"GET": ("get",), "PUT": ("update",), "PATCH": ("patch",), "DELETE": ("delete",)}
 _SUBRESOURCE = {"GET": ("get",), "POST": ("create",), "PUT": ("update",), "PATCH": ("patch",), "DELETE": ("delete",)}
-_READ_COLLECTION = {"GET": ("list", "watch")}  # a namespaced resource's, across namespaces
+_READ_COLLECTION = {"GET": ("list", "watch")}  # of a namespaced resource, in all namespaces
 _WATCH = {"GET": ("watch",)}
-_WITH_PATH = frozenset({"proxy"})  # subresources that take a path of their own
+_WITH_PATH = frozenset({"proxy"})  # subresources that may be followed by any path
 _OWN_PATH = 3  # segments: resource, name, subresource
 _ACROSS_NAMESPACES = frozenset({"list", "watch"})
-_IN_NO_NAMESPACE = frozenset({"list", "watch", "deletecollection"})  # they look for objects in all namespaces
+_IN_NO_NAMESPACE = frozenset({"list", "watch", "deletecollection"})  # possible with an empty namespace in the path
 _OF_ONE = frozenset({"get", "update", "patch", "delete"})
 _ANY_METHOD = frozenset({"OPTIONS", "HEAD"})
 
 
 def served_resource(resources: Mapping[ResourceKey, Resource], method: str, info: RequestInfo) -> Resource:
-    """The resource that serves a request; raises StatusError 404 or 405."""
+    """The resource that serves a request. Raises StatusError 404 or 405."""
     resource = resources.get((info.group, info.version, info.resource, info.subresource))
     if resource is not None and resource.defined:
         _check_custom(resource, info)
@@ -47,7 +47,7 @@ def served_resource(resources: Mapping[ResourceKey, Resource], method: str, info
 
 
 def misnamed(resource: Resource, info: RequestInfo) -> StatusError | None:
-    """400 for a path under which the resource can have no object, None for any other."""
+    """The error 400 if a path's name or namespace is missing or impossible for the resource; None otherwise."""
     name = info.name
     if not name and (info.verb in _OF_ONE or info.subresource):
         return NameMissing(400, "BadRequest", "name must be provided")
@@ -60,22 +60,24 @@ def misnamed(resource: Resource, info: RequestInfo) -> StatusError | None:
 
 
 def is_in_scope(resource: Resource, info: RequestInfo) -> bool:
-    """Whether a request for custom objects has a namespace where they are in one, and none where they are not."""
+    """Whether a path fits the scope of a custom resource: with a namespace if it is namespaced (list and watch also
+    without), otherwise without.
+    """
     if resource.namespaced:
         return bool(info.namespace) or info.verb in _ACROSS_NAMESPACES
     return not info.namespace
 
 
 def no_namespace() -> StatusError:
-    """400 for what has to be in a namespace and names none."""
+    """The error 400 for a path without the namespace that it needs."""
     return bad_request("Namespace parameter required.")
 
 
 def _check_custom(resource: Resource, info: RequestInfo) -> None:
-    """Raises StatusError 404 or 405 for what custom objects do not serve.
+    """Raises StatusError 404 or 405 for a request that a custom resource does not serve.
 
-    Their handler in kube-apiserver goes by scope and verb alone: neither the method, where the path has the verb, nor
-    what comes after a subresource counts.
+    As in kube-apiserver's handler of custom resources, only scope and verb count. The method does not count if the path
+    has the verb (/watch/…), nor does the path after a subresource.
     """
     if not is_in_scope(resource, info):
         raise unknown_path()
@@ -84,7 +86,9 @@ def _check_custom(resource: Resource, info: RequestInfo) -> None:
 
 
 def _methods(resource: Resource, info: RequestInfo) -> Mapping[str, tuple[str, ...]]:
-    """Which verbs each method stands for on the path's form; none for a form that the resource does not have."""
+    """The possible verbs of each method for the form of the path (collection, item, subresource). Empty if the resource
+    has no paths of that form.
+    """
     parts = info.parts
     if not parts[0] or "" in parts[2:_OWN_PATH]:
         return {}
@@ -106,13 +110,13 @@ def _methods(resource: Resource, info: RequestInfo) -> Mapping[str, tuple[str, .
 
 
 def _is_namespace(info: RequestInfo) -> bool:
-    """Whether a path is of the namespace that it names, and of nothing in it."""
+    """Whether a path is that of a Namespace object, and not of a resource in the namespace."""
     before = (2 if info.prefix == "api" else 3) + info.verb_in_path
     return info.parts[0] == "namespaces" and len(info.path.strip("/").split("/")) == before + len(info.parts)
 
 
 class NameMissing(StatusError):
-    """400 for a path without the name of the object that its verb is about."""
+    """400 for a path without an object's name, which its verb needs."""
 
 
 class UnknownPath(StatusError):
@@ -120,18 +124,18 @@ class UnknownPath(StatusError):
 
 
 def unknown_path() -> StatusError:
-    """404 for a path under a served group that leads to nothing."""
+    """The error 404 for a path under a served group that no resource has."""
     return UnknownPath(404, "NotFound", "the server could not find the requested resource", {})
 
 
 def method_not_allowed() -> StatusError:
-    """405 for a method that a path does not serve."""
+    """The error 405 for a method that a path does not have."""
     message = "the server does not allow this method on the requested resource"
     return StatusError(405, "MethodNotAllowed", message, {})
 
 
 def _not_supported(resource: Resource, verb: str) -> StatusError:
-    """405 for what custom objects do not serve, whose router is another one in kube-apiserver."""
+    """The error 405 for custom resources, which have another message in kube-apiserver."""
     details = {"group": resource.group, "kind": resource.resource}
     message = f'{verb} is not supported on resources of kind "{resource.resource}.{resource.group}"'
     return StatusError(405, "MethodNotAllowed", message, details)

@@ -1,4 +1,4 @@
-"""The parts of a server process that endpoints work with."""
+"""The parts of a server process that all endpoints share."""
 
 from __future__ import annotations
 
@@ -38,11 +38,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Services:
-    """Shared by all endpoints. `database` is the etcd of all resources but those of which `apart` says, by storage
-    prefix, where they are kept; `stores` finds the store of a key. `outbound` makes calls of other servers, those of
-    kubelets as `kubelets` says; `foreign` and `foreign_objects` know what extension servers have; `following` reads
-    files anew that change. `draining` is set when the process is told to stop, `stopping` when it begins to shut down,
-    which is at `ends_at` of the monotonic clock: watches end until then.
+    """The parts that all endpoints share.
+
+    `database` is the main etcd; `apart` has the etcds of other resources, by storage prefix; `stores` finds the store
+    of a key. `outbound` calls other servers; `kubelets` is its identity for kubelets. `foreign` and `foreign_objects`
+    are about the objects of extension servers. `following` reloads files that change.
+
+    `draining` is set when the process is told to stop. At `ends_at`, by the monotonic clock, it begins to shut down and
+    sets `stopping`; watches end between the two.
     """
 
     settings: Settings
@@ -65,35 +68,35 @@ class Services:
     media: Negotiator = STANDARD
     draining: asyncio.Event = field(default_factory=asyncio.Event)
     ends_at: float = inf
-    turning_away: bool = False  # whether new requests are to go elsewhere
+    turning_away: bool = False  # whether new requests get 429
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    alarms: Alarms = field(default_factory=Alarms)  # of watches that wait
+    alarms: Alarms = field(default_factory=Alarms)  # for resting watches
     renderings: Renderings = field(default_factory=Renderings)
-    encryption: Encryption | None = None  # of objects in etcd, where it is configured
-    audit: Audit | None = None  # where a policy asks for it
-    tracer: Tracer | None = None  # where traces are configured
+    encryption: Encryption | None = None  # of objects in etcd; None if not configured
+    audit: Audit | None = None  # None without an audit policy
+    tracer: Tracer | None = None  # None if tracing is not configured
 
     @property
     def databases(self) -> tuple[Database, ...]:
-        """Each etcd once, that of most resources first."""
+        """Each etcd once, the main one first."""
         return (self.database, *dict.fromkeys(self.apart.values()))
 
     @property
     def client(self) -> EtcdClient:
-        """The connection to the etcd of most resources."""
+        """The client of the main etcd."""
         return self.database.client
 
     @property
     def feed(self) -> Feed:
-        """What keeps its cache up to date."""
+        """The feed that keeps the main etcd's watch cache up to date."""
         return self.database.feed
 
     @property
     def store(self) -> EtcdStore:
-        """Reads and writes of what is kept there."""
+        """The store of the main etcd."""
         return self.database.store
 
     @property
     def checker(self) -> Checker:
-        """What compares it with its cache."""
+        """The checker that compares the main etcd with its watch cache."""
         return self.database.checker

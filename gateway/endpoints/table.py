@@ -1,4 +1,4 @@
-"""All endpoints of a process, made when they are first needed, and the one operation that replaces some of them."""
+"""The table of all endpoints of a process, which are made at first use, and the operation that replaces some."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from gateway.kinds.resource import Resource
 from storage.cache import ResourceCache
 from storage.instruments import owners
 
-LINGER = 1.0  # seconds that watches of what was replaced go on; kube-apiserver's
+LINGER = 1.0  # seconds that watches of a replaced endpoint continue, as in kube-apiserver
 
 MakeHooks = Callable[["Endpoints", Resource], WriteHooks | None]
-"""Makes the hooks of a resource or subresource that has some."""
+"""Makes the hooks of a resource or subresource; None if it has none."""
 
 CreateOwn = Callable[["Endpoints", GroupVersionResource, str, JsonObject], Awaitable[bool]]
-"""Creates an object in a namespace in the server's own name; False where there is one of its name."""
+"""Creates an object in a namespace as the server's own user; returns False if one of that name exists."""
 
 
 @dataclass(slots=True, eq=False)
 class Ending:
-    """Endpoints whose watches end in a moment, where what they serve is stored, and the caches that took its place."""
+    """Retired endpoints whose watches end soon, the storage prefixes of their resources, and the new caches there."""
 
     endpoints: list[Endpoint]
     prefixes: set[str]
     caches: list[ResourceCache]
-    owners: set[GroupResource]  # what is counted of them goes, unless they are served again
+    owners: set[GroupResource]  # their metrics are removed, unless they are served again
     alarm: asyncio.TimerHandle | None = None
 
 
@@ -44,16 +44,16 @@ class Endpoints:
     def __init__(
         self, registry: Registry, caches: Caches, services: Services, make_hooks: MakeHooks, create_own: CreateOwn
     ) -> None:
-        """`make_hooks` makes the hooks of a resource that has some, `create_own` what plug-ins create."""
+        """`make_hooks` makes the hooks of resources, `create_own` creates objects for admission plug-ins."""
         self.registry, self.caches, self.services = registry, caches, services
         self._make_hooks, self._create_own = make_hooks, create_own
-        self._endpoints: dict[GroupVersionResource, dict[str, Endpoint]] = {}  # of each, by subresource
-        self._followed: dict[GroupVersionResource, WeakSet[Endpoint]] = {}  # were replaced, and their watches went on
-        self._ending: list[Ending] = []  # those whose watches end in a moment
+        self._endpoints: dict[GroupVersionResource, dict[str, Endpoint]] = {}  # the inner dict is by subresource
+        self._followed: dict[GroupVersionResource, WeakSet[Endpoint]] = {}  # replaced endpoints whose watches continue
+        self._ending: list[Ending] = []  # replaced endpoints whose watches end soon
         self._listeners: list[Callable[[], None]] = []
 
     def of(self, group: str, version: str, resource: str, subresource: str = "") -> Endpoint:
-        """The endpoint of what is served; raises KeyError for what is not."""
+        """The endpoint of a resource or subresource. Raises KeyError if it is not served."""
         gvr = GroupVersionResource(group, version, resource)
         made = self._endpoints.get(gvr)
         found = made.get(subresource) if made is not None else None
@@ -65,11 +65,11 @@ class Endpoints:
         return found
 
     def hooks_of(self, resource: Resource) -> WriteHooks | None:
-        """What a resource allocates before a write and releases after it."""
+        """The hooks of a resource; None for most resources."""
         return self._make_hooks(self, resource)
 
     async def create_own(self, gvr: GroupVersionResource, namespace: str, obj: JsonObject) -> bool:
-        """Creates an object in the server's own name; False where there is one of its name.
+        """Creates an object as the server's own user; returns False if one of that name exists.
 
         Raises StatusError, StorageError.
         """
@@ -80,22 +80,21 @@ class Endpoints:
         return self.of(resource.group, resource.version, resource.resource, resource.subresource)
 
     def on_change(self, listener: Callable[[], None]) -> None:
-        """Calls `listener` whenever what is served has changed: what was remembered by path is void."""
+        """Calls `listener` whenever the served resources have changed, so that caches by path are cleared."""
         self._listeners.append(listener)
 
     def changed(self) -> None:
-        """Tells the listeners: what is served has changed, here or by other servers."""
+        """Calls the listeners: the resources that this or an extension server serves have changed."""
         for listener in self._listeners:
             listener()
 
     async def replace(self, old: Iterable[Resource], new: Iterable[Resource], *, watched_on: bool = False) -> None:
-        """Serves `new` instead of `old`; either may be empty. Raises Unavailable, and then nothing has changed.
+        """Serves `new` instead of `old`; either may be empty. If it raises Unavailable, nothing has changed.
 
-        Once the caches of new resources are complete, registry, endpoints, routes, discovery and OpenAPI change
-        together, in one turn of the event loop. Watches of what was replaced are told for `LINGER` what happens, as
-        they read it, and end cleanly then, so that their clients come back to what is there now; but where nothing of
-        it has changed that they see they go on (`watched_on`). Requests under way are finished by the endpoint that
-        began them.
+        When the caches of new resources are complete, registry, endpoints, routes, discovery and OpenAPI change
+        together, in one turn of the event loop. Watches of replaced endpoints still get changes for `LINGER` seconds.
+        Then they end cleanly, so that their clients watch the new endpoint. With `watched_on`, the change does not
+        concern watches, and they continue. A request in progress is finished by the endpoint that began it.
         """
         old, new = list(old), list(new)
         kept = {each.gvr.group_resource for each in new}
@@ -125,9 +124,9 @@ class Endpoints:
             raise
 
     def _retire(self, gvr: GroupVersionResource, watched_on: bool) -> list[Endpoint]:
-        """Takes the endpoints of a resource out of service; `watched_on` until those that take their place go, too.
+        """Removes the endpoints of a resource from the table; returns those whose watches must end.
 
-        Gives those whose watches are to end.
+        With `watched_on` there are none: these watches end only when the replacing endpoints are retired, too.
         """
         retired = self._endpoints.pop(gvr, {})
         if retired:
@@ -140,7 +139,9 @@ class Endpoints:
         return ending
 
     def _end_later(self, endpoints: list[Endpoint], prefixes: set[str], old: set[GroupResource]) -> None:
-        """Ends watches in a moment, and what they are told from; those that were to end before end now."""
+        """Ends the watches of endpoints, and their old caches, after `LINGER`. Earlier ones of the same prefixes end
+        now.
+        """
         for earlier in [each for each in self._ending if each.prefixes & prefixes]:
             self._end(earlier)
         caches = [cache for each in prefixes if (cache := self.caches.at(each)) is not None]

@@ -1,4 +1,4 @@
-"""Objects in the version that an endpoint serves: converted on read, remembered for each version of an object."""
+"""Converts stored objects to the served version of an endpoint. Results are cached on each entry."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from gateway.schema.encode import encode_answer
 from storage.entry import CorruptEntry, Entry
 from storage.time_slice import TimeSlice
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.8, 30.0  # seconds between attempts of watches that wait for a failing webhook
+FIRST_PAUSE, LONGEST_PAUSE = 0.8, 30.0  # seconds between attempts, for watches that wait for a failing webhook
 
 
 class NotConverted(Exception):
-    """An object is to be converted by a webhook first."""
+    """A webhook must convert an object first."""
 
 
 class Versions:
-    """Entries of whatever version they are stored in, as entries of one version of their kind."""
+    """Converts entries of a kind, stored in any version, to one version."""
 
     def __init__(self, model: Model, version: GroupVersion) -> None:
         self._model, self.version = model, version
         self.head = head_of(model.kind, version.api_version)
         self.converts = version != model.storage_version or (model.written_as_served and len(model.versions) > 1)
-        # selectors look at objects as they are served where a webhook may give them other fields and labels
+        # with a conversion webhook, which may change labels and fields, selectors apply to converted objects
         self.selects = self.converts and model.convert_all is not None
         self._failure: ConversionFailed | None = None  # the last failure, for waiting watches
-        self._pause, self._again = FIRST_PAUSE, 0.0  # and when one of them tries again
+        self._pause, self._again = FIRST_PAUSE, 0.0  # and the time of the next attempt
 
     def of(self, entry: Entry) -> Entry:
-        """An entry in the version; one that can't be read is itself.
+        """An entry in the version; an unreadable entry is returned unchanged.
 
-        Raises ValueError where there is no conversion, NotConverted where a webhook has to do it: ask `all` first.
+        Raises ValueError if there is no conversion. Raises NotConverted if a webhook must do it: call `all` before.
         """
         if entry.head == self.head or isinstance(entry, CorruptEntry):
             return entry
@@ -54,7 +54,7 @@ class Versions:
         return (await self.all([entry]))[0]
 
     async def all(self, entries: Sequence[Entry]) -> Sequence[Entry]:
-        """Entries in the version; others get their turn meanwhile. Raises ValueError, ConversionFailed."""
+        """Entries in the version, converted in time slices. Raises ValueError, ConversionFailed."""
         if not self.converts:
             return entries
         if self._model.convert_all is not None:
@@ -68,7 +68,9 @@ class Versions:
         return converted
 
     async def all_in_time(self, entries: Sequence[Entry]) -> None:
-        """The same as `all` for those who wait for a webhook to be well again: one of them asks it at a time."""
+        """The same as `all`, for watches that wait for a failing webhook. Only one of them calls the webhook after each
+        pause; the others raise the last failure. Raises ConversionFailed.
+        """
         if self._failure is not None and time.monotonic() < self._again:
             raise self._failure
         self._again = time.monotonic() + self._pause
@@ -94,11 +96,11 @@ class Versions:
         return [found[index] for index in range(len(entries))]
 
     async def convert_all(self, objects: Sequence[JsonObject]) -> list[JsonObject]:
-        """Objects of any versions in this one. Raises ValueError, ConversionFailed."""
+        """Converts objects of any versions to this one. Raises ValueError, ConversionFailed."""
         return await self._converted(objects, self.version)
 
     async def to_storage(self, obj: JsonObject) -> JsonObject:
-        """An object of this version in that of storage. Raises ValueError, ConversionFailed."""
+        """Converts an object of this version to the storage version. Raises ValueError, ConversionFailed."""
         return (await self._converted([obj], self._model.storage_version))[0]
 
     async def _converted(self, objects: Sequence[JsonObject], target: GroupVersion) -> list[JsonObject]:

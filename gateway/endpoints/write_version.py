@@ -1,7 +1,7 @@
-"""The version in which writes see the objects of a resource, and how these are read from etcd's values and made ones.
+"""The version in which writes see the objects of a resource, and the conversions between it and the values in etcd.
 
-There are two ways, and an endpoint has one of them: the rules of a built-in kind are those of its storage version, and
-those of a custom kind are of the version that the request names.
+For a built-in kind that is the storage version, for which its rules are written. For a custom kind it is the version
+of the request, since each version has its own rules.
 """
 
 from __future__ import annotations
@@ -21,40 +21,40 @@ from gateway.schema.types import Type
 from storage.errors import StoredObject
 
 Encode = Callable[[JsonObject], Awaitable[bytes]]
-"""Has `WriteVersion.encode` called, in a thread where the object is big."""
+"""Calls `WriteVersion.encode`, in a thread if the object is large."""
 
 
 class WriteVersion(Protocol):
-    """What an endpoint asks about the version in which its writes see objects."""
+    """The version in which the writes of an endpoint see objects."""
 
     @property
     def api_version(self) -> str:
-        """Its apiVersion."""
+        """The apiVersion."""
 
     @property
     def type(self) -> Type:
-        """Its schema."""
+        """The schema."""
 
     def for_manager(self, obj: JsonObject, version: Version) -> tuple[JsonObject, Type]:
-        """An object in a version in which a manager owns fields. Raises ValueError for one that can't be."""
+        """Converts an object to a version of its managedFields. Raises ValueError if it does not conform to it."""
 
     def encode(self, obj: JsonObject) -> bytes:
-        """The canonical value of an object, in the version that it is of."""
+        """The canonical value of an object, in the object's own version."""
 
     async def read(self, value: bytes) -> bytes:
-        """A value of etcd in the version in which writes see it. Raises ConversionFailed."""
+        """Converts a value from etcd to the version in which writes see it. Raises ConversionFailed."""
 
     async def value(self, obj: JsonObject, encode: Encode) -> bytes:
-        """The value that etcd gets of an object. Raises ConversionFailed."""
+        """The value of an object to store in etcd. Raises ConversionFailed."""
 
     def is_current(self, stored: StoredObject) -> bool:
-        """Whether a value is of the storage version: another one is written anew, even if nothing changed."""
+        """Whether a value has the storage version. If not, it is stored again even if the object did not change."""
 
 
 class AsStored:
-    """Writes see objects in the storage version: built-in kinds.
+    """For built-in kinds: writes see objects in the storage version.
 
-    What is never stored, as a review, is seen as it is served, and so is a kind of another group, as a Scale.
+    Kinds that are never stored, such as reviews, and kinds of another group, such as Scale, have the served version.
     """
 
     def __init__(self, resource: Resource) -> None:
@@ -80,11 +80,11 @@ class AsStored:
         return await encode(obj)
 
     def is_current(self, stored: StoredObject) -> bool:
-        return True  # the cache has every value in that version
+        return True  # the cache holds every value in the storage version
 
 
 class AsServed:
-    """Writes see objects in the version of the request: custom kinds, each of whose versions has rules of its own."""
+    """For custom kinds: writes see objects in the version of the request, since each version has its own rules."""
 
     def __init__(self, resource: Resource, versions: Versions) -> None:
         self._resource, self._model, self._versions = resource, resource.model, versions
@@ -96,7 +96,7 @@ class AsServed:
         return self._resource.model_version.type
 
     def for_manager(self, obj: JsonObject, version: Version) -> tuple[JsonObject, Type]:
-        if self._model.convert_all is not None:  # for which only an update waits (gateway.writing.converting)
+        if self._model.convert_all is not None:  # gateway.writing.converting converts by webhook, for updates only
             return obj, self._resource.type
         converted = {**obj, "apiVersion": version.api_version}
         if problem := nonconformity(converted, version.type):
@@ -123,5 +123,5 @@ class AsServed:
 
 
 def write_version(resource: Resource, versions: Versions) -> WriteVersion:
-    """The way of a resource's kind."""
+    """The write version of a resource's kind."""
     return AsServed(resource, versions) if resource.model.written_as_served else AsStored(resource)

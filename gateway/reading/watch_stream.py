@@ -45,7 +45,7 @@ class WatchStream(OpenWatch):
     _nudged: bool = False  # whether to call the steering with b"", because it was set just now
 
     async def prepare(self, revision: int) -> None:
-        """Waits until the watch cache has reached the revision, or etcd's latest for 0. If it cannot, the state is read
+        """Waits until the watch cache has reached the revision; 0 means etcd's latest. If it cannot, the state is read
         from etcd. A revision in the future becomes `failure`, which the stream sends as its only event.
         """
         reads, view = self.endpoint.store.reads, self.view
@@ -65,8 +65,8 @@ class WatchStream(OpenWatch):
         self.state.end()
 
     async def run(self, revision: int) -> AsyncGenerator[bytes, None]:
-        """The stream's chunks, each of whole events, until the timeout, the shutdown or an error. They also end when the
-        stream rests; then the next call continues at the same position.
+        """The stream's chunks, each of whole events, until the timeout, the shutdown or an error. They also end when
+        the stream rests; then the next call continues at the same position.
         """
         if isinstance(self.state, Resting):
             self.state.leave()

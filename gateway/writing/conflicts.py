@@ -20,7 +20,7 @@ def check_uid(write: Write, key: bytes, wanted: str, actual: str) -> None:
 
 
 def unlike_stored(key: bytes, what: str, wanted: str, actual: str, left_out: str = "") -> str:
-    """The message of kube-apiserver's storage for a failed precondition. `left_out` is a prefix of the key to leave out:
+    """The message of kube-apiserver's storage for a failed precondition. `left_out` is a prefix to remove from the key:
     in a dry run, keys have no etcd prefix.
     """
     cause = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {actual}"

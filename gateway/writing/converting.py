@@ -32,7 +32,7 @@ class Conversions:
     def __call__(self, obj: JsonObject, api_version: str) -> tuple[JsonObject, Type] | None:
         """The object in another version, and that version's type.
 
-        Raises Unconverted, and ValueError if the webhook failed.
+        Raises Unconverted, and ValueError if the webhook failed or the version no longer exists.
         """
         version = version_of_manager(self._resource, api_version)
         assert version is not None  # only built-in kinds forget versions

@@ -67,8 +67,8 @@ def read_as(result: Any, resource: Resource) -> Type | None:
 
 
 def _is_as_asked(result: JsonObject, resource: Resource) -> bool:
-    """Whether a result has exactly the resource's kind and apiVersion, as nearly all have, and no unknown members, whose
-    names could differ from "kind" and "apiVersion" in case only.
+    """Whether a result has exactly the resource's kind and apiVersion, as nearly all have, and no unknown members: the
+    names of these could differ from "kind" and "apiVersion" in case only.
     """
     return (
         result.get("apiVersion") == resource.api_version

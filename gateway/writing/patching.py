@@ -232,7 +232,7 @@ def _read_internal(resource: Resource, new: JsonObject, fail: Fail | None) -> No
         return
     try:
         if annotations := new["metadata"].get("annotations"):
-            new["metadata"] = {**new["metadata"], "annotations": dict(annotations)}  # copied: the old object may share it
+            new["metadata"] = {**new["metadata"], "annotations": dict(annotations)}  # the old object may share them
             read(new)
     except DecodeError as error:
         raise (fail(str(error), False) if fail else status.StatusError(500, "", str(error))) from None

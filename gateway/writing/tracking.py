@@ -1,5 +1,4 @@
-"""Managed fields of a write that is no apply: its field manager owns the fields that it changes ("Server-Side Apply").
-"""
+"""Managed fields of all writes but apply: a field manager owns the fields that it changes ("Server-Side Apply")."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ class _Update:
         return KEEP if dry_run else await put(write, value, finish)
 
     async def _create(self) -> Decision:
-        """Creates the object of an update or apply that does not exist; raises StatusError 404 if that is not allowed."""
+        """Creates the missing object of an update or apply; raises StatusError 404 if that is not allowed."""
         write, attributes, resource = self._write, self._write.attributes, self._write.resource
         if not self._allow_create:
             raise status.not_found(resource.group, resource.resource, attributes.name)
