@@ -1,7 +1,7 @@
 """Authentication: who sends a request (Kubernetes, "Authenticating").
 
 Credentials are tried in kube-apiserver's order: headers of a front proxy, client certificate, bearer token. A request
-without credentials is anonymous, where the settings allow that.
+without credentials is anonymous, if the settings allow that.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ANONYMOUS_USER = User(ANONYMOUS, (UNAUTHENTICATED_GROUP,))
 INVALID_TOKEN = "invalid bearer token"
 EXTRA_SPACE = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 
-_LONGEST_ON_LOOP = 16 << 10  # characters: PyJWT looks at each in Python, several times, for 0.1 us each
+_LONGEST_ON_LOOP = 16 << 10  # characters: PyJWT iterates over them in Python, several times, for 0.1 us each
 
 Headers = Sequence[tuple[bytes, bytes]]
 T = TypeVar("T")

@@ -73,7 +73,7 @@ class Pool:
         self._between: OrderedDict[bytes, _Facts] = OrderedDict()
 
     def good_until(self, certificates: Sequence[bytes]) -> float:
-        """Until when a client's certificate is valid, in seconds since the epoch; 0.0 if the CAs did not sign it.
+        """Until when the CAs' pool accepts a client's certificate, in seconds since the epoch; 0.0 if it does not.
 
         `certificates` are in DER: the client's own first, then the others that it has sent.
         """
@@ -173,7 +173,7 @@ def _read(der: bytes) -> _Facts | None:
 
 
 def _facts(certificate: Certificate, root: bool = False) -> _Facts | None:
-    """The facts of a certificate; None if it cannot be read, is not for clients, or has unknown critical extensions."""
+    """The facts of a certificate; None if it cannot be read, is not for clients, or has unsupported extensions."""
     try:
         extensions: dict[Any, Any] = {each.oid: each for each in certificate.extensions}
         understood = all(each.oid in _UNDERSTOOD for each in extensions.values() if each.critical)

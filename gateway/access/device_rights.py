@@ -3,8 +3,8 @@ Allocation"). As kube-apiserver's `registry/resource`:
 
 - Admin access to devices needs a label on the namespace.
 - A change of the allocation or of reservedFor needs a right to `resourceclaims/binding`.
-- A change of a device's status needs a right to `resourceclaims/driver` with the driver's name. Its verb begins with
-  "associated-node:" or "arbitrary-node:", by whether the writer runs on the claim's node.
+- A change of a device's status needs a right to `resourceclaims/driver` with the driver's name. The verb has the prefix
+  "arbitrary-node:"; for a writer on the claim's node, the prefix "associated-node:" is enough.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class Following:
         for each, seen in tuple(self._followed):
             now = each.seen()
             if now == seen[0] or None in now:
-                continue  # unchanged, or missing: a file that is being replaced is there at the next check
+                continue  # unchanged, or missing while it is being replaced, which the next check sees
             seen[0] = now
             if each.prepare is not None:
                 await in_thread(each.prepare)

@@ -42,7 +42,7 @@ _REVIEWS = "authentication.k8s.io"
 _PREFIX = b"impersonate-"
 _BEGINNING = b"\n" + _PREFIX  # the header names are joined by line ends, which no name contains
 _USER, _GROUP, _UID, _EXTRA = (_PREFIX + name for name in (b"user", b"group", b"uid", b"extra-"))
-_MANY = 4  # from so many checks on, the right to "*" is asked for first
+_MANY = 4  # checks; for as many or more, the right to "*" is checked first
 _LONGEST = 64 * 1024  # bytes of all impersonation headers together
 
 

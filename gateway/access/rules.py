@@ -1,4 +1,4 @@
-"""What a user may do, as far as the authorizers can list it (SelfSubjectRulesReview)."""
+"""Lists the rules that apply to a user, as far as the authorizers can list them (SelfSubjectRulesReview)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The selectors of a request, as authorizers see them (KEP-4601): requirements that must all be met.
 
-A selector that cannot be parsed counts as no requirements. That is safe: with fewer requirements an authorizer allows
-less, never more.
+A selector that cannot be parsed counts as no requirements, and label requirements with other operators are left out.
+That is safe: with fewer requirements an authorizer allows less, never more.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Truncation of events: too large an event loses its objects; if it is still too large, it is dropped.
+"""Truncation of events: an event that is too large loses its objects; if it is still too large, it is dropped.
 
 The rules are those of apiserver's `plugin/pkg/audit/truncate`. The size of an event is that of its encoded form.
 """

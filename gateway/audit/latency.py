@@ -1,7 +1,7 @@
 """Annotations with the times of a slow request's parts, for its last event.
 
-As in apiserver's `pkg/endpoints/filters/audit.go` and `pkg/endpoints/request/webhook_duration.go`. Parts for which no
-request waits here, such as decoding of etcd's values, are left out.
+As in apiserver's `pkg/endpoints/filters/audit.go` and `pkg/endpoints/request/webhook_duration.go`. Parts that take no
+time in a request here, such as decoding of etcd's values, are left out.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Lets a server accept any client certificate in the TLS handshake; access/client_certificates.py verifies it later.
 
 Go does the same with RequestClientCert. So a certificate of an unknown CA, sent together with a valid token, does not
-close the connection, and it can be verified against several sets of CAs. OpenSSL's function for that is
-SSL_CTX_set_cert_verify_callback: the callback replaces the verification of the chain, and nothing else. By
-CertificateVerify, the handshake still proves that the client holds the certificate's key.
+close the connection, and it can be verified against several sets of CAs.
+
+OpenSSL's function for that is SSL_CTX_set_cert_verify_callback. The callback replaces the verification of the chain,
+and nothing else: the message CertificateVerify still proves that the client holds the certificate's key.
 """
 
 from __future__ import annotations

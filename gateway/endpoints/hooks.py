@@ -15,7 +15,7 @@ from storage.change import Finish
 class WriteHooks(Protocol):
     """The hooks of one resource. Objects are in the storage version; `begin_*` may change `obj` in place.
 
-    The Finish that `begin_*` returns must be called with whether the write was made.
+    The Finish that `begin_*` returns is called with whether the write was made, and not at all if that is unknown.
     """
 
     async def begin_create(self, obj: JsonObject, attributes: WriteContext) -> Finish: ...

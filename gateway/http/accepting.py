@@ -94,7 +94,7 @@ class Acceptor:
         """Stops accepting: unfinished handshakes are cancelled, and the kernel refuses new connections.
 
         Without the shutdown of the socket, new connections would wait until the process ends. A client that is refused
-        can try again at once: another server, where there are several.
+        can try again at once, at another server if there are several.
         """
         if not self._closed:
             self._closed = True
@@ -135,7 +135,7 @@ class Acceptor:
         task.add_done_callback(self._handshakes.discard)
 
     async def _shake_hands(self, connection: socket.socket, address: str) -> None:
-        """Does the TLS handshake and starts to serve the connection; gives its place free if that fails."""
+        """Does the TLS handshake and starts to serve the connection; releases its place in the quota if that fails."""
         protocol = self._make(self._limits, partial(self._gone, address))
         deadline = self._loop.time() + self._limits.head_seconds
         try:

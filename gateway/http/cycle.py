@@ -40,8 +40,8 @@ class Connection(Protocol):
 class Cycle(RequestResponseCycle):
     """One request and its answer.
 
-    The head of an answer waits for the first part of the body, at most until the next turn of the event loop, so that
-    both leave in one write and one TLS record.
+    The head of an answer waits for the first part of the body, so that both leave in one write and one TLS record. It
+    waits at most until the next turn of the event loop.
     """
 
     __slots__ = (

@@ -1,4 +1,4 @@
-"""Request and Response: what the handlers of verbs get and return."""
+"""Request and Response: the input and the result of the handlers of verbs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Header = tuple[bytes, bytes]
 JSON_TYPE = b"application/json"
 TEXT_TYPE = b"text/plain; charset=utf-8"
 MAX_BODY = 3 * 1024 * 1024
-MAX_PARAMETERS = 10_000  # of a query; of a longer query, as in Go's net/url, none is read
+MAX_PARAMETERS = 10_000  # a query with more counts as empty, as in Go's net/url
 
 _NO_QUERY: dict[str, list[str]] = {}
 _NO_SCOPE: Mapping[str, Any] = {}

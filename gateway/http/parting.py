@@ -16,8 +16,8 @@ _LATE = 25.0  # seconds to read the unsent data, and to end a tunnel; uvloop end
 def end_soon(
     loop: asyncio.AbstractEventLoop, transport: asyncio.Transport, *, stopping: bool, tunnel: bool = False
 ) -> None:
-    """Aborts a closing connection soon, even if its client does not answer, but waits until the client has read all
-    written data, at most `_LATE` seconds, or `FAREWELL` if the server is `stopping`.
+    """Aborts a closing connection soon, even if its client does not answer. It waits until the client has read all
+    written data, but at most `_LATE` seconds, or `FAREWELL` if the server is `stopping`.
 
     The client of a `tunnel` gets more time, since it may still send data: an abort would then reset the connection and
     destroy data that the client has not read.

@@ -1,4 +1,4 @@
-"""A thread pool for compression and rendering of large answers, so that other threads are free for other work."""
+"""A thread pool for compression and encoding of large answers, so that other work in threads need not wait for it."""
 
 from __future__ import annotations
 

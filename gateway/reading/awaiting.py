@@ -1,4 +1,4 @@
-"""Lets watches wait for objects that cannot be decrypted now, until the KMS answers again."""
+"""Lets watches wait for objects that cannot be decrypted now, until the KMS plugin answers again."""
 
 from __future__ import annotations
 

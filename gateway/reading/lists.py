@@ -29,7 +29,7 @@ MEDIUM = 1 << 20  # bytes; up to this size an answer is never streamed
 PIECE = 64 * 1024  # bytes of a streamed answer that are sent at once
 APART = 16 * 1024  # bytes of JSON; larger parts are converted to YAML in another process
 _APART_STEP = 64 * 1024
-LARGE = 256 * 1024  # bytes of a piece that is not cached; smaller allocations mostly reuse memory
+LARGE = 256 * 1024  # bytes of a piece that is not cached; most are smaller, and reuse memory that was just freed
 
 
 async def answer_page(

@@ -85,7 +85,7 @@ def authentication(authenticator: Authenticator, spent: SpentHeaders) -> Run:
 
 def impersonation(authorizer: Authorizer, enabled: Enabled) -> Run:
     """Sets the attributes and the request's user: the impersonated one if Impersonate-* headers name one. `enabled`
-    tells whether a feature gate is on.
+    tells which features and changes the release has.
 
     Raises StatusError 401 if no user was authenticated, 400 and 403 as Impersonation does.
     """

@@ -149,11 +149,11 @@ async def _read(context: RequestContext) -> None:
 
 
 def visibility(is_parameter: Callable[[str, str], bool], definitions: Definitions) -> Run:
-    """Waits, before a write is answered, until others see it: watches, since the client may read from an informer next.
+    """Delays the answer to a write until watches have got the change: the client may read from an informer next.
 
-    A write that decides about other requests, for example of a role or policy, waits until this process's own caches
-    have it. `is_parameter` tells by group and kind whether objects are parameters of admission policies. `definitions`
-    serves CustomResourceDefinitions.
+    A write that decides about other requests, for example of a role or policy, also waits until the watch cache of this
+    process has it. `is_parameter` tells by group and kind whether objects are parameters of admission policies.
+    `definitions` serves CustomResourceDefinitions.
     """
 
     def look(context: RequestContext) -> Outcome:

@@ -19,7 +19,7 @@ from gateway.requests.routes import Routes
 from gateway.requests.unimported import import_rules_first
 from gateway.requests.unloaded import wait_until_loaded
 
-STARTING = "starting"  # the owner of the stages in Interposed
+STARTING = "starting"  # the owner of the inserted stages (see Interposed), and the name of the first
 
 
 def while_starting(gateway: Gateway, operations: Operations) -> list[tuple[str, Stage]]:

@@ -1,4 +1,4 @@
-"""Reads of objects that cannot be decrypted now wait until the KMS answers, or until their deadline.
+"""Reads of objects that cannot be decrypted now wait until the KMS plugin answers, or until their deadline.
 
 A waiting request gives its seats back, and then goes through "API Priority and Fairness" again. The number of waiting
 requests is limited, altogether and for each user; more get 429 with the reason.

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from storage.entry import Entry
 
-MANY = 100  # from so many objects on, they are deleted concurrently
+MANY = 100  # objects; as many or more are deleted concurrently
 
 
 async def delete_each(entries: Sequence[Entry], delete: Callable[[Entry], Awaitable[None]], at_once: int) -> None:

@@ -24,9 +24,10 @@ _TYPE = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 
 
 async def read_delete_options(request: Request, enabled: Enabled) -> DeleteOptions:
-    """The DeleteOptions of a request. `enabled` tells whether a feature gate is on.
+    """The DeleteOptions of a request. `enabled` tells which features and changes the release has.
 
-    Raises StatusError 400, 413, 415, 422; in releases without UnreadableDeleteOptionsRefused, 500 instead of 400.
+    Raises StatusError 400, 413, 415, 422. In releases without the change UnreadableDeleteOptionsRefused, an unreadable
+    body raises 500 instead of 400.
     """
     data = await request.body()
     if not data:

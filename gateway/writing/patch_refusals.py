@@ -1,7 +1,7 @@
 """Errors for patches that cannot be parsed, in releases with the change PatchesReadFirst.
 
-In these, kube-apiserver parses a patch before it reads the object: an unparsable patch is a bad request, whatever else
-is wrong. Here the patch is parsed again for that, but only if the request has failed.
+In these releases, kube-apiserver parses a patch before it reads the object, so that an unparsable patch gets 400 even
+if the object does not exist. Here a patch is parsed for that only after its request has failed.
 """
 
 from __future__ import annotations

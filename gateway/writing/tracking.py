@@ -39,7 +39,7 @@ def track_fields(write: Write, new: JsonObject, old: JsonObject | None) -> None:
 
 
 def _keep_owners(endpoint: Endpoint, new: JsonObject, old: JsonObject | None) -> None:
-    """Keeps the old managedFields, in releases with OwnersKeptWhereUnknown; in others they are lost."""
+    """Keeps the old managedFields, in releases with the change OwnersKeptWhereUnknown; in others they are lost."""
     owners = None if old is None else old["metadata"].get("managedFields")
     if owners and endpoint.services.admission.release.gates.enabled("OwnersKeptWhereUnknown"):
         new["metadata"]["managedFields"] = deepcopy(owners)

@@ -162,8 +162,8 @@ def _texts(value: Any, what: str) -> tuple[str, ...]:
 
 
 def _shown(claims: JsonObject) -> JsonObject:
-    """The claims as expressions see them: numbers are doubles. A claim whose name is no CEL identifier is there also
-    under its escaped name.
+    """The claims as expressions see them: numbers are doubles, and a claim whose name is no CEL identifier also has its
+    escaped name.
     """
     from gateway.cel.names import escape
 

@@ -52,7 +52,7 @@ class NodeGraph:
 
     def __init__(self) -> None:
         self._nodes: dict[_Object, Counter[str]] = {}  # how many pods of each node name the object
-        self._pods: dict[_Key, tuple[str, tuple[_Object, ...]]] = {}  # node, and what the pod names
+        self._pods: dict[_Key, tuple[str, tuple[_Object, ...]]] = {}  # the pod's node, and the objects it refers to
         self._volumes: dict[str, tuple[_Object, tuple[_Object, ...]]] = {}  # the claim, and the secrets
         self._users: dict[_Object, set[str]] = {}  # the volumes that name a secret
         self._changed: dict[_Place, Entry | None] = {}
@@ -72,7 +72,7 @@ class NodeGraph:
     def told(self, revision: int) -> None:
         pass  # is_related evaluates the recorded changes
 
-    # what nodes may read
+    # the rights of nodes
 
     async def is_related(self, node: str, plural: str, namespace: str, name: str) -> bool:
         """Whether a node may read an object, because a pod or volume on the node refers to it."""
@@ -152,7 +152,7 @@ def _place(resource: ResourceCache, key: bytes) -> _Place:
 
 
 def _references(pod: JsonObject) -> Iterator[_Object]:
-    """The objects to which a pod refers, the pod included; of a mirror pod only the pod, which the kubelet made."""
+    """The objects to which a pod refers, the pod included; of a mirror pod only the pod: a kubelet needs no others."""
     meta = pod["metadata"]
     namespace = meta.get("namespace", "")
     yield "pods", namespace, meta["name"]

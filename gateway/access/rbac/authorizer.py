@@ -12,7 +12,7 @@ from gateway.kinds.attributes import Attributes
 from gateway.memo import Memory
 
 PATIENCE = 5.0  # seconds that a decision waits for the default roles, which the server makes at its start
-_DECISION_SIZE = 1000  # bytes of a question and its verdict, beside its user, its path and the reason
+_DECISION_SIZE = 1000  # bytes of a cached question and its verdict, besides user, path and reason
 _MEMORABLE = 4096  # characters; decisions about longer questions are not cached
 _MOST_PARTS = 512  # groups and extra values of the user; with more, a decision is not cached
 
