@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -51,10 +51,12 @@ EMPTY = frozenset(
 _EMPTY = frozenset({"dict", "list", "set", "OrderedDict", "defaultdict", "Counter", "deque"})
 
 
-def _modules() -> Iterator[tuple[str, ast.Module]]:
-    for room in ("gateway", "storage", "apiserver_gateway"):
-        for path in sorted((ROOT / room).rglob("*.py")):
-            yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text())
+@cache
+def _modules() -> list[tuple[str, ast.Module]]:
+    paths = (
+        path for room in ("gateway", "storage", "apiserver_gateway") for path in sorted((ROOT / room).rglob("*.py"))
+    )
+    return [(path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8"))) for path in paths]
 
 
 def _is_unbounded(decorator: ast.expr) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from tests.unit.test_structure import trees
 
@@ -70,8 +71,13 @@ def _name_of(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
-def begun() -> Iterator[Begun]:
+@cache
+def begun() -> tuple[Begun, ...]:
     """All threads and tasks of the server."""
+    return tuple(_begun())
+
+
+def _begun() -> Iterator[Begun]:
     for module, tree in trees().items():
         if module.split(".")[0] not in ("gateway", "storage"):
             continue

@@ -30,7 +30,9 @@ CONTEXT: Any = WriteContext
 
 def first_arguments(*names: str) -> list[ast.Constant]:
     """The constants that functions whose names end so are called with first, in all modules of the gateway."""
-    nodes = (node for path in GATEWAY.rglob("*.py") for node in ast.walk(ast.parse(path.read_text())))
+    sources = (path.read_text(encoding="utf-8") for path in GATEWAY.rglob("*.py"))
+    trees = (ast.parse(source) for source in sources if any(f"{name}(" in source for name in names))
+    nodes = (node for tree in trees for node in ast.walk(tree))
     calls = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(names)]
     firsts = [call.args[0] for call in calls if call.args]
     return [first for first in firsts if isinstance(first, ast.Constant)]

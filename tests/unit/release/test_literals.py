@@ -15,8 +15,11 @@ MINOR = re.compile(r"\bv?1\.(3[4-9]|4\d)\b")
 
 
 def texts(path: Path) -> Iterator[str]:
-    """The texts that a module works with: all but what stands alone, as docstrings do."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    """The texts of a module that names a minor: all but what stands alone, as docstrings do."""
+    source = path.read_text(encoding="utf-8")
+    if not MINOR.search(source):
+        return
+    tree = ast.parse(source)
     alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in alone:
