@@ -1,1 +1,1 @@
-"""The commands of `apiserver-gateway`, each in a module that is imported when the command is called. Enter by `cli`."""
+"""The commands of `apiserver-gateway`. Each module is imported when its command is called. The entry point is `cli`."""

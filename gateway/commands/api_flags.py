@@ -1,4 +1,4 @@
-"""The flags by which commands reach a Kubernetes API, as kubectl's."""
+"""The flags that tell commands which Kubernetes API to use, like kubectl's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Made = TypeVar("Made")
 
 
 def api_flags(command: Command) -> Command:
-    """Adds them to a command: `kubeconfig` and `context`."""
+    """A decorator that adds --kubeconfig and --context to a command, as the parameters `kubeconfig` and `of`."""
     path = click.Path(dir_okay=False, path_type=Path)
     help = "the kubeconfig; that of KUBECONFIG or ~/.kube/config if not given"
     command = click.option("--context", "of", default="", metavar="NAME", help="its context; the current one")(command)
@@ -28,7 +28,7 @@ def api_flags(command: Command) -> Command:
 
 
 def run_on_api(kubeconfig: Path | None, context: str, work: Callable[[Any], Awaitable[Made]]) -> Made:
-    """What `work` of a Cluster comes to. Raises CommandFailed."""
+    """The result of `work`, which gets a Cluster for a context of a kubeconfig. Raises CommandFailed."""
     from gateway.transfer.kubeconfig import NoCluster, find_place
 
     try:
@@ -39,7 +39,7 @@ def run_on_api(kubeconfig: Path | None, context: str, work: Callable[[Any], Awai
 
 
 def run_at(place: Place, work: Callable[[Any], Awaitable[Made]]) -> Made:
-    """The same of the Cluster at a place. Raises CommandFailed."""
+    """The result of `work`, which gets a Cluster for a server's URL and credentials. Raises CommandFailed."""
     from gateway.transfer.cluster import ApiError, Cluster, Unreachable
 
     cluster = Cluster(place)

@@ -9,8 +9,10 @@ HELP = frozenset({"-h", "--help"})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit status. `serve` goes past what is imported for people alone, and so does
-    `template`, which is for apiserver_gateway.testing alone.
+    """Runs the command; returns its exit status.
+
+    `serve` and `template` do not import click and rich, so that they start fast. Only apiserver_gateway.testing calls
+    `template`.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words[:1] == ["serve"] and not HELP & set(words):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gateway.doctor.finding import Finding
 
 OUTPUTS = ("text", "json")
-_INDENT = "     "  # as wide as a level
+_INDENT = "     "  # as wide as the column of levels
 _COLOURS = {"OK": "green", "WARN": "yellow", "FAIL": "red"}
 
 
@@ -55,7 +55,7 @@ def command(words: tuple[str, ...]) -> int:
 
 
 def _own(words: Sequence[str]) -> tuple[str, list[str]]:
-    """--output, and the flags of `serve`."""
+    """The value of --output, and the other words, which are flags of `serve`. Raises CommandFailed."""
     output, rest = "text", []
     following = iter(words)
     for word in following:
@@ -70,7 +70,7 @@ def _own(words: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def lines(finding: Finding, width: int) -> list[str]:
-    """A finding for people, in lines of at most `width` characters unless a word has more, with colours."""
+    """A finding as coloured lines of at most `width` characters; a longer word is not broken."""
     room = width - len(_INDENT)
     said = wrap(f"{finding.check}: {finding.said}", room, break_long_words=False, break_on_hyphens=False)
     remedy = wrap(finding.remedy, room, break_long_words=False, break_on_hyphens=False)

@@ -12,10 +12,10 @@ from apiserver_gateway.program import command
 
 
 def assets(directory: Path, minor: str = "") -> Path:
-    """Makes a directory with `etcd`, `kube-apiserver` and, where one is on PATH, `kubectl`, and returns it.
+    """Makes a directory with `etcd`, `kube-apiserver` and, if there is one on PATH, `kubectl`. Returns the directory.
 
-    Its kube-apiserver serves `minor`; without one it serves that of ENVTEST_K8S_VERSION, or else the usual one. Raises
-    storage.embedded.EmbeddedEtcdError without an etcd, and OSError.
+    Its kube-apiserver serves `minor`. If that is "", it serves the minor of ENVTEST_K8S_VERSION, or else the default.
+    Raises storage.embedded.EmbeddedEtcdError if no etcd is found, and OSError.
     """
     from storage.embedded import find_binary
 

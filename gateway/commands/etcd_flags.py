@@ -1,4 +1,4 @@
-"""The flags by which commands reach etcd: those of `serve`, with their environment variables and --config."""
+"""The flags that tell commands which etcd to use: those of `serve`, with their environment variables and --config."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ NAMES = (
 )
 
 
-_SILENCE = 3.0  # seconds without an answer, after which a command says what it waits for
+_SILENCE = 3.0  # seconds without an answer until a command says what it waits for
 _SERVERS, _SERVERS_VARIABLE = "etcd-servers", f"{PREFIX}ETCD_SERVERS"
 _VARIABLES = tuple(flag.variable for flag in FLAGS if flag.name in NAMES)
 
 
 def etcd_flags(command: Command) -> Command:
-    """Adds them to a command, which gets their texts as `etcd`, by flags' names."""
+    """A decorator that adds the flags to a command. The context's `obj` has their texts, by flag name."""
     for flag in reversed([flag for flag in FLAGS if flag.name in NAMES]):
         kind = click.Path(dir_okay=False) if flag.metavar == "FILE" else None
         command = click.option(
@@ -54,17 +54,17 @@ _KEPT: dict[str, Any] = {"expose_value": False, "callback": _keep}
 
 
 def etcd_of(context: click.Context) -> tuple[Any, str]:
-    """The EtcdSettings that the flags say, and the prefix; of environment and --config's file too, nothing but those.
+    """The EtcdSettings and the prefix, from flags, environment variables and the file of --config.
 
-    Raises CommandFailed.
+    Other settings of the file and the environment are ignored. Raises CommandFailed.
     """
     settings = _settings(context)
     return settings.etcd(), settings.etcd_prefix
 
 
 def say_what_is_apart(context: click.Context, done: str) -> None:
-    """Says of each resource that is known to be in another etcd that what was `done` is not of that. Raises
-    CommandFailed.
+    """Prints a line for each resource that --etcd-servers-overrides puts into another etcd: it was not `done`, such as
+    "backed up". Raises CommandFailed.
     """
     for override in _settings(context).etcd_servers_overrides:
         other = f"--etcd-servers={','.join(override.servers)}"
@@ -95,10 +95,10 @@ def _settings(context: click.Context) -> Any:
 
 
 def run_on_etcd(etcd: Any, work: Callable[[Any], Any]) -> Any:
-    """What `work` of a client comes to; its failures in words. Raises CommandFailed.
+    """The result of `work`, which gets an etcd client. Raises CommandFailed with a message for people.
 
-    Where etcd is silent, says after some seconds what is waited for. SIGTERM ends the work as Ctrl-C does: what it has
-    begun is cleared away.
+    If etcd does not answer for some seconds, prints what it waits for. SIGTERM cancels the work like Ctrl-C does, so
+    that it can clean up.
     """
     import asyncio
 
@@ -153,7 +153,7 @@ async def _on_etcd(etcd: Any, work: Callable[[Any], Any]) -> Any:
 
 
 async def _answered(client: Any, where: str) -> None:
-    """Waits for etcd's first answer, as long as for that of any call. Raises StorageError."""
+    """Waits for etcd's first answer, as long as the client waits for any call. Raises StorageError."""
     import asyncio
 
     told = asyncio.get_running_loop().call_later(

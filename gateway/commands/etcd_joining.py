@@ -1,7 +1,7 @@
-"""How a member of etcd starts: as one of a new cluster, or as one that joins the cluster which is there.
+"""Decides whether a member of etcd starts a new cluster, or joins an existing one.
 
-A member with data goes on with them. One without data asks the others. If they know it and it has run before, it has
-lost its data: it is removed and added again, so that it takes the place of none whose votes it does not remember
+A member with data starts with these. One without data asks the other members. If they know it and it has run before,
+it has lost its data. It is then removed and added again with a new member ID, since it does not remember its old votes
 (etcd's guide to runtime reconfiguration, "Replace a failed machine").
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from gateway.commands.etcd_members import Asking, Member, Refusal, Silent, quorum
 
-NEW, EXISTING = "new", "existing"  # of --initial-cluster-state
+NEW, EXISTING = "new", "existing"  # values of --initial-cluster-state
 PAUSE = 1.0  # seconds between two rounds of questions
 
 
@@ -24,7 +24,7 @@ class NotYet(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """A member that is to start: its name, the peer URLs of all members by name, and where its data are."""
+    """A member that is about to start: its name, the peer URLs of all members by name, and its data directory."""
 
     name: str
     peers: Mapping[str, str]
@@ -36,14 +36,14 @@ class Joining:
         return self.peers[self.name]
 
     def decide(self, patience: float, told: Callable[[str], None]) -> tuple[str, dict[str, str]]:
-        """The state to start with, and the peer URLs of the cluster.
+        """The value of --initial-cluster-state, and the peer URLs of the cluster by name.
 
-        Waits until that is known: for as long as it takes if the others say that there is a cluster, and `patience`
-        seconds if none of them answers. `told` gets each reason to wait once. Raises Refusal.
+        If the others say that there is a cluster, waits until this member can join, without a limit. If none of them
+        answers for `patience` seconds, the cluster is new. `told` gets each reason to wait once.
         """
         others = [url for name, url in self.peers.items() if name != self.name]
         if not others or _has_files(self.data):
-            return NEW, dict(self.peers)  # of which etcd takes no notice if there are data
+            return NEW, dict(self.peers)  # etcd ignores the state if it has data
         reasons, until = set(), time.monotonic() + patience
         while True:
             known = self._known(others)
@@ -52,7 +52,7 @@ class Joining:
             if known:
                 own = [member for member in known if self._is_own(member)]
                 if own and not any(each.client_urls or not each.name for each in own):
-                    return NEW, dict(self.peers)  # they are at their first start, too
+                    return NEW, dict(self.peers)  # the other members are at their first start, too
                 try:
                     return EXISTING, self._join(known)
                 except (NotYet, Silent, Refusal) as error:
@@ -73,7 +73,7 @@ class Joining:
         return member.name == self.name or self._url in member.peer_urls
 
     def _join(self, known: list[Member]) -> dict[str, str]:
-        """Joins; the peer URLs of the cluster. Raises NotYet, Silent and Refusal."""
+        """Joins the cluster; returns the peer URLs of its members by name. Raises NotYet, Silent and Refusal."""
         clients = [url for member in known if not self._is_own(member) for url in member.client_urls[:1]]
         healthy = [url for url in clients if self.asking.is_healthy(url)]
         if len(healthy) < quorum(known):
@@ -90,7 +90,7 @@ class Joining:
         return self._cluster(members)
 
     def _cluster(self, members: list[Member]) -> dict[str, str]:
-        """Peer URLs by name: etcd compares the URLs, and wants a name for each."""
+        """The peer URLs by name. A member that has not started has no name, so the configured one is used."""
         names = {url: name for name, url in self.peers.items()}
         return {names.get(member.peer_urls[0], member.name): member.peer_urls[0] for member in members}
 

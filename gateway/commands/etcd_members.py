@@ -1,4 +1,4 @@
-"""Members of an etcd, asked over HTTP: by /members as other members ask, by /health, and by etcd's gateway for JSON.
+"""Requests to single members of an etcd over HTTP: /members (as members use it), /health, and etcd's JSON gateway.
 
 The etcd client is not used: these requests go to one member, or are sent before a cluster exists.
 """
@@ -17,22 +17,24 @@ from urllib.parse import urlsplit
 from gateway.schema.errors import DecodeError
 from gateway.schema.outside import read_json
 
-LARGEST = 1 << 20  # bytes of an answer, or of a line of one
-SECONDS = 5.0  # for an answer, if nothing else is said
+LARGEST = 1 << 20  # the most bytes of an answer, or of a line of a stream
+SECONDS = 5.0  # the default time limit for an answer
 _OK = 200
 
 
 class Silent(Exception):
-    """A member does not answer; the message says where it is, and why."""
+    """A member does not answer; the message has its URL and the reason."""
 
 
 class Refusal(Exception):
-    """A member answered that it does not do so; the message is its own."""
+    """A member answered with an error, or with an answer that is not etcd's; the message has the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member as the others know it. One that never started has no client URLs, and one that was added no name."""
+    """A member as the others know it. A member that has never started has no client URLs; if it was added at runtime,
+    it has no name either.
+    """
 
     number: int
     name: str
@@ -41,7 +43,9 @@ class Member:
 
 
 class Asking:
-    """Asks members by their URLs, with the certificate of a client. Raises ValueError for files that hold none."""
+    """Sends requests to members, with a client certificate if there is one. The constructor raises OSError, including
+    ssl.SSLError, for files that cannot be used.
+    """
 
     def __init__(self, ca_file: Path | None, cert_file: Path | None, key_file: Path | None) -> None:
         self._context = ssl.create_default_context(cafile=str(ca_file) if ca_file else None)
@@ -49,11 +53,11 @@ class Asking:
             self._context.load_cert_chain(cert_file, key_file)
 
     def known(self, peer_url: str) -> list[Member]:
-        """The members that the one at a peer URL knows; it needs no leader for that. Raises Silent and Refusal."""
+        """The members that the member at a peer URL knows. This needs no leader. Raises Silent and Refusal."""
         return _members(self._whole("GET", peer_url, "/members"), ("id", "peerURLs", "clientURLs"), peer_url)
 
     def agreed(self, url: str) -> list[Member]:
-        """The members that a quorum knows, asked at a client URL. Raises Silent and Refusal."""
+        """The members by a linearizable read, through the member at a client URL. Raises Silent and Refusal."""
         return self._cluster(url, "list", b'{"linearizable":true}')
 
     def remove(self, url: str, member: Member) -> None:
@@ -61,13 +65,13 @@ class Asking:
         self._cluster(url, "remove", b'{"ID":"%d"}' % member.number)
 
     def add(self, url: str, peer_url: str) -> list[Member]:
-        """Adds a member; all members come out. Raises Silent, Refusal, and ValueError for a URL with a quote."""
+        """Adds a member; returns all members. Raises Silent and Refusal, and ValueError if the URL cannot be quoted."""
         if '"' in peer_url or "\\" in peer_url:
             raise ValueError(f"{peer_url} is no URL")
         return self._cluster(url, "add", b'{"peerURLs":["%s"]}' % peer_url.encode())
 
     def is_healthy(self, url: str) -> bool:
-        """Whether the member at a client URL has a leader, and reads what a quorum has."""
+        """Whether the member at a client URL has a leader and can do linearizable reads (/health)."""
         try:
             found = self._whole("GET", url, "/health")
         except (Silent, Refusal):
@@ -79,7 +83,7 @@ class Asking:
         self._whole("POST", url, "/v3/maintenance/defragment", b"{}", seconds)
 
     def snapshot(self, url: str, seconds: float) -> Iterator[Any]:
-        """The messages of a snapshot, of the member at a client URL; each may take `seconds`.
+        """The messages of a snapshot from the member at a client URL; the time limit of each is `seconds`.
 
         Raises Silent and Refusal.
         """
@@ -119,7 +123,7 @@ class Asking:
 
 
 class _SocketConnection(http.client.HTTPConnection):
-    """HTTP on a unix socket, whose path is in the place of the host."""
+    """HTTP over a unix socket; takes the path of the socket instead of a host."""
 
     def __init__(self, path: str, timeout: float) -> None:
         super().__init__("localhost", timeout=timeout)
@@ -132,7 +136,7 @@ class _SocketConnection(http.client.HTTPConnection):
 
 
 def quorum(members: Iterable[Member]) -> int:
-    """How many of the members have to be healthy."""
+    """The number of members that are a majority."""
     return len(list(members)) // 2 + 1
 
 
@@ -162,7 +166,9 @@ def _silent(url: str, error: Exception) -> Silent:
 
 
 def _members(found: Any, keys: tuple[str, str, str], url: str) -> list[Member]:
-    """What both of etcd's spellings of a member hold, in an answer of `url`. Raises Refusal."""
+    """Reads the members of an answer from `url`. `keys` are the JSON keys of ID, peer URLs and client URLs, as
+    /members and the JSON gateway spell them differently. Raises Refusal.
+    """
     number, peers, clients = keys
     try:
         return [

@@ -1,4 +1,4 @@
-"""`apiserver-gateway etcd snapshot`, `defragment` and `member`: what is done with members of an etcd, one by one."""
+"""`apiserver-gateway etcd snapshot`, `defragment` and `member`: operations on single members of an etcd."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gateway.commands.failing import CommandFailed
 if TYPE_CHECKING:
     from gateway.commands.etcd_members import Asking
 
-_DIGEST = 32  # bytes at the end of a snapshot: the SHA-256 of all before
+_DIGEST = 32  # bytes at the end of a snapshot: the SHA-256 of all bytes before
 _MESSAGE_SECONDS, _DEFRAGMENT_SECONDS = 60.0, 600.0
 
 
@@ -147,7 +147,7 @@ def _healthy(asking: Asking, endpoints: list[str]) -> Iterator[str]:
 
 
 def _save(messages: Iterator[Any], part: Path) -> int:
-    """Writes a snapshot; its size. Raises OSError, and ValueError for one that is not whole."""
+    """Writes a snapshot to a file; returns its size in bytes. Raises OSError; ValueError if the digest is wrong."""
     digest, last, size = hashlib.sha256(), b"", 0
     with part.open("wb") as out:
         for message in messages:

@@ -1,7 +1,7 @@
-"""The failure of a command: one line and an exit status."""
+"""The exception with which a command fails."""
 
 from __future__ import annotations
 
 
 class CommandFailed(Exception):
-    """The command can't do what it was told to; the message says why, in one line."""
+    """The command cannot do its work; the message says why, in one line."""

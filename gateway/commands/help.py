@@ -1,4 +1,4 @@
-"""The help of commands: flags in groups as kube-apiserver's, with colours on a terminal."""
+"""The help of commands: flags in groups like kube-apiserver's, with colours on a terminal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gateway.settings.flags import GROUPS, Flag, shown_default
 
 
 class Formatter(click.HelpFormatter):
-    """Colours headings and names; click leaves colours out where no terminal reads them."""
+    """Colours headings and names; click removes colours if the output is no terminal."""
 
     def write_heading(self, heading: str) -> None:
         super().write_heading(click.style(heading, bold=True))
@@ -31,11 +31,13 @@ CONTEXT: dict[str, Any] = {
     "color": False if os.environ.get("NO_COLOR") else None,
 }
 
-click.Command.context_class = Context  # of all commands
+click.Command.context_class = Context  # for all commands
 
 
 class ServeFlags(click.Command):
-    """A command that takes the flags of `serve`; it is given the words as they are, for settings/command_line.py."""
+    """A command with the flags of `serve`. click does not parse them: the command gets all words, and
+    settings/command_line.py reads them.
+    """
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
@@ -71,7 +73,7 @@ def _described(flag: Flag) -> str:
 
 
 def _option(flag: Flag) -> click.Option:
-    """For completion: what may be said after the flag."""
+    """The click option of a flag, with the values that shell completion offers."""
     choices = ("true", "false") if flag.is_switch else flag.choices
     kind: click.ParamType[Any] = click.STRING
     if flag.metavar in ("FILE", "FILES", "DIR"):

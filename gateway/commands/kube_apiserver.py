@@ -1,7 +1,7 @@
-"""A `kube-apiserver` for programs that start one: it takes kube-apiserver's flags, and serves as the gateway does.
+"""A replacement for `kube-apiserver`, for programs that start one. It takes kube-apiserver's flags.
 
-It runs controllers only if --controllers says so: kube-apiserver has none, and test suites expect that. Flags that the
-gateway lacks are named in a warning and have no effect. `envtest.py` installs it where envtest looks.
+Controllers run only if --controllers is given: kube-apiserver has none of them, and test suites expect that. A warning
+names the flags that the gateway does not support; they have no effect. `envtest.py` installs it where envtest looks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gateway.settings.config import AUTHORIZATION_MODES
 from gateway.settings.flags import FLAGS, PREFIX
 from gateway.settings.foreign_flags import ALIASES, FIXED, why_not
 
-CHOICE = "ENVTEST_K8S_VERSION"  # the variable by which suites choose envtest's assets
+CHOICE = "ENVTEST_K8S_VERSION"  # the variable by which test suites choose the version of envtest's binaries
 
 _KNOWN = {flag.name: flag for flag in FLAGS}
 _SHORT = {"v": "v", "h": "help"}
@@ -26,10 +26,10 @@ _BOOLEANS = _FALSE | {"true", "t", "1"}
 
 
 def translated(arguments: Sequence[str], environment: Collection[str] = ()) -> tuple[list[str], list[str]]:
-    """The gateway's flags for kube-apiserver's, and the names of those that it lacks, and of values that it does.
+    """Translates kube-apiserver's flags. Returns the gateway's flags, and the flags and values that have no effect.
 
-    All spellings of pflag are taken: `--name=value`, `--name value`, a switch alone, underscores, lists in one flag or
-    in several, `-v4`. `environment` are the names of variables, which are flags too.
+    All spellings of pflag are accepted: `--name=value`, `--name value`, a switch alone, underscores, lists in one flag
+    or in several, `-v4`. `environment` has the names of environment variables, some of which set flags.
     """
     taken: dict[str, str] = {}
     lacking: dict[str, None] = {}
@@ -53,7 +53,7 @@ def translated(arguments: Sequence[str], environment: Collection[str] = ()) -> t
 
 
 def _split(name: str, value: str, minors: tuple[str, str]) -> tuple[str, list[str]]:
-    """What the gateway can do of a flag's value, and the rest, as it is to be named."""
+    """The part of a flag's value that the gateway supports, and the other parts, each as `--name=part`."""
     known: Collection[str]
     if name == "runtime-config":
         from gateway.kinds.enablement import is_elsewhere
@@ -72,7 +72,9 @@ def _split(name: str, value: str, minors: tuple[str, str]) -> tuple[str, list[st
 
 
 def _split_gates(values: list[str], minor: str, binary: str) -> tuple[str, list[str]]:
-    """The settings of gates that the gateway takes as `binary` that emulates `minor`, and those that it does not."""
+    """The feature gate settings that the gateway accepts as version `binary` emulating `minor`, as one value, and the
+    others, each as `--feature-gates=setting`.
+    """
     from gateway.release.gates import emulated, unserved
 
     gates = emulated(minor, binary)
@@ -89,7 +91,7 @@ def _listed(text: str) -> list[str]:
 
 
 def _pairs(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Names of flags with their values; what is no flag's value is named as if it were a flag."""
+    """The names of flags with their values. A word that is neither is yielded like a flag, so that it is reported."""
     words = deque(arguments)
     while words:
         word = words.popleft()
@@ -109,16 +111,16 @@ def _pairs(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _take_pair(taken: dict[str, str]) -> None:
-    """As kube-apiserver does, serves with the certificate that lies in --cert-dir, if one does."""
+    """Uses the serving certificate in --cert-dir, if there is one, as kube-apiserver does. Changes `taken`."""
     directory = Path(taken.get("cert-dir", "."))
     certificate, key = directory / "apiserver.crt", directory / "apiserver.key"
-    ours = directory / "addresses"  # written next to the gateway's own
+    ours = directory / "addresses"  # the gateway writes this file beside the certificates that it generates
     if "tls-cert-file" not in taken and certificate.is_file() and key.is_file() and not ours.exists():
         taken |= {"tls-cert-file": str(certificate), "tls-private-key-file": str(key)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serves; returns the exit status."""
+    """Runs a server with kube-apiserver's flags; returns the exit status."""
     from gateway.commands.cli import main as run
 
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -128,11 +130,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"kube-apiserver: {CHOICE}={os.environ[CHOICE]}: {error}", file=sys.stderr)
         return 1
     if chosen and f"{PREFIX}KUBERNETES_VERSION" not in os.environ:
-        given.insert(0, f"--kubernetes-version={chosen}")  # a flag that is given comes later, and counts
+        given.insert(0, f"--kubernetes-version={chosen}")  # first, so that a given flag wins
     if given[-1:] in (["--version"], ["--version=true"]):
         print(f"Kubernetes {GIT_VERSIONS[_minor(given[:-1])]}")
         return 0
-    if {"--help", "-h"} & set(given):  # envtest looks there for flags
+    if {"--help", "-h"} & set(given):  # envtest finds the supported flags in the help
         print("kube-apiserver [flags]\n\nFlags:")
         for flag in FLAGS:
             print(f"      --{flag.name} {flag.metavar}   {flag.help}")

@@ -15,7 +15,7 @@ from gateway.commands.failing import CommandFailed
 if TYPE_CHECKING:
     from gateway.access.remote import Place
 
-TOKEN = "ADMIN_TOKEN"  # the variable with a given token: flags are seen by others
+TOKEN = "ADMIN_TOKEN"  # a variable and not a flag, as other users of the machine can see flags
 
 
 @click.command(short_help="make CA, keys and administrator, as Secrets of a cluster")
@@ -89,7 +89,7 @@ def command(
 
 
 def _place(in_cluster: Path | None, kubeconfig: Path | None, context: str) -> tuple[Place, str]:
-    """Where the cluster is, and the namespace to use if none is named."""
+    """The cluster's URL and credentials, and the namespace to use without --namespace. Raises CommandFailed."""
     from gateway.transfer.in_cluster import own_place
     from gateway.transfer.kubeconfig import NoCluster, find_place
 

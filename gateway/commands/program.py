@@ -35,7 +35,7 @@ COMMANDS = {
 
 
 class Program(click.Group):
-    """Imports a command when it is called or its help is wanted."""
+    """A click group that imports the module of a command when it is called or its help is shown."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -51,7 +51,7 @@ class Program(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click's, but an unknown command is told with one that is named alike."""
+        """Like click's, but the error for an unknown command suggests one with a similar name."""
         name = args[0] if args else ""
         if name and not name.startswith("-") and name not in COMMANDS:
             similar = get_close_matches(name, COMMANDS, n=1)
@@ -61,7 +61,7 @@ class Program(click.Group):
 
 
 def run(words: Sequence[str]) -> int:
-    """Runs a command; returns its exit status: 1 for whatever is wrong, 130 when it is broken off."""
+    """Runs a command; returns its exit status: 1 after any error, 130 after Ctrl-C."""
     shells.register()
     version = click.Option(
         ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version."

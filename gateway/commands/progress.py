@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-_PAUSE = 0.05  # seconds; showing it costs more than most steps
+_PAUSE = 0.05  # the least seconds between two updates of a bar: an update costs more than most steps
 
-Told = Callable[[str, int, int], None]  # what is being done, how much of it, of how much
+Told = Callable[[str, int, int], None]  # the name of the work, the amount done, and the whole amount
 
 
 @contextmanager
 def progress() -> Iterator[Told]:
-    """A function to be told how far things are; `of` 0 is an unknown amount."""
+    """A context with a function that reports progress; `of` 0 means that the whole amount is unknown."""
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield lambda what, done, of: None
         return
@@ -27,7 +27,7 @@ def progress() -> Iterator[Told]:
     with Progress(*columns, console=console, transient=True) as shown:
         tasks: dict[str, int] = {}
 
-        told: dict[str, float] = {}  # when each was told of last
+        told: dict[str, float] = {}  # when each bar was last updated
 
         def tell(what: str, done: int, of: int) -> None:
             now = time.monotonic()

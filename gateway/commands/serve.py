@@ -1,4 +1,4 @@
-"""`apiserver-gateway serve` as help and completion show it; `serving` is what runs."""
+"""`apiserver-gateway serve` for help and completion; `serving` has the code that runs."""
 
 from __future__ import annotations
 

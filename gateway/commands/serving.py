@@ -15,7 +15,7 @@ _FORMAT_FLAGS = ("log-format", "logging-format")
 
 
 def serve(words: Sequence[str]) -> int:
-    """Serves as the flags say; returns the exit status. What is wrong is a line on standard error, and 1."""
+    """Runs a server with these flags; returns the exit status. An error is one line on standard error, and status 1."""
     as_json = _wants_json(words)
     try:
         given = read_flags(words)
@@ -35,9 +35,9 @@ def serve(words: Sequence[str]) -> int:
 
 
 def _wants_json(words: Sequence[str]) -> bool:
-    """Whether each line is to be JSON, as far as that can be said of a command line that may be wrong."""
+    """Whether the log format is JSON. Called before the flags are parsed: errors in flags are logged in that format."""
     said = os.environ.get(f"{PREFIX}LOG_FORMAT", "")
-    for word, following in zip(words, (*words[1:], ""), strict=False):  # without words there is none to follow
+    for word, following in zip(words, (*words[1:], ""), strict=False):  # zip stops at the end of `words`
         name, separator, text = word.removeprefix("--").replace("_", "-").partition("=")
         if name in _FORMAT_FLAGS:
             said = text if separator else following

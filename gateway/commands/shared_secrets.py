@@ -23,9 +23,9 @@ from gateway.transfer.cluster import ApiError, Cluster
 
 CA, CA_KEY = "ca.crt", "ca.key"
 CERTIFICATE, KEY = "tls.crt", "tls.key"
-MEMBERS = "members"  # beside the members' certificate: how many there were when the cluster was made
-ATTEMPTS = 5  # at a Secret that others write as well
-KEPT = {"helm.sh/resource-policy": "keep"}  # helm leaves one alone that was of a release once, and no more
+MEMBERS = "members"  # a key beside the members' certificate: the number of members when the cluster was made
+ATTEMPTS = 5  # to write a Secret, if others write it at the same time
+KEPT = {"helm.sh/resource-policy": "keep"}  # helm does not delete a Secret that has left the release
 _CONFLICT, _NOT_FOUND = 409, 404
 _TLS = "kubernetes.io/tls"
 _PEER = ("digital signature", "server auth", "client auth")
@@ -36,30 +36,30 @@ Data = dict[str, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be there; the Secrets' names begin with `name`."""
+    """The Secrets to make; their names begin with `name`."""
 
     name: str
     server: str  # the URL in the administrator's kubeconfig
-    token: str = ""  # the administrator's; made up, and then kept, if not given
+    token: str = ""  # the administrator's; if "", the stored one, or a new one
     authority: bool = True  # a CA that gateways sign their certificates with
-    signing_key: bool = True  # of service accounts' tokens
-    trusted: str = ""  # without an authority: the Secret whose ca.crt the kubeconfig trusts, once that is there
-    etcd: str = ""  # the name of etcd's members, which are NAME-0.DOMAIN and so on; none if empty
+    signing_key: bool = True  # a key that signs service account tokens
+    trusted: str = ""  # without an authority: a Secret; the kubeconfig trusts its ca.crt once it exists
+    etcd: str = ""  # NAME, if the members are NAME-0.DOMAIN and so on; "" for no etcd
     etcd_domain: str = ""
     validity: timedelta = VALIDITY
-    metrics: bool = False  # a token that may read metrics and nothing else
-    etcd_members: int | None = None  # how many they are; those of a cluster that is there stay as many
+    metrics: bool = False  # a token that may only read metrics
+    etcd_members: int | None = None  # their number, which cannot change once the cluster exists
 
 
 class Namespace:
-    """The Secrets of a namespace; `labels` go on those that are made. Methods raise ApiError and Unreachable."""
+    """The Secrets of a namespace; new ones get `labels`. Methods raise ApiError and Unreachable."""
 
     def __init__(self, cluster: Cluster, name: str, labels: Mapping[str, str]) -> None:
         self._cluster, self._labels = cluster, dict(labels)
         self._path = f"/api/v1/namespaces/{name}/secrets"
 
     async def read(self, name: str) -> JsonObject | None:
-        """The Secret, if it is there."""
+        """The Secret, None if it does not exist."""
         try:
             return await self._cluster.ask("GET", f"{self._path}/{name}")
         except ApiError as error:
@@ -68,7 +68,9 @@ class Namespace:
             raise
 
     async def keep(self, name: str, kind: str, filled: Callable[[Data], Data]) -> Data:
-        """Stores in the Secret what `filled` makes of its content, if that is different."""
+        """Creates or updates a Secret and returns its new data. `filled` gets the stored data, {} for a missing Secret,
+        and returns the new data. After a conflict it is called again with the new content.
+        """
         for left in reversed(range(ATTEMPTS)):
             found = await self.read(name)
             held = data_of(found)
@@ -95,7 +97,7 @@ class Namespace:
 
 
 def data_of(secret: JsonObject | None) -> Data:
-    """What a Secret holds."""
+    """The data of a Secret, decoded from base64; {} for None."""
     return {key: b64decode(value) for key, value in ((secret or {}).get("data") or {}).items()}
 
 
@@ -119,7 +121,7 @@ async def make(wanted: Wanted, namespace: Namespace) -> None:
 
 
 def _metrics(held: Data) -> Data:
-    """A token for who scrapes, and the same as a file for --token-auth-file: its group may read /metrics."""
+    """A token for the scraper, and a file for --token-auth-file with it. The token's group may read /metrics."""
     token = held.get("token") or secrets.token_urlsafe(24).encode()
     return {**held, "token": token, "tokens.csv": token + b',apiserver-gateway-metrics,metrics,"system:monitoring"\n'}
 
@@ -141,10 +143,10 @@ def _authority(validity: timedelta) -> Data:
 
 
 async def _make_etcd(wanted: Wanted, namespace: Namespace) -> None:
-    """A CA of etcd's own, the certificate that all members show each other and clients, and the gateways' one.
+    """Makes a CA for etcd, one certificate for all members (for peers and clients), and one for the gateways.
 
-    Certificates that are there without that CA are of others, who renew them. Raises ValueError where the number of
-    members is another one than it was: members more do not join by themselves, but begin an empty etcd.
+    If the certificates exist without this CA, somebody else made and renews them; they are kept. Raises ValueError if
+    the number of members has changed: additional members would not join, but start an empty etcd.
     """
     names = [f"{wanted.etcd}-{which}" for which in ("ca", "member", "client")]
     ca, member_there, client_there = [await namespace.read(name) is not None for name in names]
@@ -165,7 +167,9 @@ async def _make_etcd(wanted: Wanted, namespace: Namespace) -> None:
 
 
 def _counted(wanted: Wanted, held: Data) -> Data:
-    """With the number of members that etcd was made with. Raises ValueError when another one is wanted now."""
+    """The data with the number of members at the start of the cluster. Raises ValueError if that differs from
+    `wanted.etcd_members`.
+    """
     if wanted.etcd_members is None:
         return held
     made = held.get(MEMBERS, b"").decode() or str(wanted.etcd_members)
@@ -184,7 +188,9 @@ class _Issuer:
     validity: timedelta
 
     def kept(self, held: Data, subject: str, hosts: Sequence[str], usages: Sequence[str]) -> Data:
-        """What is held, or a new certificate when that is none of this CA, or half its time is over."""
+        """The held data. A certificate of another CA, or one that is past half of its lifetime, is replaced. Raises
+        ValueError if the CA cannot sign.
+        """
         if held.get(CA) == self.certificate and _is_young(held):
             return held
         request, key = new_request(subject, hosts=hosts)
@@ -196,7 +202,7 @@ class _Issuer:
 
 
 def _is_young(held: Data) -> bool:
-    """Whether there is a certificate of which less than half the time is over."""
+    """Whether there is a certificate that is not past half of its lifetime."""
     from cryptography import x509
 
     if not (held.get(CERTIFICATE) and held.get(KEY)):

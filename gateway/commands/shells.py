@@ -16,7 +16,7 @@ from click.shell_completion import (
 
 
 class _Whole(ShellComplete):
-    """The shell leaves `--name=value` whole: what is offered has to begin with `--name=`."""
+    """A shell that passes `--name=value` as one word, so that each completion has to begin with `--name=`."""
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
         found = super().get_completions(args, incomplete)
@@ -30,12 +30,14 @@ class _Whole(ShellComplete):
         return offered
 
     def script(self) -> str:
-        """What the shell is to read."""
+        """The completion script for the shell."""
         return self.source()
 
 
 def _paths(beginning: str, kind: str) -> list[str]:
-    """What a shell would offer of files that begin so, and of directories; of these alone where that is the `kind`."""
+    """The existing paths that begin with `beginning`, as a shell would complete them: files and directories for the
+    `kind` "file", otherwise directories only.
+    """
     there = map(Path, sorted(glob(f"{escape(beginning)}*")))  # noqa: PTH207  # Path().glob takes no absolute ones
     return [f"{path}/" if path.is_dir() else str(path) for path in there if kind == "file" or path.is_dir()]
 
@@ -49,14 +51,14 @@ class Fish(_Whole, FishComplete):
 
 
 class Bash(BashComplete):
-    """The shell hands over `--name=value` as three words."""
+    """A shell that passes `--name=value` as three words."""
 
     def get_completion_args(self) -> tuple[list[str], str]:
         args, incomplete = super().get_completion_args()
         return [word for word in args if word != "="], incomplete
 
     def script(self) -> str:
-        """What the shell is to read; unlike click's source it starts no bash to learn its version."""
+        """The completion script for the shell. Unlike click's `source`, it does not run bash to check its version."""
         return self.source_template % self.source_vars()
 
 

@@ -78,7 +78,7 @@ def _sink(output: Path, format: str | None, stack: ExitStack) -> Sink:
     if output.is_dir() or not output.suffix:
         return DirectorySink(output, chosen)
     try:
-        descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)  # secrets are among them
+        descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)  # the objects include Secrets
     except OSError as error:
         raise CommandFailed(f"cannot write {output}: {error.strerror}") from None
     return StreamSink(stack.enter_context(os.fdopen(descriptor, "wb")), chosen)
@@ -122,7 +122,7 @@ def import_files(
 
 
 def _say(problems: Sequence[str], done: str) -> None:
-    """What was done and what was not, for people; raises SystemExit when something was not."""
+    """Prints problems and the result on standard error. Raises click's Exit with status 1 if there were problems."""
     for problem in problems:
         click.echo(f"apiserver-gateway: {problem}", err=True)
     click.echo(done, err=True)

@@ -47,7 +47,10 @@ def command(words: tuple[str, ...]) -> int:
 
 
 def _own_of(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """The flags of `serve`, and those of `up`; "" where one is not given."""
+    """The flags of `serve`, and the values of the flags of `up` by name, "" for a flag that is not given.
+
+    Raises UsageError for a flag without a value.
+    """
     own = dict.fromkeys(OWN, "")
     rest, given = list[str](), iter(words)
     for flag in given:

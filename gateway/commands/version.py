@@ -12,10 +12,10 @@ _DISTRIBUTION = "apiserver-gateway"
 
 
 def versions() -> str:
-    """The program's version and that of the Kubernetes that it serves, on a line."""
+    """A line with the versions of the program and of the Kubernetes API that it serves by default."""
     try:
         own = f"{_DISTRIBUTION} {version(_DISTRIBUTION)}"
-    except PackageNotFoundError:  # out of a checkout that is not installed
+    except PackageNotFoundError:  # it runs from a source checkout, without being installed
         own = _DISTRIBUTION
     return f"{own}, Kubernetes {GIT_VERSIONS[DEFAULT]}"
 

@@ -1,4 +1,5 @@
-"""From settings to a serving process, and to its end: etcd, keys, the port, the processes, what a start waits for.
+"""Starts a server from its settings, and stops it: etcd, keys and certificates, the port, the processes.
 
-Enter by `launch.launch`. `process` runs one server process, `app` is its application, `background` its other tasks.
+The entry point is `launch.launch`. `process` runs one server process, `app` is its ASGI application, and `background`
+has the tasks that run beside the requests.
 """

@@ -1,4 +1,4 @@
-"""The listening side of a server process: its connections, and the certificates that these begin with."""
+"""Accepts the connections of a server process, and reloads its certificates when their files change."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ def accept(
     settings: Settings,
     files: Following,
 ) -> list[Acceptor]:
-    """Begins to accept connections, on the event loop; `make` makes the protocol of each.
+    """Begins to accept connections; `make` makes the protocol of each. To be called on the event loop.
 
-    `context` is used until one of the `files` changes that the settings name.
+    Connections use the TLS `context` until a certificate file that the settings name changes. `files` follows these
+    files.
     """
     certificate, key = _pair(settings)
     if settings.workers > 1:
-        # its own tickets: a resumed session has the client's certificate alone, and the CAs between are known here
+        # Own session tickets: a resumed session brings the client certificate without its intermediate CAs. Only the
+        # process of the first handshake knows these.
         context = context_of(settings, certificate, key)
     quota = Quota.for_descriptors(settings.max_connections_per_address)
     limits = limits_of(settings.header_timeout, settings.min_body_rate)
@@ -46,13 +48,13 @@ def accept(
 
 
 def _pair(settings: Settings) -> tuple[Path, Path]:
-    """The serving certificate and its key: given ones, or those that this server has made."""
+    """The files of the serving certificate and its key: those of the flags, or those that this server has generated."""
     own = settings.cert_dir / "apiserver.crt", settings.cert_dir / "apiserver.key"
     return settings.tls_cert_file or own[0], settings.tls_private_key_file or own[1]
 
 
 def _named(settings: Settings) -> tuple[Path, ...]:
-    """The files that somebody else writes."""
+    """The certificate files that are not written by this server."""
     given = [*_pair(settings)] if settings.tls_cert_file else []
     given += [path for pair in settings.tls_sni_cert_key for path in (pair.certificate, pair.key)]
     return (*given, *(each for each in authorities_of(settings) if each != settings.cert_dir / "ca.crt"))

@@ -1,4 +1,4 @@
-"""What the first lines of the log tell of a server: what it is, where its data is, and what is switched on."""
+"""The first lines of the log: the server's version, where its data is stored, and which features are on."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _OPTIONAL = (
 
 
 def say_start(settings: Settings) -> None:
-    """The first line; at --v=4 another one, with all flags that are not what they are by default."""
+    """Logs the first line, and warnings about the settings. At --v=4 also logs the flags that differ from defaults."""
     on = [name for setting, name in _OPTIONAL if getattr(settings, setting)]
     if settings.audit_policy_file and not (settings.audit_log_path or settings.audit_webhook_config_file):
-        on.remove("audit")  # which goes nowhere
+        on.remove("audit")  # a policy without a log or webhook records nothing
     logger.info("starting", extra={**said_of(settings), "on": ", ".join(dict.fromkeys(on)) or "nothing more"})
     if settings.anonymous_auth and not settings.anonymous_users:
         logger.warning("requests without credentials are refused: --authorization-mode has AlwaysAllow")
@@ -47,7 +47,7 @@ def say_start(settings: Settings) -> None:
 
 
 def said_of(settings: Settings) -> dict[str, object]:
-    """What a server is, as fields of a log record."""
+    """The version, etcd, authorization and workers of a server, as fields of a log record."""
     data = {"data": str(settings.data_dir or "temporary")} if settings.embedded_etcd else {}
     modes = "by --authorization-config" if settings.authorization_config else ",".join(settings.modes)
     workers = {"workers": settings.workers} if settings.workers > 1 else {}

@@ -1,4 +1,4 @@
-"""The ASGI application of a server process: its lifespan, and its handler of requests."""
+"""The ASGI application of a server process: its lifespan (start and end), and the handler of requests."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ from storage.errors import NoSpace, StorageError
 logger = logging.getLogger(__name__)
 
 Answering = Callable[[Scope, Receive, Send], Awaitable[None]]
-"""An ASGI application for HTTP requests alone."""
+"""An ASGI application for HTTP requests only, without the lifespan protocol."""
 
 
 class App:
     """The ASGI application of a server process: HTTP requests, and the lifespan."""
 
     def __init__(self, gateway: Gateway, handler: Answering, operational: Operational, siblings: Siblings) -> None:
-        """`handler` answers HTTP requests; `siblings` are the processes that serve together with this one."""
+        """`handler` answers HTTP requests; `siblings` finds the other processes of this server (--workers)."""
         self.answer = handler
         self.gateway, self.settings = gateway, gateway.settings
         self._operational, self._siblings = operational, siblings
-        self.failure: CannotServe | None = None  # why it never served, or ended by itself
+        self.failure: CannotServe | None = None  # why the start failed, or the process ended itself
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -63,7 +63,7 @@ class App:
                 phase = "shutdown"
                 await receive()  # lifespan.shutdown
         except BaseException as error:
-            # a failure that has its words needs no traceback
+            # `failure` has a message for the log already, so no traceback is needed
             said = {} if self.failure is not None else {"message": "".join(traceback.format_exception(error))}
             await send({"type": f"lifespan.{phase}.failed", **said})
             if not isinstance(error, CannotServe):
@@ -72,25 +72,27 @@ class App:
             await send({"type": "lifespan.shutdown.complete"})
 
     def started(self) -> None:
-        """The start is over: all requests are answered, and what they need not wait for may begin."""
+        """Ends the start: all requests are answered from now on, and tasks that wait for `served` begin."""
         self.gateway.interposed.put(STARTING, [])
         self.gateway.served.set()
 
     def drain(self, seconds: float) -> None:
-        """Says that the process stops in so many seconds, and goes on answering."""
+        """Announces that the process stops in `seconds`; requests are answered until then."""
         self.gateway.drain(seconds)
 
     def turn_away(self) -> None:
-        """Answers new requests with 429 from now on, if the settings say so."""
+        """Answers new requests with 429 from now on (--shutdown-send-retry-after)."""
         self.gateway.services.turning_away = True
 
     def stop(self) -> None:
-        """Begins the shutdown: watches end, and so does waiting for etcd."""
+        """Begins the shutdown: ends all watches and all waiting for etcd."""
         self.gateway.stop()
 
     @asynccontextmanager
     async def _lifespan(self) -> AsyncIterator[None]:
-        """Connects, loads the cache, puts the objects in place that every cluster has, and undoes it at the end."""
+        """Connects to etcd, loads the watch cache, and creates the bootstrap objects. At the end it stops all tasks and
+        closes all connections.
+        """
         gateway = self.gateway
         encryption = gateway.services.encryption
         if encryption is not None:
@@ -129,7 +131,7 @@ class App:
                 await encryption.close()
 
     def _failed(self, name: str, error: BaseException) -> None:
-        """Ends the process when something fails that runs beside the requests: without it they get wrong answers."""
+        """Ends the process after a background task has failed, since requests would get wrong answers without it."""
         logger.error("%s failed", name, exc_info=error)
         self.failure = CannotServe(f"{name} failed: {type(error).__name__}: {error}")
         self.stop()
@@ -137,7 +139,9 @@ class App:
 
 
 async def _aggregate(gateway: Gateway, started: asyncio.Event, siblings: Siblings) -> None:
-    """Looks after extension servers once requests are answered; one of the `siblings` looks whether they are there."""
+    """Runs the aggregation layer once requests are answered. Only one of the `siblings` checks the availability of
+    APIServices.
+    """
     await started.wait()
     from gateway.aggregation.duty import Duty
 
@@ -145,7 +149,9 @@ async def _aggregate(gateway: Gateway, started: asyncio.Event, siblings: Sibling
 
 
 async def _start(gateway: Gateway, background: Background, needed: Sequence[Database]) -> None:
-    """Waits until all `needed` is loaded and served, and puts the objects in place that every cluster has."""
+    """Waits until the etcds in `needed` are loaded, creates the bootstrap objects, and begins the background tasks. At
+    the end, waits until the stored CustomResourceDefinitions are served.
+    """
     for database in needed:
         await loaded(gateway.settings, database, gateway.stopping)
     async with said("etcd to say what it is"):
@@ -164,8 +170,10 @@ async def _start(gateway: Gateway, background: Background, needed: Sequence[Data
 
 
 async def _furnish(endpoints: Endpoints, make: Callable[[Endpoints], Awaitable[None]]) -> None:
-    """Makes objects that every cluster has. While etcd is full the start goes on without: reads and deletions are
-    served, /readyz says what is wrong, and what lacks is made later (keep_bootstrapped, Roles).
+    """Calls `make`, which creates bootstrap objects. If etcd is full (NOSPACE), the start goes on without them.
+
+    Reads and deletions are then served, /readyz reports the problem, and the missing objects are created later
+    (keep_bootstrapped, Roles).
     """
     try:
         await make(endpoints)
@@ -174,7 +182,7 @@ async def _furnish(endpoints: Endpoints, make: Callable[[Endpoints], Awaitable[N
 
 
 async def _fill(gateway: Gateway, background: Background) -> None:
-    """Has what is loaded be read, and loads the rest."""
+    """Lets requests read the caches that are loaded, and loads the caches that were set aside."""
     await _furnish(gateway.endpoints, bootstrap_namespaces)
     gateway.readable.set()
     _begin_to_decide(gateway, background, gateway.readable)
@@ -182,14 +190,14 @@ async def _fill(gateway: Gateway, background: Background) -> None:
 
 
 def _begin_to_decide(gateway: Gateway, background: Background, started: asyncio.Event) -> None:
-    """Begins what the answers to requests depend on: the kinds of definitions, and roles."""
+    """Begins the tasks on which answers depend: serving CustomResourceDefinitions, and creating the default roles."""
     roles = Roles(gateway)
     background.keep_up("definitions", gateway.definitions.run)
     background.keep_up("bootstrap-roles", partial(roles.run, started))
 
 
 def _begin_upkeep(gateway: Gateway, background: Background) -> None:
-    """Begins what runs beside the requests from the start on; all of it is safe on several replicas at once."""
+    """Begins the background tasks that do not wait for the end of the start. Several replicas may run them at once."""
     from gateway.allocation.repair import repair_until
     from gateway.controllers.legacy_tokens import label_used_tokens
     from gateway.controllers.replicas import Replica
@@ -220,7 +228,7 @@ def _begin_upkeep(gateway: Gateway, background: Background) -> None:
 
 
 def _keep(settings: Settings, database: Database, background: Background) -> None:
-    """Begins what one etcd needs: compactions, and comparisons of its content with the cache."""
+    """Begins the tasks for one etcd: compaction, and the consistency check (compares its content with the cache)."""
     from storage.compaction import Compactor
 
     compactor = Compactor(
@@ -244,7 +252,7 @@ def _needed(gateway: Gateway) -> list[Database]:
 
 
 def _begin_feeds(gateway: Gateway, background: Background) -> list[Database]:
-    """Begins to read every etcd; those that a start waits for."""
+    """Begins to load and follow every etcd. Returns the etcds that a start waits for."""
     needed = _needed(gateway)
     for number, database in enumerate(gateway.services.databases):
         background.run(f"feed of etcd-{number}" if number else "feed", database.feed.run())
@@ -254,13 +262,13 @@ def _begin_feeds(gateway: Gateway, background: Background) -> list[Database]:
 
 
 async def _reached(gateway: Gateway, database: Database) -> None:
-    """Waits for an etcd that few resources are in: what they need not wait for is served without it."""
+    """Waits for an etcd without which the server can start, and checks it. Other resources are served meanwhile."""
     await loaded(gateway.settings, database, gateway.stopping)
     await check_etcd(gateway.settings, database)
 
 
 def _begin_when_served(gateway: Gateway, background: Background, started: asyncio.Event) -> None:
-    """Begins what waits for requests to be answered."""
+    """Begins the tasks that first wait for `started`, which is set once requests are answered."""
     background.keep_up("controllers", partial(_control, gateway, started), takes_back=True)
     background.keep_up("identity", partial(_identify, gateway, started), takes_back=True)
     background.keep_up("flow-schemas", partial(_judge_flow_schemas, gateway, started))
@@ -269,7 +277,7 @@ def _begin_when_served(gateway: Gateway, background: Background, started: asynci
 
 
 async def _watch_the_loop(started: asyncio.Event) -> None:
-    """Tells of what holds the event loop, once requests are answered."""
+    """Logs what blocks the event loop, once requests are answered."""
     await started.wait()
     from gateway.observability.watchdog import keep_watch
 
@@ -277,7 +285,7 @@ async def _watch_the_loop(started: asyncio.Event) -> None:
 
 
 async def _judge_flow_schemas(gateway: Gateway, started: asyncio.Event) -> None:
-    """Tells of flow schemas whose level is missing, once requests are answered."""
+    """Sets the condition Dangling of FlowSchemas whose priority level is missing, once requests are answered."""
     from gateway.controllers.flow_schema_status import FlowSchemaStatus
 
     await started.wait()
@@ -286,7 +294,7 @@ async def _judge_flow_schemas(gateway: Gateway, started: asyncio.Event) -> None:
 
 
 async def _look_at_certificate(settings: Settings, started: asyncio.Event) -> None:
-    """Says so where clients refuse the certificate that was given, or soon will: it has expired, or is yet to begin."""
+    """Logs a warning if the certificate of --tls-cert-file has expired, expires soon, or is not valid yet."""
     await started.wait()
     if settings.tls_cert_file is not None:
         from gateway.credentials.validity import validity
@@ -305,7 +313,7 @@ async def _control(gateway: Gateway, started: asyncio.Event) -> None:
 
 
 async def _identify(gateway: Gateway, started: asyncio.Event) -> None:
-    """Keeps this server's lease once requests are answered."""
+    """Renews this server's identity lease once requests are answered."""
     if not await come_before(gateway.stopping, started, gateway.services.policy.complete):
         return
     from gateway.controllers.identity import Identity
@@ -314,7 +322,7 @@ async def _identify(gateway: Gateway, started: asyncio.Event) -> None:
 
 
 async def _told(gateway: Gateway) -> None:
-    """Sends the spans that are left, if the collector takes them within `LEAVE` seconds."""
+    """Sends the remaining trace spans to the collector; gives up after `LEAVE` seconds."""
     if gateway.services.tracer is not None:
         with suppress(TimeoutError):
             async with asyncio.timeout(LEAVE):

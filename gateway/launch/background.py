@@ -1,4 +1,4 @@
-"""The tasks that run beside the requests of a server process: their start, failure and end."""
+"""The background tasks of a server process: their start, failure and end."""
 
 from __future__ import annotations
 
@@ -8,29 +8,31 @@ from typing import Any
 
 from gateway.launch.upkeep import kept_up
 
-LEAVE = 2.0  # seconds for tasks that take something back when the server stops
+LEAVE = 2.0  # seconds for tasks that clean up when the server stops, such as giving up a lease
 
 Failed = Callable[[str, BaseException], None]
-"""Is told the name of a task that failed, and its error."""
+"""Is called with the name of a task that failed, and its error."""
 
 
 class Background:
     """The tasks of a process."""
 
     def __init__(self, stopping: asyncio.Event, failed: Failed) -> None:
-        """`failed` is told of a task that fails before `stopping` is set: without it requests get wrong answers."""
+        """`failed` is called if a task fails before `stopping` is set, as requests get wrong answers without it."""
         self._stopping, self._failed = stopping, failed
         self._tasks: list[asyncio.Task[None]] = []
         self._leaving: list[asyncio.Task[None]] = []
 
     def run(self, name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Begins work that is not begun anew when it fails."""
+        """Begins work that is not restarted when it fails."""
         return self._added(asyncio.create_task(work, name=name))
 
     def keep_up(
         self, name: str, run: Callable[[], Coroutine[Any, Any, None]], *, takes_back: bool = False
     ) -> asyncio.Task[None]:
-        """Begins work that is begun anew when it fails; `takes_back` is of work that has something to do at a stop."""
+        """Begins work that is restarted when it fails. With `takes_back`, the work cleans up when the server stops, and
+        `end` gives it time to do so.
+        """
         task = self._added(kept_up(name, run, self._stopping))
         if takes_back:
             self._leaving.append(task)
@@ -47,7 +49,7 @@ class Background:
             self._failed(task.get_name(), error)
 
     async def end(self, *, leave: bool) -> None:
-        """Ends all tasks; with `leave`, those that take something back may finish first."""
+        """Ends all tasks. With `leave`, tasks that clean up get LEAVE seconds to finish first."""
         leaving = [task for task in self._leaving if not task.done()]
         if leave and leaving:
             await asyncio.wait(leaving, timeout=LEAVE)
@@ -57,7 +59,7 @@ class Background:
 
 
 async def come_before(stopping: asyncio.Event, *events: asyncio.Event) -> bool:
-    """Waits until all events are set, or the process stops; whether the events came first."""
+    """Waits until all `events` are set, or `stopping` is. Returns False if `stopping` is set."""
     coming = asyncio.gather(*(event.wait() for event in events))
     stopped = asyncio.ensure_future(stopping.wait())
     try:

@@ -1,4 +1,4 @@
-"""What the system lets a process have: many file descriptors, since every connection takes one, and no core files."""
+"""Sets resource limits of the process: many file descriptors, as every connection takes one, and no core files."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import contextlib
 import resource
 from pathlib import Path
 
-_NOTHING = "0"  # of the kinds of memory that core(5) lists
+_NOTHING = "0"  # the bit mask of core(5): no kind of memory is written
 
 
 def raise_descriptor_limit() -> None:
-    """As many descriptors as the system allows; 1024, which many shells set, is few for a server."""
+    """Raises the soft limit of file descriptors to the hard limit; 1024, as many shells set, is few for a server."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def write_no_core_files() -> None:
-    """Switches core files off for this process and those that it starts: memory holds secrets.
+    """Switches core files off for this process and its children, as memory holds secrets.
 
-    The limit concerns files alone; where the system hands cores to a program, there is nothing in them.
+    The limit has no effect where the system pipes cores to a program. Such cores are empty, by coredump_filter.
     """
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

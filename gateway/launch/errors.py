@@ -1,4 +1,4 @@
-"""What keeps a server from running."""
+"""The errors that keep a server from running."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ class LaunchError(Exception):
 
 
 class CannotServe(Exception):
-    """The server cannot start, or cannot go on; the message says why. `passing` if another attempt may go better."""
+    """The server cannot start, or cannot go on; the message says why. `passing` if another attempt may succeed."""
 
     def __init__(self, message: str, passing: bool = True) -> None:
         super().__init__(message)
@@ -16,4 +16,4 @@ class CannotServe(Exception):
 
 
 class ToldToStop(CannotServe):
-    """The server was told to stop before it could serve: that is no fault of anything."""
+    """The server was told to stop during its start. This is not logged as an error."""

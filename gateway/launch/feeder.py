@@ -1,4 +1,4 @@
-"""The process that reads etcd for all workers: what it is made of, and its tasks."""
+"""The feeder, which reads etcd for all workers (--shared-cache): its parts and its tasks."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 
 async def feed(settings: Settings, listener: socket.socket, siblings: Path, beat: Callable[[], None]) -> None:
-    """Tells the workers that connect to `listener` what etcd has, until SIGTERM or SIGINT.
+    """Publishes the content of etcd to the workers that connect to `listener`, until SIGTERM or SIGINT.
 
-    In the directory `siblings` the workers ask for its metrics; `beat` is called while its loop turns. Raises what ends
-    the feed, or the telling, and what `encryption_of` does.
+    The workers read the feeder's metrics by a socket in the directory `siblings`. `beat` is called while the event loop
+    runs. Raises the errors that end the feed or the publisher, and those of `encryption_of`.
     """
     stopping, loop = asyncio.Event(), asyncio.get_running_loop()
     for sig in (signal.SIGTERM, signal.SIGINT):
@@ -66,7 +66,7 @@ async def feed(settings: Settings, listener: socket.socket, siblings: Path, beat
 
 
 async def _until(stopping: asyncio.Event, *works: Coroutine[Any, Any, None]) -> None:
-    """Does some work until the event is set. Raises what one of them raises."""
+    """Runs the coroutines until the event is set or one of them ends, then cancels the rest. Raises its exception."""
     stopped, *tasks = (asyncio.ensure_future(each) for each in (stopping.wait(), *works))
     await asyncio.wait((stopped, *tasks), return_when=asyncio.FIRST_COMPLETED)
     failed = next((task.exception() for task in tasks if task.done()), None)
@@ -86,13 +86,13 @@ async def _decrypt(encryption: Encryption, settings: Settings, files: Following,
 
 
 def other_keys(cache: PublishedCache, source: Feed) -> None:
-    """Has all loaded anew, for all workers, where values could not be decrypted that may be readable now."""
+    """Loads everything again, for all workers, if some values could not be decrypted: the new keys may fit."""
     if cache.shelf.has_unreadable():
         source.load_anew()
 
 
 async def _settle(source: Feed) -> None:
-    """Once all is loaded: what is there stays, and the heap is trimmed from time to time."""
+    """Once all is loaded: freezes the objects for the garbage collector, and trims the heap from time to time."""
     await source.ready.wait()
     settle_collector()
     await keep_trimmed()

@@ -1,4 +1,4 @@
-"""--shared-cache: the socket at which workers find the process that reads etcd for all of them."""
+"""--shared-cache: the socket where workers connect to the feeder, the process that reads etcd for all workers."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from gateway.settings.config import Settings
 
 
 class Feeding:
-    """The socket, and the work of that process. A context manager, used in the parent of all."""
+    """The socket, and the work of the feeder. A context manager, used in the parent of all processes."""
 
     def __init__(self, settings: Settings, siblings: Path) -> None:
-        """`siblings` is the directory in which all processes of the server meet."""
+        """`siblings` is the directory with the sockets by which the processes of the server find each other."""
         self._settings, self._siblings = settings, siblings
 
     def __enter__(self) -> Self:
@@ -35,7 +35,7 @@ class Feeding:
         self._directory.cleanup()
 
     def work(self, parent: Parent) -> int:
-        """Feeds until SIGTERM; returns the exit status. Nobody waits for it."""
+        """Runs the feeder until SIGTERM; returns the exit status. Never calls `parent.ready`: it is no worker."""
         import uvloop
 
         from gateway.launch.feeder import feed

@@ -1,4 +1,4 @@
-"""Makes a call in a child process while this one goes on: two threads would share the GIL."""
+"""Makes a call in a child process while this one goes on. Two threads would share the GIL."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Made = TypeVar("Made")
 
 
 class Forked(Generic[Made]):
-    """Begins the call in a child process, which is to be made before there are threads; `result` waits for its end.
+    """Begins a call in a child process. To be made before there are threads. `result` waits for the end of the call.
 
-    What comes out, or is raised, is pickled. The child closes the descriptors `without`, so as not to hold them. A
-    context manager: the child does not outlive the block.
+    The result, or the exception, is pickled. The child closes the descriptors in `without`, so that it does not keep
+    them open. As a context manager, it kills the child at the end of the block.
     """
 
     def __init__(self, call: Callable[[], Made], without: Iterable[int] = ()) -> None:
@@ -36,11 +36,13 @@ class Forked(Generic[Made]):
             os._exit(status)
 
     def wait(self, seconds: float) -> bool:
-        """Whether the call is over, after so many seconds at most."""
+        """Waits for at most so many seconds; whether the call is over then."""
         return bool(select.select([self._end], [], [], seconds)[0])
 
     def result(self) -> Made:
-        """What the call returned; raises what it raised. To be called once."""
+        """The result of the call; raises the call's exception, or ChildProcessError if the child was killed. To be
+        called once.
+        """
         with open(self._end, "rb") as answer:  # noqa: PTH123  # a descriptor
             said = answer.read()
         status = self._ended()
@@ -49,7 +51,7 @@ class Forked(Generic[Made]):
         made, error = pickle.loads(said)
         if error is not None:
             raise error
-        return made  # type: ignore[no-any-return]  # our own child's
+        return made  # type: ignore[no-any-return]  # pickled by our own child
 
     def _ended(self) -> int:
         pid, self._pid = self._pid, 0

@@ -1,4 +1,4 @@
-"""Who a server is: its certificate, its keys, and its administrator's token."""
+"""The identity of a server: its certificate, its keys, and the token of its administrator."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from gateway.settings.config import Settings
 
 
 def identity_of(settings: Settings, advertised: str) -> tuple[Certificates, str]:
-    """The certificate to serve with, given or generated, and the administrator's token; all files that are missing are
-    made. `advertised` is the address as it was given. Raises LaunchError, OSError, ValueError.
+    """The serving certificate, given by flags or generated, and the administrator's token ("" if none is needed).
+
+    Missing files are created in --cert-dir. `advertised` is the value of --advertise-address before it was resolved.
+    Raises LaunchError, OSError, ValueError.
     """
     if settings.identity_key_file:
         from gateway.credentials.identity import IdentityError, take_shared
@@ -44,17 +46,20 @@ def identity_of(settings: Settings, advertised: str) -> tuple[Certificates, str]
 
 
 def _check_own_key(settings: Settings) -> None:
-    """Makes the key that signs tokens if it is missing, so that no request waits for it. Raises OSError, ValueError."""
+    """Creates the key that signs service account tokens if it is missing, so that no request waits for it.
+
+    Raises OSError, ValueError.
+    """
     from gateway.access.keys import KEY_FILE, signing_key
 
     try:
         signing_key(settings)
-    except (TypeError, ValueError) as error:  # TypeError is of a key with a password
+    except (TypeError, ValueError) as error:  # TypeError: the key has a password
         raise ValueError(f"{settings.cert_dir / KEY_FILE}: {error}") from None
 
 
 def _service_address(settings: Settings) -> str:
-    """The cluster IP of the service `kubernetes`: the first of the range."""
+    """The cluster IP of the service `kubernetes`: the first address of the range."""
     from ipaddress import ip_network
 
     return str(ip_network(settings.service_cluster_ip_range.partition(",")[0])[1])

@@ -11,7 +11,9 @@ from gateway.settings.config import Settings
 
 
 def registry_of(settings: Settings) -> Registry:
-    """The kinds that are built in, but for those that --runtime-config switches off; the process serves their minor."""
+    """The built-in kinds, except those that --runtime-config switches off. As a side effect, the process serves the
+    schemas of the binary's minor.
+    """
     release = release_of(settings.feature_gates, settings.kubernetes_version, settings.emulated_version)
     serve(release.binary)
     registry = builtin_registry(family_of(settings.service_cluster_ip_range), release)

@@ -1,6 +1,6 @@
-"""From settings to a running server: etcd where one is wanted, certificates, the socket, a kubeconfig, the processes.
+"""Starts a server: the embedded etcd, certificates, the socket, the processes, and the kubeconfig.
 
-What takes longest goes side by side: etcd starts, and a process makes keys, while the application is imported.
+The slow steps run in parallel: etcd starts and a child process makes keys while this process imports the application.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ logger = logging.getLogger("gateway")
 
 Made = TypeVar("Made")
 
-_NO_STRANGERS = 0o022  # the least that a umask keeps from others: to write
+_NO_STRANGERS = 0o022  # umask bits: group and others may never write the files of the server
 
 
 class Ending:
-    """Why the server has to end before anybody tells it to."""
+    """Why the server ends although nobody sent it a signal."""
 
     def __init__(self) -> None:
         self.reason = ""
-        self.orphaned = False  # the process that started it is gone
+        self.orphaned = False  # the process that started the server has ended
 
     def begin(self, reason: str) -> None:
         """Stops the server, as SIGTERM does, with exit status 1. Can be called in any thread."""
@@ -65,9 +65,10 @@ def launch(
 ) -> int:
     """Runs the server until it is told to stop; returns the exit status. Raises LaunchError and InvalidSettings.
 
-    `control` is a socket of somebody who waits for this server: it gets a line when the server is ready, and the
-    server stops when the other end is closed. It makes the directory `throw_away`, which the starter removes; it does
-    so itself when the starter is gone. One that is not `guarded` has somebody else who kills it when it does not stop.
+    `control` is a socket to the process that started this server (the starter). The server writes a line to it when it
+    is ready, and stops when the starter closes its end. The server makes the directory `throw_away`. The starter
+    removes it; if the starter has ended, the server does. With `guarded` false there is no StopGuard: another process
+    kills the server if it does not stop.
     """
     logs.configure(settings.log_format, settings.v, settings.vmodule)
     os.umask(os.umask(_NO_STRANGERS) | _NO_STRANGERS)
@@ -94,7 +95,7 @@ def launch(
             try:
                 status = _run(prepared, listening, context, ready, guard)
             finally:
-                signal.signal(signal.SIGTERM, _pass_over)  # what follows puts things away
+                signal.signal(signal.SIGTERM, _pass_over)  # a second signal may not interrupt the cleanup
     finally:
         if ending.orphaned and throw_away:
             remove(Path(throw_away))
@@ -104,18 +105,20 @@ def launch(
 
 
 def end_early(*_: object) -> None:
-    """Ends a start, so that what was begun is put away; serving has a way of its own. The handler of a signal."""
+    """Signal handler of the start: raises SystemExit, so that the start cleans up. Serving has its own handler."""
     signal.signal(signal.SIGTERM, _pass_over)
     raise SystemExit(128 + signal.SIGTERM)
 
 
 def _pass_over(*_: object) -> None:
-    """Does nothing. To ignore the signal would have etcd's shell ignore it too, which programs inherit."""
+    """Signal handler that does nothing. SIG_IGN would not do: child processes, such as etcd's shell, inherit it."""
 
 
 def guard_of(patience: float, control: int | None, throw_away: str | None) -> StopGuard:
-    """Ends this process when it does not stop in so many seconds. Once it has ended, and who started it is gone or has
-    no more use for it, the directory that it has made is removed.
+    """A StopGuard that kills this process `patience` seconds after a signal to stop.
+
+    It also removes the directory `throw_away` when this process has ended and the starter has closed its end of
+    `control`.
     """
 
     def ended() -> None:
@@ -126,19 +129,21 @@ def guard_of(patience: float, control: int | None, throw_away: str | None) -> St
 
 
 def _is_alone(control: int) -> bool:
-    """Waits for the end of the other end of the socket: whether it is closed without a word, which would keep all."""
+    """Waits until the starter closes its end of the socket or sends a byte. True if it closed it. A byte means that the
+    starter wants to keep the directory.
+    """
     with socket.socket(fileno=os.dup(control)) as ours:
         ours.setblocking(True)
         with suppress(OSError):
-            ours.shutdown(socket.SHUT_WR)  # who waits for the ended server's word is told that none will come
+            ours.shutdown(socket.SHUT_WR)  # a starter that still reads gets an end of file
         try:
             return not ours.recv(1, socket.MSG_PEEK)
-        except ConnectionResetError:  # it was closed before it was read
+        except ConnectionResetError:  # the starter closed its end before it had read all that we sent
             return True
 
 
 def _check_controllers(settings: Settings) -> None:
-    """Raises InvalidSettings."""
+    """Raises InvalidSettings for unknown names in --controllers."""
     from gateway.controllers.table import wanted
 
     wanted(settings.controllers)
@@ -195,7 +200,9 @@ def _feeding(settings: Settings, siblings: Path, stack: ExitStack) -> Feeding:
 def _prepared(
     settings: Settings, identity: Forked[tuple[Certificates, str]], stack: ExitStack, ending: Ending
 ) -> tuple[Settings, Listening, ssl.SSLContext, bytes]:
-    """Does all that comes before serving; the settings then name the real port, etcd's endpoint and the token."""
+    """Prepares all that serving needs. Returns the settings with the real port, etcd's endpoint and the token, the
+    bound socket, the TLS context, and the CA certificate in PEM. Raises LaunchError.
+    """
     with ThreadPoolExecutor(1) as pool:
         etcd = _started_etcd(settings, stack, pool, ending) if settings.embedded_etcd else None
         from gateway.launch import process  # noqa: F401  # imports the application
@@ -227,7 +234,7 @@ def _prepared(
 
 
 def _started_etcd(settings: Settings, stack: ExitStack, pool: ThreadPoolExecutor, ending: Ending) -> Future[str]:
-    """Starts an etcd in the background, and again whenever it ends; the future has its endpoint."""
+    """Starts an etcd in a thread, and starts it again whenever it ends. The result of the future is its endpoint."""
     from storage.embedded import EmbeddedEtcd, EmbeddedEtcdError, Supervised
 
     def lost(reason: str) -> None:
@@ -250,7 +257,10 @@ BESIDE = {"etcd": "the embedded etcd to start", "--cert-dir": "keys and certific
 
 
 def _result(begun: Future[Made] | Forked[Made], what: str, place: Path | None = None, waits_for: str = "") -> Made:
-    """The result of work in another thread or process; while that takes long, the log says what it `waits_for`."""
+    """The result of work in another thread or process. Logs every few seconds what the start waits for: `waits_for`, or
+    the text of BESIDE for `what`. `what` and `place` begin the message of a LaunchError, which replaces OSError and
+    ValueError.
+    """
     since = time.monotonic()
     while not (begun.wait(PATIENCE) if isinstance(begun, Forked) else wait([begun], PATIENCE).done):
         still_waiting(waits_for or BESIDE[what], time.monotonic() - since)
@@ -263,7 +273,9 @@ def _result(begun: Future[Made] | Forked[Made], what: str, place: Path | None = 
 
 
 def _announcement(settings: Settings, ca: bytes, control: int | None, ending: Ending) -> Callable[[], None]:
-    """What is done once requests are answered: the kubeconfig, the log line, the word to who waits."""
+    """A function to call once requests are answered. It writes the kubeconfig, logs "ready", and notifies the service
+    manager and the process at the other end of `control`.
+    """
     from gateway.launch.ports import loopback
 
     host = loopback(settings.bind_address)
@@ -299,8 +311,8 @@ def _say_what_to_type(settings: Settings, kubeconfig: Path) -> None:
 
 
 def _stop_with(control: int, ending: Ending) -> None:
-    """Waits until the other end of the socket is closed, then has this process stop."""
-    # the connection counts as reset where the other end is closed before it has read all
+    """Waits until the starter closes its end of the socket, then stops this process."""
+    # OSError: the connection is reset if the starter closes its end before it has read everything
     with socket.socket(fileno=os.dup(control)) as ours, suppress(OSError):
         while ours.recv(1):
             pass

@@ -1,4 +1,4 @@
-"""What a service manager is told of the server (sd_notify(3)): that it is ready, and that it stops."""
+"""Tells a service manager that the server is ready, and that it stops (sd_notify(3))."""
 
 from __future__ import annotations
 

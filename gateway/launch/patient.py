@@ -1,4 +1,4 @@
-"""Logs what a start waits for when it takes long."""
+"""Logs what the start waits for, when it takes long."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from gateway.pieces import survive
 logger = logging.getLogger("gateway")
 
 PATIENCE = 5.0  # seconds of waiting between log lines
-_MOST = 20  # tasks that a line names
+_MOST = 20  # the most tasks that a log line names
 
 
 def still_waiting(what: str, seconds: float, **more: object) -> None:
-    """A line of the log."""
+    """Logs that the start has waited for `what` for `seconds`; `more` are further fields of the log record."""
     logger.warning("not ready yet, waiting for %s", what, extra={"seconds": round(seconds), **more})
 
 
 @asynccontextmanager
 async def said(what: str) -> AsyncIterator[None]:
-    """Says every few seconds that the block is not over, and in which functions the tasks of this process wait."""
+    """While the block runs, logs every PATIENCE seconds that it waits for `what`, and where each task waits."""
 
     async def say() -> None:
         began = time.monotonic()
@@ -44,7 +44,7 @@ async def said(what: str) -> AsyncIterator[None]:
 
 
 def _places() -> list[str]:
-    """Task by task, the innermost function of ours or others' that it waits in."""
+    """The name of each task, with the innermost coroutine function in which it waits."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     return sorted(f"{task.get_name()}: {_innermost(task.get_coro())}" for task in others)[:_MOST]
 

@@ -1,8 +1,8 @@
-"""Which etcd keeps which resource, by --etcd-servers-overrides.
+"""Which etcd stores which resource, by --etcd-servers-overrides.
 
-kube-apiserver takes any group and resource, and keeps the built-in ones elsewhere but for those of its inner servers
-(CustomResourceDefinitions, custom resources, APIServices), for which it ignores the flag. Here these are refused, and
-so is what decides about requests for all etcds: while its own was away, nobody could be told what may be done.
+kube-apiserver accepts any group and resource. It ignores the flag for CustomResourceDefinitions, custom resources and
+APIServices. This server refuses the flag for these. It also refuses it for resources that decide about all requests,
+such as RBAC roles: without their etcd, no request could be decided.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Servers = tuple[str, ...]
 
 _DECIDES = "it decides about requests for what is in every etcd"
 _INNER = "kube-apiserver too keeps it where --etcd-servers says"
-# by group and resource, or by group
+# why a resource must be in the main etcd, by (group, resource), or by (group, "") for the whole group
 _TOGETHER = {
     ("", "namespaces"): "what is in every etcd lives and ends with it",
     ("admissionregistration.k8s.io", ""): _DECIDES,
@@ -26,13 +26,13 @@ _TOGETHER = {
     ("flowcontrol.apiserver.k8s.io", ""): _DECIDES,
     ("rbac.authorization.k8s.io", ""): _DECIDES,
 }
-_OF_CLIENTS = frozenset({"events", "leases"})  # storage prefixes
+_OF_CLIENTS = frozenset({"events", "leases"})  # storage prefixes of resources that the server does not need for a start
 
 
 def servers_apart(settings: Settings, registry: Registry) -> dict[str, Servers]:
-    """The servers of etcds other than the one of --etcd-servers, by the storage prefix of what is kept there.
+    """The endpoints of each etcd other than that of --etcd-servers, by the storage prefix of the resource stored there.
 
-    Raises InvalidSettings for resources that there are not, or that cannot be kept apart.
+    Raises InvalidSettings for resources that do not exist, or that must be stored in the main etcd.
     """
     apart: dict[str, Servers] = {}
     for override in settings.etcd_servers_overrides:
@@ -50,7 +50,7 @@ def servers_apart(settings: Settings, registry: Registry) -> dict[str, Servers]:
 
 
 def first_needed(services: Services) -> list[Database]:
-    """The etcds without which a server cannot begin: all but those of which nothing but clients needs anything."""
+    """The etcds that a server needs for its start: all except those that store only events and leases."""
     needed = {each for prefix, each in services.apart.items() if prefix not in _OF_CLIENTS}
     return [each for each in services.databases if each is services.database or each in needed]
 
@@ -58,9 +58,10 @@ def first_needed(services: Services) -> list[Database]:
 def databases_apart(
     settings: Settings, registry: Registry, root: bytes, transformer: Transformer | None
 ) -> dict[str, Database]:
-    """The etcds other than that of --etcd-servers, by the storage prefix of what is kept there; on an event loop.
+    """The etcds other than that of --etcd-servers, by the storage prefix of the resource stored there.
 
-    Resources whose servers are the same share one. `root` is what all keys start with.
+    Resources with the same endpoints share one Database. `root` is the prefix of all keys. To be called on the event
+    loop.
     """
     made: dict[Servers, Database] = {}
     apart: dict[str, Database] = {}

@@ -1,11 +1,11 @@
 """The sockets of the served port: one, or one for each of several processes (SO_REUSEPORT).
 
-With SO_REUSEPORT the kernel lets any process of the same user share the port, so that two servers with the same port by
-mistake would each get half of the connections. So a server first checks that the port is unused, unless
---permit-port-sharing says that it may be in use.
+With SO_REUSEPORT the kernel lets any process of the same user share the port. Two servers that got the same port by
+mistake would each receive half of the connections. So a server first checks that the port is unused, unless
+--permit-port-sharing allows sharing.
 
-0.0.0.0 and :: both mean all addresses of both families, as they do to Go and so to kube-apiserver: one socket takes
-both. Without IPv6, 0.0.0.0 is what it says.
+0.0.0.0 and :: both mean all addresses of both families, as in Go and so in kube-apiserver: one socket accepts both.
+Without IPv6, 0.0.0.0 means all IPv4 addresses.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ANY_ADDRESS = frozenset({"", "0.0.0.0", "::"})
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """An address that is bound. Where it is shared, `held` only holds it, and each process takes `another`."""
+    """A bound address. If it is `shared`, the socket `held` never listens; each process gets its own from `another`."""
 
     address: str
     port: int
@@ -36,10 +36,10 @@ class Listening:
 
 @contextmanager
 def listen(address: str, port: int, shared: bool, permitted: bool = False) -> Iterator[Listening]:
-    """Binds an address, with port 0 to a free port, until the block ends.
+    """Binds an address until the block ends; port 0 means a free port.
 
-    `shared` lets other processes of this server bind it too, `permitted` other servers of the same user. Raises
-    OSError, also where another server has it and that is not permitted.
+    `shared` lets other processes of this server bind it too; `permitted` also lets other servers of the same user.
+    Raises OSError, also if another server uses the address and sharing is not permitted.
     """
     if address in ANY_ADDRESS and socket.has_dualstack_ipv6():
         address = "::"
@@ -58,7 +58,9 @@ def listen(address: str, port: int, shared: bool, permitted: bool = False) -> It
 
 
 def loopback(address: str) -> str:
-    """An address of this host that reaches who listens on `address`: itself, or where it is any, the loopback one."""
+    """An address by which this host reaches a server that listens on `address`: a loopback address for 0.0.0.0 and ::,
+    otherwise `address` itself.
+    """
     if address not in ANY_ADDRESS:
         return address
     if address == "::":
@@ -69,9 +71,10 @@ def loopback(address: str) -> str:
 
 
 def _claim(address: str, port: int) -> AbstractContextManager[object]:
-    """A name that only one process has at a time: two servers that start at once have both not listened yet.
+    """Claims a name that only one process can have at a time. Raises OSError if another process has it.
 
-    Names in the abstract namespace belong to a network namespace, as ports do, and are gone with their sockets.
+    Two servers that start at the same moment would both find the port unused, as neither listens yet. The name is a
+    socket in the abstract namespace: like a port it belongs to a network namespace, and it ends with its socket.
     """
     if sys.platform != "linux":
         return nullcontext()

@@ -13,8 +13,10 @@ from gateway.settings.config import InvalidSettings, Settings
 
 
 def check_files(settings: Settings, *, touch: bool = True) -> None:
-    """Reads the files that the settings name, and opens those that a server writes; looks at these where it may not
-    `touch` them. Raises InvalidSettings, naming the first flag that is wrong.
+    """Checks the files that the settings name: reads the input files, and opens the output files for writing.
+
+    With `touch` false, output files are not opened; only their permissions are checked. Raises InvalidSettings, with
+    the name of the first flag that is wrong.
     """
     with _wrong("--token-auth-file", settings.token_auth_file):
         if settings.token_auth_file:
@@ -41,7 +43,7 @@ def check_files(settings: Settings, *, touch: bool = True) -> None:
 
 
 def _check_keys(settings: Settings) -> None:
-    """Certificates and keys of TLS, and the key that signs tokens."""
+    """Checks the certificates and keys of TLS, and the key that signs service account tokens."""
     if settings.tls_cert_file and settings.tls_private_key_file:
         _check_pair("--tls-cert-file", settings.tls_cert_file, settings.tls_private_key_file, ssl.PROTOCOL_TLS_SERVER)
     for pair in settings.tls_sni_cert_key:
@@ -195,7 +197,7 @@ def identity_secret(path: Path) -> bytes:
 
 
 def resolved(host: str) -> str:
-    """The address of a host name, IPv4 where it has one; an address stays as it is. Raises InvalidSettings."""
+    """The address of a host name, IPv4 if it has one. An address is returned unchanged. Raises InvalidSettings."""
     if not host:
         return host
     try:
@@ -221,7 +223,7 @@ def _no_password() -> str:
 
 @contextmanager
 def _wrong(flag: str, path: Path | None) -> Iterator[None]:
-    """Whatever is raised in the block is said to be wrong with that flag's file."""
+    """Turns errors of the block into InvalidSettings with the names of the flag and its file."""
     from gateway.access.token_file import InvalidTokenFile
 
     try:

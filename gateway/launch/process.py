@@ -1,4 +1,4 @@
-"""One server process: uvicorn around the application, from a bound socket to a clean end."""
+"""One server process: runs the application with uvicorn on a bound socket, until a clean end."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ logger = logging.getLogger(__name__)
 
 KEEP_ALIVE = 90  # seconds that an idle connection stays open, as with kube-apiserver
 TICK = 0.1  # seconds between uvicorn's ticks, ten of which make a new Date header
-LOOK = 0.002  # seconds between looks at what is under way when the server stops
+LOOK = 0.002  # seconds between two checks whether all requests have ended, when the server stops
 GRACE = 10  # seconds for requests under way when the server stops
 SWITCH = (
-    0.0005  # seconds that a thread computes before the event loop, which needs some ten turns for a request, has its
+    0.0005  # seconds that another thread keeps the GIL while the event loop waits, which needs it ten times a request
 )
-RECURSION = 3000  # enough to walk what is `gateway.jsontypes.MAX_DEPTH` deep; 8 MB of stack bear several times as much
+RECURSION = 3000  # enough for values as deep as `gateway.jsontypes.MAX_DEPTH`; a stack of 8 MB allows several times it
 
 
 class Server(engine.Server):
-    """uvicorn's server, which accepts connections itself, while it starts too; says when it is ready, and ends watches
-    as soon as it is told to stop. To be made on its event loop.
+    """uvicorn's server with three changes: it accepts connections itself, and already during the start; it reports when
+    it is ready; and it ends watches as soon as it is told to stop. To be made on its event loop.
     """
 
     def __init__(
@@ -63,7 +63,9 @@ class Server(engine.Server):
         beat: Callable[[], None] | None = None,
         others: bool = False,
     ) -> None:
-        """With `others` that answer requests on the same port, none are accepted before the start is over."""
+        """With `others` set, other processes answer requests on the same port; this one then accepts connections only
+        after its start.
+        """
         super().__init__(config)
         self._others = others
         self._app, self._ready, self._guard, self._beat = app, ready, guard, beat
@@ -101,7 +103,7 @@ class Server(engine.Server):
         return accept(sockets, context, self._protocol, services.settings, services.following)
 
     async def _tell_time(self) -> None:
-        """Has answers say what time it is; the main loop does so later."""
+        """Keeps the Date header of answers up to date during the start; the main loop does so later."""
         while True:
             await self.on_tick(0)
             await asyncio.sleep(1)
@@ -117,11 +119,11 @@ class Server(engine.Server):
             framing=self._framing,
             farewell=self._farewell,
         )
-        made.app = self._app.answer  # which has no lifespan to look for
+        made.app = self._app.answer  # without the lifespan, so that each request saves a check
         return made
 
     async def main_loop(self) -> None:
-        """As uvicorn's, which looks each tenth of a second whether it is to end; this one is told."""
+        """Like uvicorn's, but a stop wakes it. uvicorn's own checks for a stop every tenth of a second."""
         beating = None
         if self._beat is not None:
             from gateway.launch.hanging import keep_beating
@@ -137,7 +139,7 @@ class Server(engine.Server):
             beating.cancel()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """As uvicorn's, without its pauses."""
+        """Like uvicorn's, without its pauses."""
         state = self.server_state
         if self._app.settings.shutdown_send_retry_after:
             await self._turn_away()
@@ -159,14 +161,14 @@ class Server(engine.Server):
             await self.lifespan.shutdown()
 
     async def _turn_away(self) -> None:
-        """Goes on listening until the requests are done that were under way; all others are told to come back."""
+        """Listens until the current requests have ended, for GRACE seconds at most. New requests get 429."""
         self._app.turn_away()
         under_way = set(self.server_state.tasks)
         if under_way:
             await asyncio.wait(under_way, timeout=GRACE)
 
     def _drain(self, seconds: float) -> None:
-        """Goes on for a while, so that others learn that this process is about to stop before it does."""
+        """Answers requests for `seconds` more, so that load balancers notice the stop (--shutdown-delay-duration)."""
         self._farewell.begun = True
         self._app.drain(seconds)
         self._loop.call_later(seconds, self._end)
@@ -177,9 +179,9 @@ class Server(engine.Server):
         self._told.set()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begins the shutdown; uvicorn's own would let the signal end the process once that is done.
+        """Begins the shutdown. A second signal skips the wait of --shutdown-delay-duration.
 
-        The second signal does not wait for --shutdown-delay-duration.
+        Unlike uvicorn's handler, it does not send the signal again after the shutdown, which would end the process.
         """
         if not self.should_exit:
             self._loop.call_soon_threadsafe(_say_told, sig, self._delay)
@@ -237,13 +239,11 @@ def serve(
     siblings: Path | None = None,
     feeder: Path | None = None,
 ) -> int:
-    """Serves until SIGTERM or SIGINT; returns the exit status. `ready` is called once all requests are answered, and
-    `beat` about every second from then on.
+    """Serves until SIGTERM or SIGINT; returns the exit status. Calls `ready` once all requests are answered, and `beat`
+    about every second from then on.
 
-    `siblings` is a directory in which several processes that serve together meet, `feeder` the socket of the one that
-    reads etcd for all of them; `others` says that some of them answer requests already.
-
-    Raises CannotServe when it never came to that, or something ended on which all else depends.
+    `siblings` and `feeder` are as in `app_of`; `others` says that other workers answer requests already. Raises
+    CannotServe if the start fails, or if a background task that requests depend on fails.
     """
     settle_malloc()
     sys.setrecursionlimit(RECURSION)
@@ -277,7 +277,7 @@ async def _serve(
 
 
 def milliseconds_since_start() -> int:
-    """How long ago this process was started, by the kernel's clock where it tells."""
+    """Milliseconds since this process was started; since the import of this module where /proc does not exist."""
     try:
         fields = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
         started = int(fields[19]) / os.sysconf("SC_CLK_TCK")

@@ -1,4 +1,4 @@
-"""An etcd at the start of a process: waits until its content is loaded, and looks whether it can be used."""
+"""Waits at the start of a process until an etcd is loaded into the watch cache, and checks whether it can be used."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from storage.versions import OLDEST, parse_version, survives_kill
 
 logger = logging.getLogger(__name__)
 
-LOOK = 0.1  # seconds between looks at what it waits for
-LOOKS = 50  # between those that open connections to etcd
+LOOK = 0.1  # seconds between two checks of the feed
+LOOKS = 50  # every so many checks, a connection to etcd is opened, to look for TLS problems
 
 
 async def loaded(settings: Settings, database: Database, stopping: asyncio.Event) -> None:
-    """Waits for the cache's first load; says in the log why that takes long. Raises CannotServe, and ToldToStop."""
+    """Waits for the first load of the watch cache; logs the reason if that takes long. Raises CannotServe if waiting is
+    hopeless, ToldToStop if `stopping` is set first.
+    """
     done = asyncio.ensure_future(database.feed.ready.wait())
     stopped = asyncio.ensure_future(stopping.wait())
     began = told = time.monotonic()
@@ -50,7 +52,7 @@ async def loaded(settings: Settings, database: Database, stopping: asyncio.Event
 
 
 async def filled(database: Database, stopping: asyncio.Event) -> None:
-    """Loads what was set aside; says in the log how far that is. Raises ToldToStop."""
+    """Loads the caches that were set aside; logs the progress. Raises ToldToStop if `stopping` is set first."""
     filling, stopped = asyncio.ensure_future(database.feed.fill()), asyncio.ensure_future(stopping.wait())
     began = time.monotonic()
     try:
@@ -66,10 +68,10 @@ async def filled(database: Database, stopping: asyncio.Event) -> None:
 
 
 async def check_etcd(settings: Settings, database: Database) -> None:
-    """Raises RestoreUnfinished where half of a backup is, CannotServe where etcd is too old, or where the endpoints are
-    of different clusters.
+    """Checks an etcd, except a temporary embedded one. Logs a warning if its version may lose acknowledged writes.
 
-    Says so when this etcd may lose what it has acknowledged, but not of a temporary one, whose data nobody keeps.
+    Raises RestoreUnfinished if a restore was interrupted; CannotServe if etcd is too old, or if the endpoints belong to
+    different clusters.
     """
     if settings.embedded_etcd and settings.data_dir is None:
         return

@@ -1,4 +1,4 @@
-"""The default roles are made at the start, and again when etcd was replaced by another one, which may be empty."""
+"""Creates the default RBAC roles at the start, and again when etcd was replaced by another one, which may be empty."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ logger = logging.getLogger(__name__)
 
 
 class Roles:
-    """Makes the default roles. Decisions that depend on roles wait meanwhile, and /readyz says that they lack."""
+    """Creates the default roles. RBAC decisions wait meanwhile, and /readyz reports that the roles are missing."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway, self._policy = gateway, gateway.services.policy
         self._outage = Outage(logger, "default roles could not be made yet")
         self._lacking = asyncio.Event()
         self._lacking.set()
-        self._whole = False  # whether more than the roles may lack
-        gateway.feed.on_replacement(self._begin_anew)  # of the etcd that has the roles
+        self._whole = False  # whether other bootstrap objects may be missing too
+        gateway.feed.on_replacement(self._begin_anew)  # the feed of the etcd that stores the roles
 
     async def run(self, started: asyncio.Event) -> None:
-        """Makes them once administrators are served, for whom no role decides; then whenever etcd was replaced."""
+        """Creates the roles once `started` is set, and whenever etcd was replaced. Administrators (system:masters) need
+        no role, so they are served before.
+        """
         await started.wait()
         while True:
             await self._lacking.wait()
@@ -43,7 +45,7 @@ class Roles:
                 self._policy.complete.set()
 
     def _begin_anew(self) -> None:
-        """All that a start makes may be gone."""
+        """Notes that all bootstrap objects may be missing."""
         self._policy.complete.clear()
         self._whole = True
         self._lacking.set()
@@ -53,10 +55,10 @@ class Roles:
             if self._whole:
                 await bootstrap(self._gateway.endpoints)
             await bootstrap_roles(self._gateway.endpoints)
-            await self._gateway.store.reads.fresh()  # the policy has what was written
+            await self._gateway.store.reads.fresh()  # so that the policy has the new roles
         except NoSpace as error:
             self._policy.lacking, self._whole = f"not finished: {error}: {NoSpace.REMEDY}", True
-            self._policy.complete.set()  # until there is room, the roles that are there decide
+            self._policy.complete.set()  # until etcd has space, the stored roles decide
             self._outage.failed(error)
             return False
         except (StorageError, OSError) as error:

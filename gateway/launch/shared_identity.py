@@ -1,6 +1,6 @@
-"""The identity of --identity-key-file is stored again when etcd was replaced by another one, which may be empty.
+"""Stores the shared identity (--identity-key-file) again when etcd was replaced by another one, which may be empty.
 
-Else the next replica that starts would have an identity of its own, and refuse the tokens of the others.
+Otherwise the next replica that starts would generate its own identity, and refuse the tokens of the other replicas.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class SharedIdentity:
         gateway.feed.on_replacement(self._lacking.set)
 
     async def run(self) -> None:
-        """Looks for it whenever etcd was replaced, until it is there."""
+        """Whenever etcd was replaced: tries to store the identity until it is stored."""
         while True:
             await self._lacking.wait()
             self._lacking.clear()
@@ -45,7 +45,7 @@ class SharedIdentity:
             await store_again(settings, self._gateway.services.database.client, secret)
         except IdentityError as error:
             logger.error("replicas do not share one identity: %s", error)
-            return True  # it stays so
+            return True  # another attempt would fail too
         except (StorageError, OSError) as error:
             self._outage.failed(error)
             return False

@@ -1,8 +1,8 @@
 """A small process that kills the server if it does not stop in time.
 
-Python runs signal handlers between two instructions of its main thread. A single long call in C blocks them, and all
-other threads too; so the watching is done by a process of its own. The signal wakes it: Python's C handler writes the
-number of each signal to a descriptor (`signal.set_wakeup_fd`).
+Python runs signal handlers between two instructions of its main thread. A single long call in C can block them, and all
+other threads too. So the watching is done by a separate process. A signal wakes that process: Python's C handler writes
+the number of each signal to a descriptor (`signal.set_wakeup_fd`).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _STOP = frozenset({signal.SIGTERM, signal.SIGINT})
 
 
 class StopGuard:
-    """Ends this process `seconds` after SIGTERM or SIGINT at the latest. To be made before there are threads.
+    """Kills this process if it still runs `seconds` after SIGTERM or SIGINT. To be made before there are threads.
 
-    `ended` is called in the small process when this one has ended, however that came about: or this object, which is to
-    be kept.
+    When this process has ended, for whatever reason, the small process calls `ended`. Keep a reference to this object:
+    when it is collected, its socket closes, and the small process takes that for the end of the server.
     """
 
     def __init__(self, seconds: float, ended: Callable[[], object] = lambda: None) -> None:
@@ -46,18 +46,18 @@ class StopGuard:
             os._exit(status)
 
     def watch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Begins. To be called on the main thread, while `loop` runs there."""
+        """Sends each signal to the small process. To be called on the main thread, while `loop` runs there."""
         loop.add_reader(self._ours.fileno(), self._woken)
         signal.set_wakeup_fd(self._ours.fileno(), warn_on_full_buffer=False)
 
     def _woken(self) -> None:
-        """The guard sends back what it was told, so that the loop turns and Python gets to its handlers."""
+        """Reads what the small process sends back. It wakes the loop, so that Python runs its signal handlers."""
         with contextlib.suppress(BlockingIOError):
             self._ours.recv(64)
 
 
 def _guard(server: socket.socket, pid: int, seconds: float) -> None:
-    """Waits for the server's end, or for it to be told to end."""
+    """Runs in the small process: returns when the server has ended, or kills it `seconds` after a signal to stop."""
     for sig in (*_STOP, signal.SIGHUP):
         signal.signal(sig, signal.SIG_IGN)
     deadline: float | None = None

@@ -1,14 +1,14 @@
-"""A process that has imported the server and forks one for each request: what all of them have in memory is there once.
+"""A process that has imported the server's modules, and forks a server for each request. The servers share its memory.
 
-Who started it sends requests over a socket, each a message of JSON with a socket for that server:
+The process that started the template (the starter) sends it requests over a socket. Each is a JSON message:
 
-    {"serve": ["--secure-port=0", …]}   forks a server with these flags; its socket is the server's --control-fd, and is
-                                        told `pid N` before and `exit STATUS` after what the server says
-    {"forget": "/prefix"}               removes the keys of a server that is gone from the etcd that they share
+    {"serve": ["--secure-port=0", …]}   forks a server with these flags. A socket comes with the message: it becomes the
+                                        server's --control-fd. The template writes `pid N` to it first, and `exit
+                                        STATUS` when the server has ended.
+    {"forget": "/prefix"}               removes the keys of a server that has ended from etcd, which all servers share
 
-Neither threads nor gRPC survive a fork, so this process has none of them: no client of etcd may be made here, and the
-thread that starts etcd has ended before the first request. When the socket is closed, the servers are killed, and what
-was made for them is removed.
+Neither threads nor gRPC survive a fork. So no etcd client may be made here, and the thread that starts etcd has ended
+before the first request. When the starter closes the socket, the servers are killed and their directory is removed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from storage.embedded.member import LocalConnection
 logger = logging.getLogger(__name__)
 
 LONGEST = 1 << 17  # bytes of a request
-MODULES = (  # what servers import until they are ready
+MODULES = (  # the modules that servers import before they are ready
     "gateway.launch.process",
     "gateway.launch.workers",
     "gateway.access.bootstrap_tokens",
@@ -61,7 +61,7 @@ MODULES = (  # what servers import until they are ready
     "uvicorn.lifespan.on",
     "uvloop",
 )
-PACKAGES = (  # whose modules they import then, or with the first requests
+PACKAGES = (  # packages; servers import their modules soon after they are ready, or with the first requests
     "gateway.admission.plugins",
     "gateway.allocation",
     "gateway.controllers",
@@ -77,22 +77,23 @@ PACKAGES = (  # whose modules they import then, or with the first requests
 
 
 class Template:
-    """Forks servers. To be made in a process without threads."""
+    """Forks servers. To be made in a process without threads, as these do not survive a fork."""
 
     def __init__(
         self, control: socket.socket, etcd: str, rest: Iterator[Callable[[], object]], guard: StopGuard
     ) -> None:
-        """Requests come by `control`; `etcd` is the endpoint of the one that servers share.
+        """Requests come from `control`; `etcd` is the endpoint of the etcd that all servers share.
 
-        `rest` is what can be done for servers to come while nobody asks for one; `guard` is kept as long as this is.
+        `rest` yields pieces of work for later servers, such as imports; they are done while no request waits. `guard`
+        has to live as long as the template, so the template keeps a reference.
         """
         self._control, self._etcd, self._rest, self._guard = control, etcd, rest, guard
-        self._servers: dict[int, int] = {}  # the sockets of those that are there, by their processes
+        self._servers: dict[int, int] = {}  # the control socket of each running server, by its process id
         self._woken, self._wake = os.pipe()
         self._idle = False
 
     def run(self) -> None:
-        """Does what is requested until the other end is closed; then no server is left."""
+        """Handles requests until the starter closes its end of the socket; then kills all servers."""
         for end in (self._woken, self._wake):
             os.set_blocking(end, False)
         signal.set_wakeup_fd(self._wake)
@@ -107,7 +108,7 @@ class Template:
                 os.waitpid(server, 0)
 
     def _turn(self) -> bool:
-        """Waits for something and does it; False when nobody asks any more."""
+        """Waits for a request or for the end of a server, and handles it. False if the starter has closed its end."""
         sources: list[socket.socket | int] = [self._control, self._woken]
         readable = select.select(sources, [], [], None if self._idle else 0)[0]
         if not readable:
@@ -119,7 +120,7 @@ class Template:
         if self._control in readable:
             try:
                 said, given, _, _ = socket.recv_fds(self._control, LONGEST, 1)
-            except ConnectionResetError:  # it was closed before it was read
+            except ConnectionResetError:  # the starter closed its end before it had read all that we sent
                 return False
             if not said:
                 return False
@@ -157,7 +158,7 @@ class Template:
             os._exit(status)
 
     def _reap(self) -> None:
-        """Tells of servers that have ended."""
+        """Writes `exit STATUS` to the control socket of each server that has ended."""
         for server, control in list(self._servers.items()):
             ended, status = os.waitpid(server, os.WNOHANG)
             if ended:
@@ -166,7 +167,7 @@ class Template:
                 del self._servers[server]
 
     def _forget(self, prefix: str) -> None:
-        """Removes all keys that begin so. By etcd's JSON gateway, which wants no gRPC here."""
+        """Removes all keys under a prefix. Uses etcd's JSON gateway, because gRPC does not survive a fork."""
         first = f"{prefix}/".encode()
         keys = {"key": first, "range_end": first[:-1] + bytes([first[-1] + 1])}
         connection = LocalConnection(self._etcd)
@@ -181,16 +182,16 @@ class Template:
 
 
 def _tell(control: int, line: str) -> None:
-    with contextlib.suppress(OSError):  # nobody listens any more
+    with contextlib.suppress(OSError):  # the other end is closed
         os.write(control, line.encode())
 
 
 def _serve(words: Sequence[str]) -> int:
-    """Serves, in a process that was just forked; the exit status. What is wrong is a line in the log."""
+    """Runs a server in a process that was just forked, and returns the exit status. Errors go to standard error."""
     try:
         given = read_flags(words)
         if given.throw_away:
-            move_in(Path(given.throw_away))  # what is wrong with the settings is said there, too
+            move_in(Path(given.throw_away))  # first, so that errors in the settings go to the log there
         return launch(settings_of(given, os.environ), given.control, given.throw_away, guarded=False)
     except (InvalidSettings, LaunchError) as error:
         print(f"apiserver-gateway: {error}", file=sys.stderr)
@@ -202,9 +203,10 @@ def _serve(words: Sequence[str]) -> int:
 
 
 def run(words: Sequence[str]) -> int:
-    """Is a template for servers with these flags of `serve` until nobody asks any more; returns the exit status.
+    """Runs a template, with these flags of `serve`, until the starter closes the socket. Returns the exit status.
 
-    It says a line when it is ready, the endpoint of the etcd. What is wrong is a line on standard error, and 1.
+    When the template is ready, it sends a line with the endpoint of the etcd. An error is printed as one line on
+    standard error; the exit status is then 1.
     """
     try:
         given = read_flags(words)
@@ -221,18 +223,18 @@ def _run(settings: Settings, control: int, directory: Path) -> int:
     raise_descriptor_limit()
     write_no_core_files()
     signal.signal(signal.SIGTERM, end_early)
-    guard = guard_of(0.0, control, str(directory))  # removes the directory
+    guard = guard_of(0.0, control, str(directory))  # it removes the directory at the end
     move_in(directory)
     with ExitStack() as stack, socket.socket(fileno=control) as requests:
         endpoint = _prepare(settings, stack)
-        with contextlib.suppress(BrokenPipeError):  # who asked is gone
+        with contextlib.suppress(BrokenPipeError):  # the starter has ended
             requests.send(f"{endpoint}\n".encode())
         Template(requests, endpoint, _rest(), guard).run()
     return 0
 
 
 def _prepare(settings: Settings, stack: ExitStack) -> str:
-    """Starts the etcd, makes keys and imports what serves requests, side by side; the etcd's endpoint."""
+    """Starts etcd in a thread; meanwhile imports MODULES and makes keys. Returns the endpoint of the etcd."""
     etcd = EmbeddedEtcd()
     stack.callback(etcd.close)
     with ThreadPoolExecutor(1) as beside:
@@ -240,25 +242,27 @@ def _prepare(settings: Settings, stack: ExitStack) -> str:
         for name in MODULES:
             import_module(name)
         made, _ = identity_of(settings, settings.advertise_address)
-        context_of(settings, made.certificate, made.key)  # what OpenSSL looks up for its first one is kept
+        context_of(settings, made.certificate, made.key)  # it fills OpenSSL's caches, which forks inherit
         started.result()
     settle()
     return etcd.endpoint
 
 
 def _rest() -> Iterator[Callable[[], object]]:
-    """What servers do soon after they have begun to serve, in small pieces."""
+    """Yields small pieces of work that servers do soon after their start: imports, and the built-in registry."""
     for package in PACKAGES:
         for found in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
             yield partial(import_module, found.name)
     from gateway.kinds.builtin import builtin_registry
 
-    yield builtin_registry  # what it makes is kept
+    yield builtin_registry  # its result is cached
 
 
 def settle() -> None:
-    """Keeps the garbage collector from writing to what is shared, and so the interpreter's memory of attributes: each
-    name that it forgets would be written to.
+    """Avoids writes to the memory that forks share, since a page is copied when it is written to.
+
+    The garbage collector leaves frozen objects alone. The interpreter's attribute cache is cleared now: to replace an
+    entry later changes the reference count of its name.
     """
     gc.collect()
     gc.freeze()

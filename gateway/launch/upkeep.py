@@ -1,4 +1,4 @@
-"""What runs beside the requests begins anew when it fails: no value that somebody stored may end the process."""
+"""Restarts background tasks that fail, so that no stored object can end the process."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from storage.guarded import FAILURES
 
 logger = logging.getLogger(__name__)
 
-SOON, LATE = 1.0, 30.0  # seconds until it begins anew, the first time and at most
+SOON, LATE = 1.0, 30.0  # seconds until a restart: the first pause, and the longest
 
 
 def kept_up(name: str, run: Callable[[], Coroutine[Any, Any, None]], stopping: asyncio.Event) -> asyncio.Task[None]:
-    """A task of a name that runs what `run` makes; when that fails, another one after a while."""
+    """A task that awaits `run()`, and calls `run` again after a pause when that has failed. It ends when `run` returns,
+    or with the failure once `stopping` is set.
+    """
     return asyncio.create_task(_keep_up(name, run, stopping), name=name)
 
 

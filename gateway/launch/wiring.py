@@ -1,8 +1,8 @@
-"""Puts a server process together: makes every part, with what it needs, and says who follows what.
+"""Makes all parts of a server process, and connects them.
 
-Each part gets what it works with when it is made, so that the order here is the order in which parts depend on others:
-etcd and the watch cache, who is asked about a request, endpoints and what writes through them, extension servers, and
-last what answers requests. Nothing is connected yet, and no task runs: `gateway.launch.app` begins and ends the work.
+The constructor of each part gets the parts that it uses, so the order here is the order of dependencies. First come
+etcd and the watch cache, then extension servers, access and admission, then endpoints, and last the handler of
+requests. No connection is opened and no task runs yet: `gateway.launch.app` begins and ends these.
 """
 
 from __future__ import annotations
@@ -87,15 +87,15 @@ if TYPE_CHECKING:
     from gateway.tracing.tracer import Tracer
 
 Check = Callable[[], str]
-"""What is wrong with something that is done beside the requests; "" if nothing is."""
+"""A health check of background work: returns the problem, "" for none."""
 
 
 def app_of(settings: Settings, siblings: Path | None = None, feeder: Path | None = None) -> App:
-    """The application of a server process; to be called on its event loop.
+    """The application of a server process. To be called on the event loop.
 
-    `siblings` is a directory in which the processes meet that serve together, where there are several, and `feeder` the
-    socket of the one that reads etcd for all of them. Raises OSError, ValueError for files that settings name and that
-    cannot be used.
+    With --workers, `siblings` is the directory with the sockets by which the processes find each other. With
+    --shared-cache, `feeder` is the socket of the process that reads etcd for all. Raises OSError or ValueError if a
+    file that the settings name cannot be used.
     """
     gateway, beside = gateway_of(settings, feeder), Siblings(siblings)
     operational = Operational(gateway, beside, BOOTSTRAP_HOOKS, _checks(gateway))
@@ -104,7 +104,7 @@ def app_of(settings: Settings, siblings: Path | None = None, feeder: Path | None
 
 
 def _answering(settings: Settings, handler: Handler) -> Answering:
-    """What answers requests: the handler, to pages of other origins as well where the settings name some."""
+    """The ASGI application for requests: the handler, with CORS if --cors-allowed-origins is given."""
     if not settings.cors_allowed_origins:
         return handler
     from gateway.http.cors import with_cors
@@ -113,7 +113,7 @@ def _answering(settings: Settings, handler: Handler) -> Answering:
 
 
 def gateway_of(settings: Settings, feeder: Path | None = None) -> Gateway:
-    """The parts of a process. Raises as `app_of` does."""
+    """The parts of a process. Raises the same errors as `app_of`."""
     registry = registry_of(settings)
     state = _state(settings, registry, feeder)
     servers = _servers(settings, state)
@@ -139,7 +139,9 @@ def gateway_of(settings: Settings, feeder: Path | None = None) -> Gateway:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What is in etcd, or in several of them (`apart` by storage prefix), and those who read it."""
+    """Access to etcd: clients, caches, stores. `apart` maps a storage prefix to the other etcd that stores its resource
+    (--etcd-servers-overrides).
+    """
 
     registry: Registry
     encryption: Encryption | None
@@ -174,12 +176,12 @@ def _state(settings: Settings, registry: Registry, feeder: Path | None) -> _Stat
 
 @dataclass(frozen=True, slots=True)
 class _Servers:
-    """Other servers: how they are called, and what is known of those that serve group versions."""
+    """Access to other servers: the HTTP client, and what is known about extension servers (APIServices)."""
 
     client: Client
     objects: ServiceObjects
     addresses: ServiceAddresses
-    identity: ClientIdentity  # as whom extension servers are called
+    identity: ClientIdentity  # the client certificate shown to extension servers
     api_services: ApiServices
     discovered: Discovered
     foreign: ForeignObjects
@@ -217,7 +219,7 @@ def _aggregation(state: _State, servers: _Servers, endpoints: Endpoints) -> Aggr
 
 
 def _tell_of_groups(services: ApiServices, endpoints: Endpoints) -> None:
-    """Routes that were remembered are void when another server takes a group version over, or gives it back."""
+    """Makes endpoints drop cached routes when a group version moves to an extension server, or back to this one."""
     served = set[GroupVersion]()
 
     def changed(names: Collection[str]) -> None:
@@ -230,7 +232,7 @@ def _tell_of_groups(services: ApiServices, endpoints: Endpoints) -> None:
 
 
 def _services(settings: Settings, registry: Registry, state: _State, servers: _Servers) -> Services:
-    """What all endpoints work with."""
+    """The services that all endpoints share."""
     files, uses, policy = Following(), LegacyUses(), RbacPolicy()
     authorization = Authorization(settings, policy, partial(_node_graph, state))
     state.follow(policy, *((RBAC, "v1", kind.value) for kind in RbacResource))
@@ -278,7 +280,7 @@ def _services(settings: Settings, registry: Registry, state: _State, servers: _S
 def _admission(
     settings: Settings, registry: Registry, state: _State, authorization: Authorization, webhooks: Webhooks
 ) -> tuple[PluginParts, list[Followed]]:
-    """What admission plug-ins are made with, and the files that say more of them."""
+    """The parts that admission plug-ins use, and the manifest files with more webhooks and policies."""
     configured = configure(
         settings.admission_control_config_file, settings.enable_admission_plugins, settings.disable_admission_plugins
     )
@@ -291,7 +293,7 @@ def _admission(
     for sort, of_sort, bound in sorts:
         state.follow(of_sort.configurations, (ADMISSION, "v1", f"{sort}webhookconfigurations"))
         if sort == "mutating" and not registry.release.gates.enabled("MutatingAdmissionPolicy"):
-            continue  # what a later minor has stored has no effect
+            continue  # policies that a later minor has stored must have no effect
         state.follow(bound.policies, (ADMISSION, "v1", f"{sort}admissionpolicies"))
         state.follow(bound.bindings, (ADMISSION, "v1", f"{sort}admissionpolicybindings"))
     parts = PluginParts(
@@ -317,7 +319,7 @@ def _limiter(settings: Settings, state: _State, watches: OpenWatches) -> Limiter
 
 
 def _node_graph(state: _State) -> NodeGraph:
-    """What leads from objects to nodes; only servers that authorize nodes need it."""
+    """The graph of the Node authorizer, which connects objects to nodes. Made only if the mode Node is used."""
     from gateway.access.nodes.graph import NodeGraph, VertexType
 
     graph = NodeGraph()
@@ -326,7 +328,7 @@ def _node_graph(state: _State) -> NodeGraph:
 
 
 def _checks(gateway: Gateway) -> dict[str, Check]:
-    """Health checks of what is done beside the requests, by upstream's names."""
+    """The health checks of background work, by kube-apiserver's names."""
 
     def goes_on(of: Definitions | Aggregation) -> Check:
         return lambda: "it has ended" if of.ended else ""
@@ -341,20 +343,20 @@ def _checks(gateway: Gateway) -> dict[str, Check]:
 
 
 def _address(settings: Settings) -> str:
-    """The host and port that discovery tells clients."""
+    """The host and port that discovery reports to clients."""
     host = settings.external_hostname or settings.advertise_address or "127.0.0.1"
     return f"{host}:{settings.secure_port}"
 
 
 def _converter(webhooks: Webhooks, definition: JsonObject) -> Webhook | None:
-    """What converts a CRD's objects."""
+    """The conversion webhook of a CustomResourceDefinition, None if it has none."""
     from gateway.customresources.conversion import webhook_of
 
     return webhook_of(definition, webhooks)
 
 
 def _tracer(settings: Settings) -> Tracer | None:
-    """What traces requests; None where nothing does."""
+    """The tracer of requests; None without --tracing-config-file."""
     path = settings.tracing_config_file
     if path is None:
         return None
@@ -365,7 +367,7 @@ def _tracer(settings: Settings) -> Tracer | None:
 
 
 def encryption_of(settings: Settings, registry: Registry | None = None) -> Encryption | None:
-    """By what objects are encrypted in etcd; None where nothing is. `registry` has the kinds that are built in.
+    """Encryption at rest; None without --encryption-provider-config. `registry` has the built-in kinds.
 
     Raises OSError, InvalidConfiguration.
     """
@@ -380,7 +382,7 @@ def encryption_of(settings: Settings, registry: Registry | None = None) -> Encry
 
 
 def _audit(settings: Settings) -> Audit | None:
-    """What records requests; None where no policy asks for it."""
+    """The audit log; None without --audit-policy-file."""
     if settings.audit_policy_file is None:
         return None
     from gateway.audit.auditing import audit_of

@@ -1,9 +1,9 @@
 """--workers N: N server processes on one port, supervised by their parent.
 
-Each worker binds the port itself (SO_REUSEPORT, so that the kernel spreads connections evenly); the parent holds the
-address without listening. A worker that dies is started again, and so is one that hangs (hanging.py), which is killed.
-Workers end when their parent is gone, even killed.
-There may be one more process, which all workers take something from, and which is supervised as they are.
+Each worker binds the port itself (SO_REUSEPORT, so that the kernel spreads connections evenly). The parent holds the
+address without listening. It replaces a worker that has ended, and kills and replaces one that hangs (hanging.py).
+Workers end when their parent has ended, even if it was killed. With --shared-cache the parent supervises one more
+process, the feeder, in the same way.
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ from gateway.launch.patient import PATIENCE, still_waiting
 
 logger = logging.getLogger(__name__)
 
-RESTART_PAUSE = 1.0  # seconds before a worker is replaced that lived for less than that
-HOPELESS = 78  # a worker's exit status (EX_CONFIG of sysexits.h): another one would fare no better
+RESTART_PAUSE = 1.0  # seconds; a worker that lived for less is replaced after this pause
+HOPELESS = 78  # exit status of a worker (EX_CONFIG of sysexits.h) if a new one would fail for the same reason
 END_WAIT = 20.0  # seconds that workers get to end by themselves
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
 
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """What a process tells its parent: `ready` once, `beat` as long as its event loop turns.
+    """The functions by which a child informs its parent: `ready` once, and `beat` while its event loop runs.
 
-    `others` says that workers were ready before it was started: they have the port's connections until it is, too.
+    `others` says that other workers were ready before this one was started. They take the connections until this worker
+    is ready too.
     """
 
     ready: Callable[[], None]
@@ -42,12 +43,12 @@ class Parent:
 
 
 Work = Callable[[Parent], int]
-"""Serves; returns the exit status."""
+"""The work of a child process; returns the exit status."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Process:
-    """One that was started: to do what, and when by the monotonic clock."""
+    """A started child process: its work, and the time of its start by the monotonic clock."""
 
     work: Work
     began: float = field(default_factory=time.monotonic)
@@ -55,22 +56,26 @@ class _Process:
 
 
 class Supervisor:
-    """Starts workers and keeps their number. To be used before the process has threads or an event loop."""
+    """Starts workers, and replaces those that end. To be used before the process has threads or an event loop."""
 
     def __init__(self, workers: int, work: Work, delay: float = 0.0, beside: Work | None = None) -> None:
-        """`delay` is how long workers go on once they are told to stop; `beside` is the work of one more process."""
+        """`delay` is how many seconds workers still serve after they are told to stop (--shutdown-delay-duration);
+        `beside` is the work of one more process, the feeder.
+        """
         self._workers, self._work, self._patience = workers, work, END_WAIT + delay
         self._beside = beside
-        self._started: dict[int, _Process] = {}  # by their ids
-        self._looked = 0.0  # when it was looked whether one hangs
+        self._started: dict[int, _Process] = {}  # by process id
+        self._looked = 0.0  # when it last checked whether a process hangs
         self._announced = False  # whether any worker has been ready
-        self._parent_alive, self._held_by_parent = os.pipe()  # at its end when the parent is gone
+        self._parent_alive, self._held_by_parent = os.pipe()  # reads end of file once the parent has ended
         self._ready, self._tell_ready = os.pipe()
         self._woken, self._wake = os.pipe()  # the numbers of signals that have arrived
 
     def run(self, ready: Callable[[], None]) -> int:
-        """Supervises until SIGTERM or SIGINT; `ready` is called when all workers are. Returns the exit status."""
-        gc.freeze()  # what workers have in common stays so: a collection would write to each object
+        """Supervises until SIGTERM or SIGINT. Calls `ready` when all workers are ready. Returns the exit status: 1 if a
+        worker failed for a reason that would also make a new one fail.
+        """
+        gc.freeze()  # keeps memory shared with the workers: a collection writes to each object that is not frozen
         os.set_blocking(self._wake, False)
         signal.set_wakeup_fd(self._wake)
         for sig in _SIGNALS:
@@ -103,7 +108,7 @@ class Supervisor:
                     return 1
 
     def _replace_dead(self) -> bool:
-        """Starts workers in place of those that have ended; False if that is in vain."""
+        """Replaces workers that have ended. False if one ended with HOPELESS: a new one would fail too."""
         ended = [(pid, status, self._started.pop(pid)) for pid, status in self._reap()]
         if any(status == HOPELESS for _, status, _ in ended):
             return False
@@ -116,7 +121,7 @@ class Supervisor:
         return True
 
     def _kill_hanging(self) -> None:
-        """Looks from time to time whether processes hang, and kills those: they are replaced as any that ends."""
+        """Every LOOK seconds: kills processes that hang. They are replaced like any that ends."""
         now = time.monotonic()
         if now - self._looked < hanging.LOOK:
             return
