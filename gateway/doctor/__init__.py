@@ -1,4 +1,4 @@
 """The checks of `apiserver-gateway doctor`: whether a server with these flags would work, and remedies if not.
 
-Enter by `examination`.
+The entry point is `examination.examine`.
 """

@@ -1,4 +1,4 @@
-"""Checks certificates: expiry, names, and who may read their keys."""
+"""Checks certificates: their expiry, their names, and the permissions of their keys."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def examine(settings: Settings) -> list[Finding]:
-    """All that is to be said of the files that exist; whether keys fit is found when the flags are."""
+    """The findings about the files that exist. Whether a key fits its certificate is checked with the flags."""
     found = [of_file(flag, path) for flag, path in _files(settings)]
     given = settings.tls_cert_file
     own = settings.cert_dir / "apiserver.crt"
@@ -58,7 +58,7 @@ def _keys(settings: Settings) -> list[Path]:
 
 
 def of_file(flag: str, path: Path) -> Finding:
-    """Of the certificate in a file that ends first."""
+    """The finding about the validity of the certificates in a file."""
     check, found = f"{flag} {path}", validity(flag, path)
     if not found.remedy:
         return ok(check, found.said)
@@ -66,7 +66,7 @@ def of_file(flag: str, path: Path) -> Finding:
 
 
 def _names(settings: Settings) -> set[str]:
-    """What clients may call this server."""
+    """The host names and addresses by which clients may call this server."""
     external = urlsplit(settings.kubeconfig_server).hostname or ""
     return {settings.bind_address, settings.advertise_address, external, *settings.tls_san} - ANY_ADDRESS
 

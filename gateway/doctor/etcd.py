@@ -20,15 +20,15 @@ TIMEOUT = 3.0
 PROBES = 5
 SLOW_READ, HOPELESS_READ = 0.05, 1.0  # seconds
 SLOW_WRITE, HOPELESS_WRITE = 0.1, 2.0
-FULL, OVERFULL = 0.8, 0.95  # of the quota
-LOOSE, WORTH_IT = 0.5, 100 << 20  # of the database in use, and from which size that matters
+FULL, OVERFULL = 0.8, 0.95  # shares of the quota
+LOOSE, WORTH_IT = 0.5, 100 << 20  # the share of the database in use, and the size in bytes, that suggest to defragment
 NEVER = (1 << 63) - 1  # a revision that no key has
-LAG = 1000  # revisions that members may differ by while all goes on
+LAG = 1000  # the normal difference between the revisions of members, at most
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """What one endpoint says."""
+    """The answers of one endpoint."""
 
     endpoint: str
     status: MemberStatus
@@ -36,7 +36,7 @@ class Member:
 
 
 async def examine(etcd: EtcdSettings, prefix: str) -> list[Finding]:
-    """All that is to be said of an etcd."""
+    """The findings about an etcd."""
     answers = await asyncio.gather(*(_ask(etcd, endpoint, prefix) for endpoint in etcd.endpoints))
     members = [answer for answer in answers if isinstance(answer, Member)]
     away = [answer for answer in answers if isinstance(answer, Finding)]
@@ -116,7 +116,7 @@ def _together(members: Sequence[Member]) -> list[Finding]:
 
 async def _latencies(client: EtcdClient, prefix: str) -> list[Finding]:
     key = f"{prefix}/apiserver-gateway/doctor".encode()
-    never = [mod_revision_is(key, NEVER)], [put(key, b"")]  # agreed on and logged as a write, and changes nothing
+    never = [mod_revision_is(key, NEVER)], [put(key, b"")]  # goes through Raft like a write; writes nothing
     try:
         read = await _median(lambda: client.revision(key, timeout=TIMEOUT))
         found = graded(

@@ -15,7 +15,7 @@ from storage.versions import survives_kill
 
 
 def examine(given: Given, environment: Mapping[str, str]) -> list[Finding]:
-    """What there is to be said of a server with these flags. Starts nothing."""
+    """The findings about a server with these flags. Starts nothing."""
     try:
         settings = settings_of(given, environment)
     except InvalidSettings as error:
@@ -35,7 +35,7 @@ async def _asked(settings: Settings) -> list[Finding]:
 
 
 def _flags(settings: Settings) -> list[Finding]:
-    """What a start would say of flags and the files that they name."""
+    """Checks the flags, and the files that they name, as a start does."""
     from gateway.launch.preflight import check_files, resolved
 
     found = []

@@ -14,7 +14,9 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`check` is what was looked at, `said` what was seen, `remedy` what to do, where there is something."""
+    """The result of a check. `check` names the thing that was checked, `said` the result, `remedy` what to do, "" for
+    nothing.
+    """
 
     check: str
     level: Level
@@ -35,7 +37,7 @@ def fail(check: str, said: str, remedy: str) -> Finding:
 
 
 def graded(check: str, said: str, value: float, warn_at: float, fail_at: float, remedy: str) -> Finding:
-    """A measurement: the more, the worse."""
+    """The finding for a measured value: WARN from `warn_at` on, FAIL from `fail_at` on."""
     if value < warn_at:
         return ok(check, said)
     return (warn if value < fail_at else fail)(check, said, remedy)

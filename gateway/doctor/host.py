@@ -21,14 +21,14 @@ from gateway.outbound.trust import Context, trusting
 from gateway.schema.outside import read_object
 from gateway.settings.config import Settings
 
-FEW, TOO_FEW = 8192, 1024  # file descriptors
-LITTLE, TOO_LITTLE = 1 << 30, 100 << 20  # bytes
-SKEW, WILD = 2.0, 60.0  # seconds; a Date header has whole ones
+FEW, TOO_FEW = 8192, 1024  # file descriptors: WARN and FAIL
+LITTLE, TOO_LITTLE = 1 << 30, 100 << 20  # bytes of free disk space: WARN and FAIL
+SKEW, WILD = 2.0, 60.0  # seconds between clocks: WARN and FAIL; a Date header has whole seconds only
 TIMEOUT = 3.0
 
 
 async def examine(settings: Settings) -> list[Finding]:
-    """All that is to be said of this machine."""
+    """The findings about this machine."""
     return [*await _port(settings), descriptors(), *disks(settings), *await _clocks(settings)]
 
 
@@ -49,7 +49,7 @@ async def _port(settings: Settings) -> list[Finding]:
 
 
 def descriptors() -> Finding:
-    """How many file descriptors a server may have: it takes as many as the hard limit allows."""
+    """Checks the hard limit of file descriptors, to which a server raises its soft limit."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     said = f"{hard} at most" if hard != resource.RLIM_INFINITY else "any number"
     remedy = "raise the hard limit: `ulimit -Hn`, LimitNOFILE of systemd, --ulimit of docker"
@@ -58,7 +58,7 @@ def descriptors() -> Finding:
 
 
 def disks(settings: Settings) -> list[Finding]:
-    """Room where data is written."""
+    """Checks the free space of the directories to which a server writes."""
     log = settings.audit_log_path
     places = {
         "--data-dir": settings.data_dir,
@@ -81,7 +81,7 @@ def _disk(flag: str, path: Path) -> Finding:
 
 
 async def _clocks(settings: Settings) -> list[Finding]:
-    """This clock against those of etcd's members, which tell theirs in answers to HTTP."""
+    """Compares this machine's clock with those of etcd's members, by the Date header of their HTTP answers."""
     skews = [(endpoint, await _skew(endpoint, settings)) for endpoint in settings.etcd_servers]
     found = [
         graded(
@@ -118,7 +118,7 @@ async def _skew(endpoint: str, settings: Settings) -> float | None:
     except ValueError:
         return None
     ended = time.time()
-    return max(0.0, began - (told + 1), told - ended)  # it was told between the two, in whole seconds
+    return max(0.0, began - (told + 1), told - ended)  # `told` is cut to whole seconds
 
 
 async def _answer(host: str, port: int, context: Context | None, path: str) -> Answer | None:

@@ -1,1 +1,1 @@
-"""What operators look at: logs, health checks, metrics that are read off the running parts, the watchdog."""
+"""Logs, health checks, metrics that are computed at a scrape, and the watchdog of the event loop."""

@@ -51,7 +51,7 @@ REJECTED = counter(
 
 
 def follow(limiter: Limiter) -> None:
-    """Makes the families report what this limiter does."""
+    """Makes the families report the state of this limiter."""
     if not isinstance(limiter, FlowControl):
         return
     configuration = limiter.configuration
@@ -76,7 +76,7 @@ def _reader(configuration: Configuration, value_of: Callable[[Level], float]) ->
 
 
 def dump(limiter: Limiter, what: str) -> str | None:
-    """A table by its name; None for an unknown name."""
+    """A debug table by its name, as text; None for an unknown name, or without priority and fairness."""
     if not isinstance(limiter, FlowControl):
         return None
     levels = sorted(limiter.configuration.levels.items())
@@ -124,7 +124,7 @@ def _queue_rows(name: str, level: Level) -> Iterator[list[object]]:
 
 
 def _table(columns: tuple[str, ...], rows: list[list[object]]) -> str:
-    """Columns between commas, aligned as Go's tabwriter does with a padding of one and a width of at least eight."""
+    """A table with commas between its columns, aligned like Go's tabwriter with padding 1 and minimal width 8."""
     texts = [[f"{cell}," for cell in row[:-1]] + [str(row[-1])] for row in (columns, *rows)]
     widths = [max(8, *(len(row[index]) + 1 for row in texts)) for index in range(len(columns) - 1)]
     return "".join(

@@ -16,7 +16,7 @@ from storage.instruments import STABLE, counter, gauge
 Check = Callable[[], Awaitable[None]]  # raises Unhealthy
 
 ETCD_TIMEOUT = 2.0
-ROLES_TIMEOUT = 5.0  # seconds that a check waits for what a start is about to finish
+ROLES_TIMEOUT = 5.0  # seconds that a check waits for the default roles, which the start is about to create
 
 
 HEALTHY = gauge(
@@ -36,12 +36,12 @@ SLIS = frozenset({HEALTHY.name, CHECKED.name})
 
 
 class Unhealthy(Exception):
-    """A check failed; the message is for the log and for who may see single checks."""
+    """A check failed. The message goes to the log, and to clients that ask for this single check."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What the checks of one endpoint came to: the text to answer with and the failures to log."""
+    """The result of the checks of one endpoint: the text of the answer, and the reasons of failures by check."""
 
     healthy: bool
     text: str
@@ -49,13 +49,14 @@ class Report:
 
 
 def group_of(name: str) -> str:
-    """What excludes a check together with others: that of an etcd goes with the first etcd's."""
+    """The name that excludes a check together with others: "etcd" also excludes the checks of the other etcds."""
     return _OVERRIDE.sub(r"\1\2", name)
 
 
 async def report(endpoint: str, checks: Mapping[str, Check], given: Collection[str], verbose: bool) -> Report:
-    """Runs the checks that are not excluded by what was `given`, side by side, since some of them wait; failures make
-    the text verbose, without their reasons.
+    """Runs the checks that `given` does not exclude (the query parameter `exclude`), in parallel, as some of them wait.
+
+    If a check fails, the text is verbose, without the reasons.
     """
     excluded = frozenset(given)
     run = [name for name in checks if not excluded & {name, group_of(name)}]
@@ -82,7 +83,7 @@ async def report(endpoint: str, checks: Mapping[str, Check], given: Collection[s
 
 
 async def _failure(check: Check) -> str | None:
-    """Why it failed; None when it did not."""
+    """The reason if the check fails, else None."""
     try:
         await check()
     except Unhealthy as error:
@@ -92,7 +93,7 @@ async def _failure(check: Check) -> str | None:
 
 _ROLES = "poststarthook/rbac/bootstrap-roles"
 _RELOADS = "start-encryption-provider-config-automatic-reload"
-# work that is done once the watch cache is loaded
+# kube-apiserver's post-start hooks that are done here once the watch cache is loaded
 _OF_CACHE = (
     "generic-apiserver-start-informers",
     "start-apiserver-admission-initializer",
@@ -135,7 +136,7 @@ _ORDER = (
     "poststarthook/apiservice-openapi-controller",
     "poststarthook/apiservice-openapiv3-controller",
 )
-"""How kube-apiserver orders what is done once; what is not here comes last."""
+"""The order of the checks in kube-apiserver's answers; checks that are not in this list come last."""
 
 
 def _looking(look: Callable[[], str]) -> Check:
@@ -147,7 +148,7 @@ def _looking(look: Callable[[], str]) -> Check:
 
 
 async def _passed() -> None:
-    """The check of what is always done."""
+    """A check that always passes."""
 
 
 class _Checks:
@@ -177,7 +178,9 @@ class _Checks:
             raise Unhealthy("not finished") from None
 
     async def all_roles(self) -> None:
-        """As `roles`, which is of a process that lives; one that is ready has all of them."""
+        """Like `roles`, but also fails if the start went on without some default roles. For /readyz; `roles` is for
+        /livez.
+        """
         await self.roles()
         if lacking := self._gateway.services.policy.lacking:
             raise Unhealthy(lacking)
@@ -193,16 +196,16 @@ class _Checks:
             raise Unhealthy(wrong)
 
     def of_flow_control(self) -> dict[str, Check]:
-        """The checks of what limits requests: its configuration, and that this is made."""
+        """The checks of priority and fairness, or of the max-in-flight limit."""
         if not self._gateway.settings.enable_priority_and_fairness:
             return {"poststarthook/max-in-flight-filter": _passed}
         found: dict[str, Check] = {f"poststarthook/{name}": self.synced for name in _OF_FLOW_CONTROL}
         return found | {"poststarthook/priority-and-fairness-config-producer": self.begun}
 
     def of_encryption(self) -> tuple[dict[str, Check], dict[str, Check]]:
-        """The checks of key management services, and of what follows the configuration.
+        """The checks of key management services (KMS), and the check of the automatic reload.
 
-        Where that may change they are one check, for there may be other services then.
+        With automatic reload, one check covers all services, as a reload may bring other ones.
         """
         encryption = self._gateway.services.encryption
         if encryption is None:
@@ -230,8 +233,8 @@ async def _takes_writes(database: Database) -> None:
 
 
 def _of_etcds(databases: Sequence[Database]) -> tuple[dict[str, Check], dict[str, Check]]:
-    """The checks of all etcds, and those with what only /readyz looks at; those of --etcd-servers-overrides have
-    numbers.
+    """The checks of all etcds for /healthz and /livez, and those for /readyz. The names for etcds of
+    --etcd-servers-overrides have numbers.
     """
     alive: dict[str, Check] = {}
     ready: dict[str, Check] = {}
@@ -245,8 +248,10 @@ def _of_etcds(databases: Sequence[Database]) -> tuple[dict[str, Check], dict[str
 def checks_of(
     gateway: Gateway, hooks: Sequence[str], looks: Mapping[str, Callable[[], str]]
 ) -> dict[str, dict[str, Check]]:
-    """The checks of each endpoint. `hooks` names what has to be done once at start; each of `looks`
-    says what is wrong with what is done beside the requests, "" if nothing is.
+    """The checks of each endpoint (healthz, livez, readyz), by name.
+
+    `hooks` are the names of the work of the start. `looks` has checks of background work; each returns the problem, ""
+    for none.
     """
     checks = _Checks(gateway)
     basic: dict[str, Check] = {"ping": _passed, "log": _passed}

@@ -1,4 +1,4 @@
-"""Metrics of the server itself: versions, feature gates, and how many families of metrics there are."""
+"""Metrics of the server itself: versions, feature gates, and the number of metric families."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Structured logs: one line a record, `key=value` pairs or JSON, on standard error.
+"""Structured logs on standard error: each record is one line, with `key=value` pairs or as JSON.
 
-Whatever else would write there becomes a record too: warnings, and what nobody has caught.
+Python's warnings and uncaught exceptions become records too.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime
 
 
 def configure(format_: str, verbosity: int = 2, vmodule: Sequence[Pattern] = ()) -> None:
-    """Sends all records to standard error, in the format "text" or "json"; how many they are is said by --v, and of
-    single modules by --vmodule.
+    """Sends all records to standard error, in the format "text" or "json". `verbosity` (--v) says which records, and
+    `vmodule` (--vmodule) does so for single modules.
     """
     level = logging.DEBUG if verbosity >= EVERYTHING else logging.INFO
     handler = logging.StreamHandler(sys.stderr)
@@ -33,12 +33,12 @@ def configure(format_: str, verbosity: int = 2, vmodule: Sequence[Pattern] = ())
         logging.getLogger(name).setLevel(level_of_module)
     for chatty in ("asyncio", "grpc"):
         logging.getLogger(chatty).setLevel(max(level, logging.INFO))
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)  # the server says itself when it is ready
-    # … and why it does not start
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)  # the server itself logs when it is ready
+    # the server itself logs why it does not start
     logging.getLogger("uvicorn.error").addFilter(lambda record: not str(record.msg).endswith("failed. Exiting."))
-    # each write to a client that has gone: a list has hundreds of them
+    # asyncio logs each write to a client that has closed its connection: an answer to a list has hundreds of writes
     logging.getLogger("asyncio").addFilter(lambda record: record.msg != "SSL connection is closed")
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its C core writes lines of its own
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # gRPC's C core would write lines that are no records
     logging.captureWarnings(True)
     sys.excepthook = _uncaught
     threading.excepthook = lambda caught: _uncaught(caught.exc_type, caught.exc_value, caught.exc_traceback)
@@ -46,14 +46,14 @@ def configure(format_: str, verbosity: int = 2, vmodule: Sequence[Pattern] = ())
 
 
 def _uncaught(kind: type[BaseException], error: BaseException | None, traceback: TracebackType | None, /) -> None:
-    """What nobody has caught becomes a record, but for Ctrl-C."""
+    """Logs an uncaught exception, except Ctrl-C and SystemExit."""
     if error is None or issubclass(kind, KeyboardInterrupt | SystemExit):
         return
     logging.getLogger("gateway").critical("uncaught: %s", error, exc_info=(kind, error, traceback))
 
 
 def _levels(vmodule: Sequence[Pattern]) -> list[tuple[str, int]]:
-    """The levels of the modules that --vmodule names."""
+    """The modules that match --vmodule, with their log levels."""
     if not vmodule:
         return []
     from gateway.settings.verbosity import modules
@@ -89,7 +89,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def _extra(record: logging.LogRecord) -> dict[str, object]:
-    """What the caller gave as `extra`."""
+    """The fields that the caller gave as `extra`."""
     return {key: value for key, value in record.__dict__.items() if key not in _STANDARD}
 
 

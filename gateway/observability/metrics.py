@@ -1,4 +1,4 @@
-"""What /metrics answers: the families of all modules, those that are read off the running parts among them."""
+"""Connects the metrics that are computed at a scrape (/metrics) with the parts of a process whose state they report."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from gateway.requests.parts import Gateway
 
 
 def follow(gateway: Gateway) -> None:
-    """Makes the families report what this gateway does, from now on."""
+    """Makes the families report the state of this gateway, from now on."""
     process.follow(gateway.registry.release)
     identity.follow(gateway.registry.release)
     storage.follow(gateway)

@@ -1,4 +1,4 @@
-"""The routes of health checks. They go without FastAPI: probes come to every server, and it takes 13 MB and a while."""
+"""The routes of health checks. They do not use FastAPI: every server gets probes, and to import it takes 13 MB."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ Query = Mapping[str, Sequence[str]]
 
 
 class Probes:
-    """Answers /healthz, /livez, /readyz and what is below them."""
+    """Answers /healthz, /livez, /readyz and the paths below them."""
 
     def __init__(self, gateway: Gateway, hooks: Sequence[str], checks: Mapping[str, Callable[[], str]]) -> None:
-        """`hooks` names the start-up work that is done, `checks` says of other work by name what is wrong with it."""
+        """`hooks` are the names of the work of the start (post-start hooks). `checks` has more checks by name; each
+        returns the problem, "" for none.
+        """
         self._endpoints = health.checks_of(gateway, hooks, checks)
 
     def paths(self) -> list[str]:
-        """All paths."""
+        """All paths of health checks."""
         found = []
         for endpoint, checks in self._endpoints.items():
             found += [f"/{endpoint}", *(f"/{endpoint}/{name}" for name in checks)]
         return found
 
     async def answered(self, scope: MutableMapping[str, Any], send: Send) -> bool:
-        """Answers a request, whatever its method; False for one of something else."""
+        """Answers a request of any method; returns False for a path of something else."""
         root, _, below = scope["path"].partition("/")
         endpoint, single, name = below.partition("/")
         checks = self._endpoints.get(endpoint)

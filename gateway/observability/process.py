@@ -1,4 +1,4 @@
-"""Metrics of the process and its interpreter, under the names of Prometheus' clients, and of its build."""
+"""Metrics of the process and the interpreter, under the names of Prometheus' client libraries, and of the build."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def follow(release: Release) -> None:
 
 
 def _statm(field: int) -> int:
-    """Bytes, by the kernel's count of pages; 0 where it keeps none."""
+    """A field of /proc/self/statm in bytes; 0 where the system has no such file."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[field])
     except OSError:
@@ -75,7 +75,7 @@ def _statm(field: int) -> int:
 
 
 def _octets(field: str) -> int:
-    """A number of the kernel's for all of the process's network; 0 where it keeps none."""
+    """A counter of the process's network namespace, by its name in /proc/self/net/netstat; 0 where there is none."""
     try:
         names, values = (
             line.split()
@@ -95,7 +95,10 @@ def _descriptors() -> int:
 
 
 def began() -> float:
-    """When this process started, in seconds since the epoch: by the kernel, as it may be forked with modules loaded."""
+    """When this process started, in seconds since the epoch.
+
+    It is read from the kernel. The time of the import may be earlier, as the process may be forked from a template.
+    """
     try:
         fields = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
         boot = next(line for line in Path("/proc/stat").read_text(encoding="ascii").splitlines() if "btime" in line)

@@ -1,6 +1,6 @@
 """Metrics of all processes of a server with --workers: each sends its values to the others over a unix socket.
 
-So counting costs a request nothing more; a scrape waits for the answers of the other processes.
+So counting needs no shared memory, and requests stay fast; a scrape waits for the answers of the other processes.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from storage.instruments.snapshot import Sample, Snapshot, snapshots, together
 logger = logging.getLogger(__name__)
 
 _PATIENCE = 2.0  # seconds that another process has for its answer
-_MOST = 256 << 20  # bytes of one
+_MOST = 256 << 20  # the most bytes of an answer
 
 
 class Siblings:
-    """The processes that have sockets in one directory; None is a process that has no others beside it."""
+    """The processes that have sockets in one directory. With None for the directory, there are no other processes."""
 
     def __init__(self, directory: Path | None) -> None:
         self.directory = directory
         self._own = None if directory is None else directory / str(os.getpid())
 
     async def run(self) -> None:
-        """Tells who asks the numbers of this process, until cancelled."""
+        """Sends this process's values to each process that connects, until cancelled."""
         if self._own is None:
             return
         server = await asyncio.start_unix_server(self._tell, self._own)
@@ -48,7 +48,7 @@ class Siblings:
             writer.close()
 
     async def all(self) -> list[Snapshot]:
-        """The numbers of all processes together; those of one that does not answer in time are missing."""
+        """The values of all processes together, without those of a process that does not answer in time."""
         own = await beside(snapshots)
         if self.directory is None:
             return own
@@ -65,7 +65,7 @@ async def _ask(path: Path) -> bytes:
                 return await reader.read(-1)
             finally:
                 writer.close()
-    except ConnectionRefusedError:  # it was killed
+    except ConnectionRefusedError:  # the process was killed, and its socket file is left
         _forget(path)
     except (OSError, TimeoutError) as error:
         logger.warning("another worker did not send its metrics", extra={"pid": path.name, "error": str(error)})

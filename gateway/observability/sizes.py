@@ -18,11 +18,11 @@ DATABASE = gauge(
 )
 TASKS = gauge("go_goroutines", "Tasks of the event loop; dashboards look for them by this name.", level="")
 
-_OF_TASKS = 15.0  # seconds between counts
+_OF_TASKS = 15.0  # seconds between two counts of the tasks
 
 
 async def keep_told(clients: Sequence[EtcdClient], interval: float) -> None:
-    """Measures until cancelled; `interval` is in seconds, and with 0 no etcd is asked."""
+    """Measures until cancelled. Asks each etcd for its size every `interval` seconds; never if that is 0."""
     passed = interval
     while True:
         if interval and passed >= interval:

@@ -38,7 +38,7 @@ CHECKS = counter(
 
 
 def follow(gateway: Gateway) -> None:
-    """Makes the families report what this gateway's caches hold."""
+    """Makes the families report the content of this gateway's caches."""
 
     def read(value_of: Callable[[ResourceCache], float]) -> Callable[[], Mapping[Labels, float]]:
         return lambda: {
@@ -55,7 +55,7 @@ def follow(gateway: Gateway) -> None:
 
 
 def _bytes(cache: ResourceCache) -> int:
-    """About as many as there are, by three of the objects."""
+    """An estimate of the bytes of all objects of a resource, from the sizes of three of them."""
     count = len(cache)
     some = [cache.slice(index, index + 1)[0] for index in (0, count // 2, count - 1)] if count else []
     return sum(entry.size for entry in some) * count // max(len(some), 1)

@@ -1,8 +1,8 @@
-"""Detects a blocked event loop: by a computation on it, or by a thread that holds the GIL.
+"""Detects an event loop that is blocked by a computation on it, or by another thread that holds the GIL.
 
 The loop sets a mark every tenth of a second. A thread checks the mark, and notes the stacks of all threads when it is
-late. Only time counts in which this process computed and the loop's thread did not wait for a core: a busy machine or a
-stopped process is no fault of the server.
+late. Time counts only if this process computed, and the loop's thread did not wait for a core. So a busy machine or a
+stopped process does not count.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from storage.instruments import counter, histogram
 
 log = logging.getLogger(__name__)
 
-LIMIT = 0.25  # seconds beyond which it is told
-BEAT = 0.1  # seconds between turns that the loop is asked for
+LIMIT = 0.25  # seconds; a longer block is logged
+BEAT = 0.1  # seconds between two marks of the loop
 _LOOK = 0.05  # seconds between looks of the thread
-_EARLY = 0.6 * LIMIT  # when it notes where all are: what goes on then is still the same at the limit
-_DEEP, _FLAT = 25, 8  # functions that are told of the loop's stack, and of another thread's
+_EARLY = 0.6 * LIMIT  # the delay at which the thread notes all stacks: before LIMIT, while the block still lasts
+_DEEP, _FLAT = 25, 8  # the most functions logged of the loop's stack, and of another thread's
 _IDLE = ("threading.py", "queue.py", "concurrent/futures/thread.py", "selectors.py", "subprocess.py")
 
 _HELD = counter(
@@ -58,12 +58,12 @@ def _not_told(_: Watchdog, error: Exception) -> None:
 
 
 class Watchdog:
-    """What is known of the loop's turns. `start` and `beat` are called on the loop."""
+    """Measures the delay of the loop's marks. `start` and `beat` are called on the loop."""
 
     def __init__(self) -> None:
         self._at, self._computed, self._waited = time.monotonic(), time.process_time(), 0.0
-        self._schedule = -1  # the file in which the kernel says for how long the loop's thread has waited for a core
-        self._noted = ""  # where the threads were when the loop was late
+        self._schedule = -1  # a descriptor of schedstat, which has the loop thread's time of waiting for a core
+        self._noted = ""  # the stacks of the threads when the loop was late
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
         self._loop_thread = 0
@@ -71,7 +71,7 @@ class Watchdog:
     def start(self) -> None:
         """Begins to watch the loop of this thread."""
         self._loop_thread = threading.get_ident()
-        with contextlib.suppress(OSError):  # another system than Linux, or a kernel that does not count it
+        with contextlib.suppress(OSError):  # not Linux, or a kernel without schedstat
             self._schedule = os.open(
                 f"/proc/self/task/{threading.get_native_id()}/schedstat", os.O_RDONLY | os.O_CLOEXEC
             )
@@ -79,14 +79,14 @@ class Watchdog:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends."""
+        """Ends the thread."""
         self._ended.set()
         if self._schedule >= 0:
             os.close(self._schedule)
             self._schedule = -1
 
     def beat(self) -> None:
-        """The loop has its turn."""
+        """Sets the mark. Logs and counts if the loop was blocked since the last mark."""
         now, computed, waited = time.monotonic(), time.process_time(), self._withheld()
         held = min(now - self._at - BEAT - (waited - self._waited), computed - self._computed)
         _LAG.observe(max(now - self._at - BEAT, 0.0))
@@ -104,11 +104,11 @@ class Watchdog:
     def _watch(self) -> None:
         while not self._ended.wait(_LOOK):
             late = time.monotonic() - self._at - BEAT > _EARLY
-            if late and not self._noted and time.process_time() - self._computed > _EARLY:  # it was not merely stopped
+            if late and not self._noted and time.process_time() - self._computed > _EARLY:  # it was not stopped
                 self._noted = survive(Watchdog._places, self, _not_told, "unknown")
 
     def _places(self) -> str:
-        """Where each thread is that is not waiting, the loop's first: functions from the innermost on."""
+        """The stacks of all threads that do not wait, the loop's thread first, each from the innermost function on."""
         names = {each.ident: each.name for each in threading.enumerate()}
         frames = sys._current_frames()
         frames.pop(self._thread.ident or 0, None)

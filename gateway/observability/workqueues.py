@@ -1,4 +1,4 @@
-"""Metrics of the controllers' queues, under the names that Kubernetes has for them."""
+"""Metrics of the controllers' work queues, under client-go's names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LONGEST = gauge(
 
 
 def follow(queues: Queues) -> None:
-    """Makes the families report these queues; none where no controllers run."""
+    """Makes the families report these queues. `queues` returns an empty list while no controllers run."""
 
     def read(value_of: Callable[[WorkQueue[object]], float]) -> Callable[[], Mapping[Labels, float]]:
         return lambda: {(queue.name,): value_of(queue) for queue in queues()}

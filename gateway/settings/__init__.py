@@ -1,4 +1,4 @@
 """The server's settings: flags, their table and values, configuration files.
 
-Enter by `flags.parse`, which makes `config.Settings`; these never change.
+The entry point is `command_line.settings_of`. It makes `config.Settings`, which never change.
 """

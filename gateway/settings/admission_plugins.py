@@ -1,7 +1,7 @@
-"""The admission plug-ins of kube-apiserver, in its order: what may stand in --enable- and --disable-admission-plugins.
+"""The admission plug-ins of kube-apiserver: the allowed names of --enable- and --disable-admission-plugins.
 
-They are those that `kube-apiserver --help` of 1.36 lists, in the order of its AllOrderedPlugins. Those of the API of
-workloads and pod groups (scheduling.k8s.io/v1alpha2), which is alpha and not served, can be named and do nothing.
+They are the plug-ins that `kube-apiserver --help` of 1.36 lists, in the order of its AllOrderedPlugins. The plug-ins
+for workloads and pod groups (scheduling.k8s.io/v1alpha2) can be named, but do nothing: this alpha API is not served.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 
 class Place(NamedTuple):
-    """In which module of gateway.admission.plugins a plug-in is; empty for one that does nothing.
+    """The module of gateway.admission.plugins that has a plug-in, "" for one that does nothing.
 
-    `asks` is the gate or the change without which it does nothing.
+    `asks` is the feature gate or the change that must be on, or else the plug-in is not used.
     """
 
     module: str

@@ -1,4 +1,4 @@
-"""Flags of authentication: who asks, and what shows it."""
+"""The flags of authentication."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of the flags for browsers: which origins may ask, and how long they are to insist on TLS."""
+"""Parsers of the flags for browsers: --cors-allowed-origins and --strict-transport-security-directives."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ _START, _END = ("^", "//"), ("$", ":")
 
 
 def origins(text: str) -> tuple[str, ...]:
-    """Regular expressions of Go for origins. Raises ValueError, as kube-apiserver for one that may match more than the
-    whole of a host.
+    """Parses regular expressions for origins, in Go's syntax.
+
+    Raises ValueError, as kube-apiserver does, for one that does not mark the start and the end of the host.
     """
     import re2
 
@@ -27,7 +28,7 @@ def origins(text: str) -> tuple[str, ...]:
 
 
 def transport_security(text: str) -> tuple[str, ...]:
-    """Directives of the header Strict-Transport-Security (RFC 6797). Raises ValueError."""
+    """Parses directives of the header Strict-Transport-Security (RFC 6797). Raises ValueError."""
     found = names(text)
     for directive in found:
         name, equals, age = directive.partition("=")

@@ -1,4 +1,4 @@
-"""Reads the command line of `serve` by the table of flags, without a parser to import: servers start by it."""
+"""Reads the command line of `serve` by the flag table. It imports no parser library, so that servers start fast."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gateway.settings.config import InvalidSettings, Settings
 from gateway.settings.flags import FLAGS, PREFIX, settings_from
 from gateway.settings.foreign_flags import ALIASES, FIXED, REFUSED, why_not
 
-OWN = ("config", "control-fd", "throw-away")  # those that are no settings
+OWN = ("config", "control-fd", "throw-away")  # flags that are no settings
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
 
 _BY_NAME = {flag.name: flag for flag in FLAGS}
@@ -22,9 +22,10 @@ _BOOLEANS = frozenset({"true", "false", "t", "f", "1", "0", "yes", "no"})
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a command line says: texts by flags' names, and what is no setting.
+    """The content of a command line: texts by flag name, and the flags that are no settings.
 
-    `control` is a socket of who started the server, `throw_away` a directory that is to go with it.
+    `control` is the descriptor of a socket to the process that started the server. `throw_away` is a directory that is
+    removed with the server. Both are explained at `gateway.launch.launch.launch`.
     """
 
     texts: dict[str, str] = field(default_factory=dict)
@@ -34,9 +35,10 @@ class Given:
 
 
 def read_flags(words: Sequence[str]) -> Given:
-    """Takes --name=value and --name value, switches without a value too, lists also by giving the flag several times.
+    """Reads a command line. Accepts --name=value and --name value.
 
-    Names may have underscores, as pflag takes them. Raises InvalidSettings.
+    A switch needs no value, and a list flag may be repeated. Names may have underscores instead of hyphens, as with
+    pflag. Raises InvalidSettings.
     """
     texts: dict[str, str] = {}
     for name, text in _pairs(words):
@@ -84,13 +86,13 @@ def _pairs(words: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def unknown(name: str) -> str:
-    """What to say of a flag that there is not."""
+    """The message for an unknown flag, with a flag of a similar name."""
     similar = get_close_matches(name, _BY_NAME, 1)
     return f"there is no flag --{name}" + (f"; do you mean --{similar[0]}?" if similar else "")
 
 
 def settings_of(given: Given, environment: Mapping[str, str]) -> Settings:
-    """The settings of command line, environment and --config's file. Raises InvalidSettings."""
+    """The settings by command line, environment and the file of --config. Raises InvalidSettings."""
     config = given.config or (Path(variable) if (variable := environment.get(CONFIG_VARIABLE)) else None)
     if config is None:
         return settings_from(given.texts, environment)

@@ -1,4 +1,4 @@
-"""The server's settings: one frozen object, made by `settings.flags` from the command line and the environment."""
+"""The server's settings: one frozen object, made by `settings.flags` from command line, environment and --config."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from storage.etcd import EtcdSettings
 
 
-AUTHORIZATION_MODES = ("RBAC", "Node", "Webhook", "AlwaysAllow", "AlwaysDeny")  # those that are served
+AUTHORIZATION_MODES = ("RBAC", "Node", "Webhook", "AlwaysAllow", "AlwaysDeny")  # the supported modes
 AUDIT_MODES = ("batch", "blocking", "blocking-strict")
 AUDIT_VERSION = "audit.k8s.io/v1"
-REVIEW_VERSIONS = ("v1", "v1beta1")  # of the reviews that webhooks are sent
+REVIEW_VERSIONS = ("v1", "v1beta1")  # versions of the reviews that are sent to webhooks
 
 
 _AUDIT_FLAGS = (
@@ -30,7 +30,7 @@ _AUDIT_FLAGS = (
 
 
 class InvalidSettings(Exception):
-    """Settings that contradict each other or miss something; the message says what to do."""
+    """The settings are wrong, incomplete or contradictory; the message says what to do."""
 
 
 _FILES = (
@@ -41,12 +41,12 @@ _FILES = (
     "authorization_webhook_config_file", "admission_control_config_file", "encryption_provider_config",
     "audit_policy_file", "audit_webhook_config_file", "tracing_config_file",
 )  # fmt: skip
-"""The settings that name files which have to be there, in the order in which they are looked at."""
+"""The settings that name files that must exist, in the order of the checks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What `apiserver-gateway serve` was told. Names are those of the flags."""
+    """The settings of `apiserver-gateway serve`. Each has the name of its flag. Durations are in seconds."""
 
     bind_address: str = "0.0.0.0"
     secure_port: int = 6443
@@ -61,7 +61,7 @@ class Settings:
     cors_allowed_origins: tuple[str, ...] = ()
     strict_transport_security_directives: tuple[str, ...] = ()
     request_timeout: float = 60.0
-    min_request_timeout: int = 1800  # seconds that a watch lasts at least, and at most twice
+    min_request_timeout: int = 1800  # seconds; a watch lasts between this and twice this
     identity_key_file: Path | None = None
     etcd_servers: tuple[str, ...] = ()
     etcd_servers_overrides: tuple[EtcdOverride, ...] = ()
@@ -93,7 +93,7 @@ class Settings:
     oidc_groups_prefix: str = ""
     oidc_required_claim: tuple[str, ...] = ()  # "claim=value"
     oidc_signing_algs: tuple[str, ...] = ("RS256",)
-    authorization_mode: tuple[str, ...] = ()  # RBAC, where --authorization-config is not given either
+    authorization_mode: tuple[str, ...] = ()  # empty: RBAC, unless --authorization-config is given
     authorization_config: Path | None = None
     authorization_webhook_config_file: Path | None = None
     authorization_webhook_version: str = "v1beta1"
@@ -207,7 +207,7 @@ class Settings:
     recorder: bool = False
 
     def check(self) -> None:
-        """Raises InvalidSettings for what cannot work."""
+        """Raises InvalidSettings for values that are not allowed, or not together."""
         if self.emulated_version:
             try:
                 check_emulated(self.emulated_version, self.kubernetes_version)
@@ -258,12 +258,14 @@ class Settings:
 
     @property
     def modes(self) -> tuple[str, ...]:
-        """The authorization modes where no configuration file says others."""
+        """The authorization modes, if there is no --authorization-config."""
         return self.authorization_mode or ("RBAC",)
 
     @property
     def anonymous_users(self) -> bool:
-        """Whether requests without credentials have a user; not where all may do everything, as in kube-apiserver."""
+        """Whether requests without credentials are accepted as system:anonymous; never with AlwaysAllow, as in
+        kube-apiserver.
+        """
         return self.anonymous_auth and "AlwaysAllow" not in self.authorization_mode
 
     def _check_authorization(self) -> None:
@@ -374,7 +376,7 @@ class Settings:
             raise InvalidSettings(f"{both[0]} is in both --enable-admission-plugins and --disable-admission-plugins")
 
     def etcd(self, servers: tuple[str, ...] = ()) -> EtcdSettings:
-        """How to reach etcd, or another one with these servers."""
+        """The settings of the client of the main etcd, or of another etcd with these servers."""
         from storage.etcd import EtcdSettings
 
         return EtcdSettings(

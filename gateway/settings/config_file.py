@@ -1,4 +1,4 @@
-"""The file of --config: YAML, flags' names as keys, and what a flag takes as values.
+"""The file of --config: YAML with flag names as keys, and the values of the flags:
 
 secure-port: 6443
 etcd-servers: [https://10.0.0.1:2379, https://10.0.0.2:2379]
@@ -15,11 +15,13 @@ from gateway.files import words
 from gateway.settings.config import InvalidSettings
 from gateway.settings.flags import FLAGS, Flag
 
-LARGEST = 1 << 20
+LARGEST = 1 << 20  # bytes
 
 
 def read_config(path: Path) -> dict[str, str]:
-    """The texts that a file gives, by flags' names. Raises InvalidSettings naming what is wrong and what is allowed."""
+    """The texts of the flags in a file, by flag name. Raises InvalidSettings; the message names the wrong key, and what
+    is allowed.
+    """
     from gateway.settings.configuration_file import InvalidConfiguration, load_yaml
 
     try:
@@ -49,7 +51,7 @@ def read_config(path: Path) -> dict[str, str]:
 
 
 def _text(flag: Flag, value: Any) -> str | None:
-    """A value as the command line would have it, None if it is of a wrong type; null is the default."""
+    """A value as text for the command line; None if its type is wrong. For null the text is "": the default."""
     match value:
         case None:
             return ""

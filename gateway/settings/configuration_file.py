@@ -1,5 +1,6 @@
-"""Configuration in a file: YAML or JSON of one kind, decoded strictly, as kube-apiserver decodes the kinds of
-apiserver.config.k8s.io.
+"""Reads configuration files of one kind, in YAML or JSON.
+
+They are decoded strictly, as kube-apiserver decodes the kinds of apiserver.config.k8s.io.
 """
 
 from __future__ import annotations
@@ -17,25 +18,25 @@ _LARGEST = 4 << 20  # bytes
 
 
 class InvalidConfiguration(ValueError):
-    """A file that does not say what it should; the message says where, in a line."""
+    """The content of a file is invalid; the message is one line and names the field."""
 
 
 class Leaf(Enum):
-    """What a field without fields of its own holds."""
+    """The type of a field that is neither an object nor a list."""
 
     TEXT = auto()
     BOOLEAN = auto()
-    DURATION = auto()  # as text; becomes seconds
+    DURATION = auto()  # a text such as "30s" in the file; decoded to seconds
     INTEGER = auto()
     ANYTHING = auto()
 
 
-# of an object: the fields by name; of a list: a list of one shape
+# the type of a value: a mapping has the fields of an object by name, a list has the one shape of all items
 Shape = Leaf | Mapping[str, Any] | Sequence[Any]
 
 
 def read_configuration(path: Path, kind: str, versions: Sequence[str], shape: Mapping[str, Shape]) -> JsonObject:
-    """The configuration in a file, without kind and apiVersion. Raises OSError, InvalidConfiguration."""
+    """The decoded configuration of a file, without kind and apiVersion. Raises OSError, InvalidConfiguration."""
     found = read_yaml(path)
     given, wanted = found.pop("apiVersion", None), [f"{GROUP}/{version}" for version in versions]
     if found.pop("kind", None) != kind or given not in wanted:
@@ -44,7 +45,7 @@ def read_configuration(path: Path, kind: str, versions: Sequence[str], shape: Ma
 
 
 def read_yaml(path: Path) -> JsonObject:
-    """The object in a file of YAML or JSON. Raises OSError, InvalidConfiguration."""
+    """The object in a YAML or JSON file. Raises OSError, InvalidConfiguration."""
     with path.open("rb") as file:
         data = file.read(_LARGEST + 1)
     if len(data) > _LARGEST:
@@ -56,13 +57,15 @@ def read_yaml(path: Path) -> JsonObject:
 
 
 def checked(found: JsonObject, shape: Mapping[str, Shape]) -> JsonObject:
-    """An object that has only fields of the shape, without those that are null. Raises InvalidConfiguration."""
+    """Decodes an object by its shape; fields that are null are left out. Raises InvalidConfiguration, also for fields
+    that the shape does not have.
+    """
     decoded: JsonObject = _checked(found, shape, "")
     return decoded
 
 
 def load_yaml(data: bytes) -> Any:
-    """What a text of one YAML document means, to which no key is given twice. Raises InvalidConfiguration."""
+    """The value of a text with one YAML document. Raises InvalidConfiguration, also for duplicate keys."""
     from gateway.schema.errors import YamlError
     from gateway.schema.outside import read_yaml
 

@@ -1,4 +1,4 @@
-"""--etcd-servers-overrides: resources that are kept in an etcd of their own (apiserver's `pkg/server/options`)."""
+"""--etcd-servers-overrides: resources that are stored in another etcd (apiserver's `pkg/server/options`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FORMAT = "invalid, must be of format: group/resource#servers, where servers are
 
 @dataclass(frozen=True, slots=True)
 class EtcdOverride:
-    """A resource ("" is the core's group) and the servers of its etcd."""
+    """A resource (the core group is "") and the endpoints of its etcd."""
 
     group: str
     resource: str
@@ -22,7 +22,7 @@ class EtcdOverride:
 
 
 def etcd_overrides(text: str) -> tuple[EtcdOverride, ...]:
-    """The overrides of a flag's text. Raises ValueError, in kube-apiserver's words."""
+    """Parses the overrides of a flag's text. Raises ValueError with kube-apiserver's message."""
     return tuple(_override(each.strip()) for each in text.split(",") if each.strip())
 
 

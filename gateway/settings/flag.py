@@ -1,4 +1,4 @@
-"""What a flag of `apiserver-gateway serve` is."""
+"""The type of the entries of the flag table."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _LISTS = (
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A flag: the name, how its text becomes the setting of the same name, and what it is for.
+    """A flag: its name, the parser of its text, and its help text. The setting has the same name.
 
-    `choices` are values that may be offered, not always all that there are.
+    `choices` are the values that shell completion offers; others may be allowed too.
     """
 
     name: str
@@ -35,12 +35,12 @@ class Flag:
 
     @property
     def is_switch(self) -> bool:
-        """Whether the name alone means true."""
+        """Whether the flag is a boolean: without a value it means true."""
         return self.parse is boolean
 
     @property
     def is_list(self) -> bool:
-        """Whether it takes several values, with `separator` between them or by giving it several times."""
+        """Whether the flag takes several values: separated by `separator`, or by repeating the flag."""
         return self.parse in _LISTS
 
     @property

@@ -1,4 +1,4 @@
-"""The table of the flags of `apiserver-gateway serve`, in the groups in which kube-apiserver has those that it has."""
+"""The table of all flags of `apiserver-gateway serve`. Flags that kube-apiserver has too are in its groups."""
 
 from __future__ import annotations
 

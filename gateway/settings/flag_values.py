@@ -1,5 +1,6 @@
-"""Parsers of flags' values: each function takes a text and returns a setting's value, or raises ValueError with what is
-allowed.
+"""Parsers of flag values: each function takes a text and returns the value of a setting.
+
+They raise ValueError; the message says which values are allowed.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def hosts(text: str) -> tuple[str, ...]:
 
 
 def server(text: str) -> str:
-    """The URL of a server, https where it names no scheme."""
+    """The URL of a server; the scheme is https and may be left out."""
     from urllib.parse import urlsplit
 
     url = text if "://" in text else f"https://{text}"
@@ -164,7 +165,7 @@ def count(text: str) -> int:
 
 
 def size(text: str) -> int:
-    """Bytes."""
+    """A number of bytes."""
     if not (text.isascii() and text.isdigit() and len(text) < 16):
         raise ValueError("give a number of bytes such as 10485760")
     return int(text)
@@ -189,21 +190,21 @@ def log_format(text: str) -> str:
 
 
 def kubernetes_version(text: str) -> str:
-    """The minor of Kubernetes, as `gateway.release.minors` has it."""
+    """The minor of Kubernetes, as in `gateway.release.minors`."""
     from gateway.release.minors import minor_of
 
     return minor_of(text.strip())
 
 
 def emulated_version(text: str) -> str:
-    """The minor that is emulated, as `gateway.release.minors` has it."""
+    """The emulated minor, as in `gateway.release.minors`."""
     from gateway.release.minors import emulated_minor
 
     return emulated_minor(text)
 
 
 def gates(text: str) -> tuple[tuple[str, bool], ...]:
-    """The gates that are said to be on or off; of those that come twice the last."""
+    """The feature gates that are set, and whether each is on. If a name comes twice, the last one counts."""
     said = dict[str, bool]()
     for part in names(text):
         name, separator, value = part.partition("=")

@@ -1,5 +1,7 @@
-"""The flags of `apiserver-gateway serve`, named as kube-apiserver's where it has them; each is an environment variable
-too: --etcd-servers is APISERVER_GATEWAY_ETCD_SERVERS. A flag wins over its variable, and that over --config's file.
+"""The flags of `apiserver-gateway serve`, and how they become settings.
+
+A flag that kube-apiserver has too has the same name here. Each flag is also an environment variable: --etcd-servers is
+APISERVER_GATEWAY_ETCD_SERVERS. A flag wins over its variable, and the variable wins over the file of --config.
 """
 
 from __future__ import annotations
@@ -20,13 +22,13 @@ _UNITS = (("h", 3600), ("m", 60), ("s", 1))
 
 
 def shown_default(flag: Flag) -> str:
-    """A flag's default as one would write it; empty where there is none."""
+    """The default of a flag, as text for the flag; "" if there is none."""
     value = getattr(Settings(), flag.setting)
     return f"{value:g}" if flag.parse is decimal else shown(value)
 
 
 def shown(value: object) -> str:
-    """A setting as one would write it for its flag; empty where it is empty."""
+    """A setting, as text for its flag; "" for an empty setting."""
     match value:
         case None | "" | () | frozenset():
             return ""
@@ -51,9 +53,10 @@ def shown(value: object) -> str:
 def settings_from(
     given: Mapping[str, str], environment: Mapping[str, str], file: Mapping[str, str] | None = None, named: str = ""
 ) -> Settings:
-    """The settings that flags, environment and the configuration file `named` give, the first of them that says one.
+    """The settings by flags, environment and configuration file. The first of these that has a value wins.
 
-    `given` and `file` have texts by flags' names. Raises InvalidSettings naming the flag that is wrong, and where.
+    `given` and `file` have texts by flag name; messages call the file `named`. Raises InvalidSettings; the message says
+    which value is wrong, and where it comes from.
     """
     values: dict[str, Any] = {}
     for flag in FLAGS:

@@ -1,7 +1,7 @@
-"""Flags of kube-apiserver that this server does not have: what it says to whoever gives one.
+"""Flags of kube-apiserver that this server does not have, and why.
 
-Some of them may be given with the one value that is true here (`FIXED`); all others are refused with the reason
-(`REFUSED`), since a flag without effect promises what nobody keeps.
+Some of them are accepted with the one value that describes this server (`FIXED`). All others are refused with a reason
+(`REFUSED`): a user would rely on a flag that is accepted without effect.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from gateway.release.minors import DEFAULT, before
 
 ALIASES = {"logging-format": "log-format"}
-"""Other names of flags, as kube-apiserver has them."""
+"""kube-apiserver's names of flags that are named differently here."""
 
 _NO_HTTP2 = "HTTP/1.1 is what is spoken here"
 _EMULATION = "an emulated minor has its own APIs alone"
@@ -41,7 +41,7 @@ FIXED: dict[str, tuple[tuple[str, ...], str]] = {
     "log-json-split-stream": (("false",), _UNBUFFERED),
     "log-text-split-stream": (("false",), _UNBUFFERED),
 }
-"""Values that may be given, as they are what this server does, and why there are no others."""
+"""The accepted values of each flag, which describe what this server does, and why no other value is accepted."""
 
 REFUSED: dict[str, str] = {
     "livez-grace-period": "a startup probe has the patience that a liveness probe lacks",
@@ -73,11 +73,11 @@ REFUSED: dict[str, str] = {
     "peer-ca-file": _PEERS,
     "service-account-signing-endpoint": "tokens are signed by the key of --service-account-signing-key-file",
 }
-"""Why each is refused."""
+"""The reason why each flag is refused."""
 
 
 def why_not(name: str, value: str) -> str:
-    """Why a flag of kube-apiserver can't be given; "" where the value is what is done here, or it is no such flag."""
+    """The message that refuses a flag of kube-apiserver; "" if the value is accepted, or the flag is not listed."""
     if name in FIXED:
         allowed, why = FIXED[name]
         return "" if value in allowed else f"--{name} can only be {' or '.join(allowed)} here: {why}"

@@ -1,16 +1,16 @@
-"""--tls-sni-cert-key: certificates for clients that ask for certain names."""
+"""--tls-sni-cert-key: certificates for clients that ask for certain host names (SNI)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-SEPARATOR = ";"  # between several, where a flag cannot be given several times
+SEPARATOR = ";"  # between several values in an environment variable or --config, where a flag cannot be repeated
 
 
 @dataclass(frozen=True, slots=True)
 class NamedPair:
-    """A certificate with its key, and for which names it is; those that it says itself where there are none."""
+    """A certificate, its key, and the host names for which it is used; without names, those in the certificate."""
 
     certificate: Path
     key: Path
@@ -22,7 +22,7 @@ class NamedPair:
 
 
 def named_pairs(text: str) -> tuple[NamedPair, ...]:
-    """CERTIFICATE,KEY or CERTIFICATE,KEY:NAME,NAME; several with semicolons between them. Raises ValueError."""
+    """Parses CERTIFICATE,KEY or CERTIFICATE,KEY:NAME,NAME; several are separated by semicolons. Raises ValueError."""
     return tuple(_pair(each) for each in text.split(SEPARATOR) if each.strip())
 
 

@@ -1,4 +1,4 @@
-"""Flags for operation: stopping, TLS, logs and profiles."""
+"""The flags of operation: shutdown, TLS, logs, profiles and traces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What --runtime-config says: which built-in APIs are served (apiserver's `pkg/server/resourceconfig`)."""
+"""--runtime-config: which built-in APIs are served (apiserver's `pkg/server/resourceconfig`)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ Override = tuple[str, bool]
 """One of `STAGES`, `group/version` or `group/version/resource`, and whether it is served."""
 
 ALL, STAGES = "api/all", ("api/all", "api/ga", "api/beta", "api/alpha")
-_CORE, _LEGACY = ("v1", "api/v1"), "api/legacy"  # spellings that kube-apiserver takes, and what it leaves out
+_CORE, _LEGACY = ("v1", "api/v1"), "api/legacy"  # the core group; a key that kube-apiserver ignores
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True", ""})
 _FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 
 
 def overrides(text: str) -> tuple[Override, ...]:
-    """The overrides of a flag's text; of those that come twice the last. Raises ValueError."""
+    """Parses the overrides of a flag's text. If a key comes twice, the last one counts. Raises ValueError."""
     found: dict[str, bool] = {}
     for part in filter(None, text.split(",")):
         key, _, value = (each.strip() for each in part.partition("="))

@@ -1,4 +1,4 @@
-"""What --tls-min-version and --tls-cipher-suites may name: kube-apiserver's names, and OpenSSL's for the same."""
+"""The allowed values of --tls-min-version and --tls-cipher-suites, with OpenSSL's names of the cipher suites."""
 
 from __future__ import annotations
 
@@ -29,5 +29,7 @@ CIPHER_SUITES = (*_SUITES, *_OF_TLS_1_3)
 
 
 def openssl_ciphers(suites: Sequence[str]) -> str:
-    """OpenSSL's list of ciphers of TLS 1.2; "" where none of it is named. Those of TLS 1.3 are always there."""
+    """The given cipher suites of TLS 1.2 as an OpenSSL cipher list, "" if there are none. Suites of TLS 1.3 are always
+    enabled, so they are left out.
+    """
     return ":".join(dict.fromkeys(_SUITES[suite] for suite in suites if suite in _SUITES))

@@ -1,4 +1,4 @@
-"""How much is logged: by --v everywhere, by --vmodule in single modules, as klog has both."""
+"""How much is logged: by --v in all modules, by --vmodule in single modules, as with klog."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gateway.settings.config import Settings
 
-EVERYTHING = 4  # the verbosity at which nothing is left out
+EVERYTHING = 4  # from this verbosity on, all records are logged
 Pattern = tuple[str, int]
-"""Which modules, and their verbosity: `feed` by the file's name, `gateway/requests/*` by its path."""
+"""A pattern of modules and their verbosity. `feed` matches file names; `gateway/requests/*` has a slash, so it matches
+paths.
+"""
 
 _ROOT = Path(__file__).parents[2]
 _PACKAGES = ("gateway", "storage")
 
 
 def patterns(text: str) -> tuple[Pattern, ...]:
-    """What --vmodule means. Raises ValueError."""
+    """Parses the text of --vmodule. Raises ValueError."""
     found = []
     for part in filter(None, (each.strip() for each in text.split(","))):
         pattern, _, verbosity = part.rpartition("=")
@@ -30,7 +32,7 @@ def patterns(text: str) -> tuple[Pattern, ...]:
 
 
 def covers(vmodule: Sequence[Pattern], module: str) -> int | None:
-    """The verbosity of a module by the first pattern that matches it, None where none does."""
+    """The verbosity of a module ("gateway.requests.handler") by the first pattern that matches, None if none does."""
     path = module.replace(".", "/")
     for pattern, verbosity in vmodule:
         seen = path if "/" in pattern else path.rpartition("/")[2]
@@ -40,13 +42,13 @@ def covers(vmodule: Sequence[Pattern], module: str) -> int | None:
 
 
 def verbosity_of(settings: Settings, module: str) -> int:
-    """How much a module logs."""
+    """The verbosity of a module, by --vmodule or --v."""
     of_module = covers(settings.vmodule, module)
     return settings.v if of_module is None else of_module
 
 
 def modules() -> Iterator[str]:
-    """All modules of the server."""
+    """The names of all modules of the server."""
     for package in _PACKAGES:
         for path in (_ROOT / package).rglob("*.py"):
             yield ".".join(path.relative_to(_ROOT).with_suffix("").parts).removesuffix(".__init__")
