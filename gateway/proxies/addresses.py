@@ -1,4 +1,4 @@
-"""Which addresses are proxied to: none that only this host could reach (CVE-2020-8562, CVE-2022-3294)."""
+"""Which addresses requests may be proxied to: none that only this host can reach (CVE-2020-8562, CVE-2022-3294)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from gateway.http.status import StatusError, bad_request
 
 
 def not_allowed() -> StatusError:
-    """400 for an address that is not proxied to."""
+    """The error for an address to which nothing is proxied."""
     return bad_request("address not allowed")
 
 
 def is_global_unicast(text: str) -> bool:
-    """Whether it is the address of one host, and not only within a link or this host, as Go's IsGlobalUnicast."""
+    """Whether a text is a unicast address, but neither loopback nor link-local; like Go's IsGlobalUnicast."""
     try:
         found = ip_address(text)
     except ValueError:
@@ -27,9 +27,9 @@ def is_global_unicast(text: str) -> bool:
 
 
 async def allowed_address(host: str) -> str:
-    """An address of a host, all of whose addresses may be proxied to. Raises StatusError 400.
+    """The first address of a host. Raises StatusError 400, also if any of its addresses is not allowed.
 
-    Who connects uses the address, so that the name can't lead elsewhere meanwhile.
+    Callers must connect to this address and not to the name: a second lookup could return another address.
     """
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)

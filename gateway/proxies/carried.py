@@ -1,4 +1,6 @@
-"""portforward over WebSockets (KEP-4006): the client's SPDY connection to the kubelet, in WebSocket messages."""
+"""portforward over WebSockets (KEP-4006): WebSocket messages carry the bytes of the client's SPDY connection to the
+kubelet.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,13 @@ _OF_WEBSOCKETS = (b"upgrade", b"x-stream-protocol-version")
 
 
 def is_wanted(request: Request) -> bool:
-    """Whether a request for an upgrade is for SPDY in a WebSocket."""
+    """Whether an upgrade request asks for SPDY in a WebSocket."""
     wanted = any(each.startswith(_PREFIX) and each.endswith(_SUFFIX) for each in protocols_of(request.headers))
     return wanted and request.headers.get(b"upgrade", b"").lower() == b"websocket"
 
 
 async def session(request: Request, client: Client, target: Target, path: str) -> Response:
-    """The answer: a tunnel, or what the kubelet refuses with. Raises StatusError 500."""
+    """The answer: a tunnel, or the kubelet's error answer. Raises StatusError 500."""
     spoken = [each.removeprefix(_PREFIX) for each in protocols_of(request.headers) if each.endswith(_SUFFIX)]
     sent = headers.sent(request, upgrade=True)
     sent = [each for each in sent if each[0] not in _OF_WEBSOCKETS and not each[0].startswith(b"sec-websocket-")]
@@ -62,7 +64,7 @@ async def session(request: Request, client: Client, target: Target, path: str) -
 
 
 class Carried:
-    """A tunnel whose client speaks in messages, and whose other end in bytes."""
+    """A tunnel between a client that sends WebSocket messages and a kubelet that sends bytes."""
 
     def __init__(self, answer: Streamed) -> None:
         self._answer = answer
@@ -77,7 +79,7 @@ class Carried:
 
 
 class _Unpacked:
-    """A client's end as one of bytes."""
+    """The client's end of the tunnel; unpacks the bytes from WebSocket messages, and packs them."""
 
     def __init__(self, client: End) -> None:
         self._client, self._messages = client, Messages()
@@ -102,7 +104,7 @@ class _Unpacked:
             if self._messages.answers:
                 self._client.write(self._messages.answers)
                 self._messages.answers = b""
-                await self._client.drain()  # nothing is read from a client that does not read
+                await self._client.drain()  # back-pressure: wait for a client that does not read
             if content := b"".join(found):
                 return content
 

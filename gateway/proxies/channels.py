@@ -1,7 +1,7 @@
-"""exec and attach for WebSockets of version 5 (KEP-4006): channels of the WebSocket are streams of SPDY at the kubelet.
+"""exec and attach over WebSockets of version 5 (KEP-4006). Each channel of the WebSocket is a SPDY stream.
 
-A message is a channel's number and data. 0, 1 and 2 are the standard streams, 3 has the outcome as a Status, 4 sizes of
-the terminal; 255 and a number says that the client is done with that channel.
+A message begins with the number of its channel. Channels 0, 1 and 2 are the standard streams, 3 has the outcome as a
+Status, and 4 the sizes of the terminal. A message of 255 and a number closes that channel.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from gateway.proxies.outcomes import SUCCESS, in_words_of, internal, outcome_of,
 
 VERSION_5 = b"v5.channel.k8s.io"
 IDLE = 4 * 3600.0  # seconds without anything from the client
-PARTING = 900.0  # seconds that a client has to read what is left, once the command has ended
+PARTING = 900.0  # seconds that a client has to read the rest, once the command has ended
 _STDIN, _STDOUT, _STDERR, _ERROR, _RESIZE, _DONE = 0, 1, 2, 3, 4, 255
 _TYPES = {_ERROR: "error", _STDIN: "stdin", _STDOUT: "stdout", _STDERR: "stderr", _RESIZE: "resize"}
 _SPOKEN = tuple(f"{version}channel.k8s.io" for version in ("v5.", "v4.", "v3.", "v2.", ""))
-_IN_WORDS = frozenset(_SPOKEN[2:])  # the versions in which an outcome is no Status
+_IN_WORDS = frozenset(_SPOKEN[2:])  # the versions whose error stream has a text, not a Status
 _AGENT: Header = (b"user-agent", b"Go-http-client/1.1")
-_MOST_SAID = 64 << 10  # bytes of an outcome or a refusal
+_MOST_SAID = 64 << 10  # bytes that are read of an outcome or an error answer
 _NORMAL = struct.pack(">H", 1000)
 
 
 def is_wanted(request: Request) -> bool:
-    """Whether a request for an upgrade is for such a WebSocket."""
+    """Whether an upgrade request asks for a WebSocket of version 5."""
     return request.headers.get(b"upgrade", b"").lower() == b"websocket" and VERSION_5 in protocols_of(request.headers)
 
 
 def session(request: Request, client: Client, kubelet: Kubelet, path: str, options: Mapping[str, object]) -> Response:
-    """The answer: a tunnel that asks the kubelet once the client is there."""
+    """The answer: a tunnel, which connects to the kubelet after the handshake; 400 or 405 for a bad handshake."""
     if request.method != "GET":
         return Response(405, b"bad method", b"", encoded=True, bare=True)
     if not is_sound(request.headers):
@@ -55,7 +55,7 @@ def session(request: Request, client: Client, kubelet: Kubelet, path: str, optio
 
 
 class Channels:
-    """A tunnel of channels. `options` says which streams there are: stdin, stdout, stderr, tty."""
+    """A tunnel of channels. `options` says which streams are wanted: stdin, stdout, stderr, tty."""
 
     def __init__(
         self, request: Request, client: Client, kubelet: Kubelet, path: str, options: Mapping[str, object]
@@ -69,7 +69,7 @@ class Channels:
         self._answer: Streamed | None = None
 
     async def run(self, client: End) -> None:
-        """Carries the streams until the command has ended or the client goes, and tells the outcome."""
+        """Carries the streams until the command ends or the client disconnects; then sends the outcome."""
         first = next((each for each in (_STDOUT, _STDERR) if each in self._wanted), _ERROR)
         client.write(_message(first, b""))
         try:
@@ -97,7 +97,7 @@ class Channels:
             return
 
     async def aclose(self) -> None:
-        """Lets go of the kubelet."""
+        """Closes the connection to the kubelet."""
         if self._answer is not None:
             if self._answer.status == SWITCHING:
                 self._answer.finish()
@@ -116,7 +116,7 @@ class Channels:
             return b""
 
     async def _carried(self, client: End, answer: Streamed) -> bytes | None:
-        """The outcome; None where the client has gone."""
+        """Carries the streams; returns the outcome, None if the client has disconnected."""
         session, far = spdy.Session(), FarEnd(answer)
         numbers: dict[int, int] = {}  # channel -> stream
         for channel in self._wanted:
@@ -134,7 +134,7 @@ class Channels:
             await asyncio.gather(coming, going, return_exceptions=True)
 
     async def _coming(self, client: End, far: FarEnd, session: spdy.Session, numbers: Mapping[int, int]) -> None:
-        """What the client sends, until it goes or does not keep to the protocol."""
+        """Carries data from the client to the kubelet, until the client disconnects or breaks the protocol."""
         messages, done = Messages(), set[int]()
         while True:
             if messages.more:
@@ -159,13 +159,13 @@ class Channels:
             if messages.answers:
                 client.write(messages.answers)
                 messages.answers = b""
-                await client.drain()  # nothing is read from a client that does not read
+                await client.drain()  # back-pressure: wait for a client that does not read
             await far.drain()
 
     async def _going(
         self, client: End, far: FarEnd, session: spdy.Session, numbers: Mapping[int, int], in_words: bool
     ) -> bytes:
-        """What the kubelet sends, until all its streams have ended; the outcome."""
+        """Carries data from the kubelet to the client, until all its streams have ended; returns the outcome."""
         ended = in_words_of if in_words else outcome_of
         heard = _Heard(numbers, session)
         while heard.open:
@@ -182,7 +182,7 @@ class Channels:
                 client.write(to_client)
             if to_kubelet:
                 far.write(to_kubelet)
-                await far.drain()  # nothing is read from a kubelet that does not read
+                await far.drain()  # back-pressure: wait for a kubelet that does not read
             await client.drain()
         return ended(bytes(heard.outcome)) if heard.outcome else SUCCESS
 
@@ -190,9 +190,9 @@ class Channels:
 def _taken(
     messages: Messages, data: bytes, session: spdy.Session, numbers: Mapping[int, int], done: set[int]
 ) -> bytes | None:
-    """What of a client's messages goes to the kubelet; None once the client says goodbye. Raises ProtocolError.
+    """The bytes for the kubelet from a client's messages; None after a close message. Raises ProtocolError.
 
-    `done` has the channels that the client has ended.
+    `done` has the channels that the client has closed; this function adds to it.
     """
     found = []
     for message in messages.feed(data):
@@ -212,16 +212,18 @@ def _taken(
 
 
 class _Heard:
-    """What a kubelet says of the streams: `open` are those that it has not ended, `outcome` is that of the command."""
+    """The kubelet's side of the streams. `open` has the streams that the kubelet has not ended, `outcome` the content
+    of the error stream.
+    """
 
     def __init__(self, numbers: Mapping[int, int], session: spdy.Session) -> None:
         self._session, self._channels = session, {number: channel for channel, number in numbers.items()}
         self.open = {numbers[each] for each in (_ERROR, _STDOUT, _STDERR) if each in numbers}
         self.outcome = bytearray()
-        self._begun = set[int]()  # streams that the kubelet has taken
+        self._begun = set[int]()  # streams on which the kubelet has sent something
 
     def take(self, data: bytes) -> tuple[bytes, bytes]:
-        """What is to be written to the client, and to the kubelet. Raises Broken."""
+        """Takes bytes from the kubelet; returns the bytes for the client and those for the kubelet. Raises Broken."""
         to_client, to_kubelet = [], []
         for found in self._session.feed(data):
             if found.kind == spdy.PING:

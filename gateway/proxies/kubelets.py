@@ -1,4 +1,4 @@
-"""Where a node's kubelet is: at the first of its addresses of the types that are preferred."""
+"""Finds the address of a node's kubelet, by --kubelet-preferred-address-types."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gateway.proxies.objects import object_of
 
 @dataclass(frozen=True, slots=True)
 class Kubelet:
-    """A kubelet, as messages name it and as it is called."""
+    """A kubelet: host and port for messages, and the target of calls."""
 
     host: str
     port: int
@@ -26,7 +26,11 @@ class Kubelet:
 
 
 async def kubelet_of(endpoint: Endpoint, node: str, *, insecure: bool = False) -> Kubelet:
-    """The kubelet of a node; `insecure` trusts any certificate. Raises StatusError 404, 500 where it has no address."""
+    """The kubelet of a node; with `insecure`, any certificate is trusted.
+
+    Raises StatusError 404 for an unknown node, 500 for a node without an address or if the certificates for kubelets
+    cannot be used.
+    """
     services = endpoint.services
     settings = services.settings
     state = (await object_of(endpoint, "nodes", "", node)).get("status") or {}

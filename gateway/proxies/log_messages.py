@@ -1,4 +1,4 @@
-"""A log over a WebSocket: an empty message, and then what is said, as bytes or in base64."""
+"""A log over a WebSocket: an empty message, and then the log in binary messages, or in text messages as base64."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _PROTOCOLS = (b"", b"binary.k8s.io", _BASE64)
 
 
 def as_messages(request: Request, response: Response) -> Response:
-    """The answer as a WebSocket where the client asked for one; 400 where that is none of the RFC's, 403 for a
-    protocol that is not spoken.
+    """The answer as a WebSocket, if the client asked for one. 400 for an invalid handshake (RFC 6455), 403 for an
+    unknown subprotocol.
     """
     if not is_wanted(request.headers) or not isinstance(response.body, AsyncIterator):
         return response

@@ -1,4 +1,4 @@
-"""The options of a log (PodLogOptions): what may be asked, and how kubelets are asked for it."""
+"""The options of a log (PodLogOptions): their validation, and the query for the kubelet."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from gateway.subresources.connecting import flag
 from gateway.validation import field
 from gateway.validation.field import FieldError, go_quote
 
-_NO_TIME = "0001-01-01T00:00:00Z"  # Go's, of what is there and says nothing
+_NO_TIME = "0001-01-01T00:00:00Z"  # Go's zero time, for an empty sinceTime
 _NOT_NEGATIVE, _POSITIVE = "must be greater than or equal to 0", "must be greater than 0"
 _BOTH = "at most one of `sinceTime` or `sinceSeconds` may be specified"
 
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """What is asked for; `query` is what the kubelet is asked."""
+    """The container (maybe ""), whether any certificate of the kubelet is trusted, and the query for the kubelet."""
 
     container: str
     insecure: bool
@@ -28,7 +28,9 @@ class LogOptions:
 
 
 def log_options(name: str, query: Mapping[str, Sequence[str]]) -> LogOptions:
-    """Reads the options of a pod's log. Raises StatusError 400 for what can't be read, 422 for what may not be."""
+    """Reads the options of a pod's log from a request's query. Raises StatusError 400 for a value that cannot be
+    parsed, 422 for one that is not allowed.
+    """
     numbers = {each: _number(query.get(each)) for each in ("tailLines", "limitBytes", "sinceSeconds")}
     since = _time(query.get("sinceTime"))
     if errors := list(_wrong(numbers, since, "stream" in query)):

@@ -21,13 +21,13 @@ from gateway.webhooks.refusals import REASONS, words_of
 _TEXT = b"text/plain"
 _HEADERS: tuple[Header, ...] = ((b"user-agent", b"Go-http-client/1.1"),)
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_MOST_SAID = 50_000  # bytes of a refusal that are read
+_MOST_SAID = 50_000  # bytes that are read of an error answer
 
 
 async def log(endpoint: Endpoint, request: Request) -> Response:
-    """The log of a container; 204 for a pod on no node.
+    """The log of a container; 204 for a pod that is not scheduled.
 
-    Raises StatusError 400, 404, 406, 422, 500 and what kubelets refuse with.
+    Raises StatusError 400, 404, 406, 422, 500, and others by the kubelet's error answers.
     """
     _check_accepted(request.headers.get(b"accept", b"").decode("latin-1"), endpoint.services.media.types)
     options = log_options(request.info.name, request.query)
@@ -55,7 +55,7 @@ async def log(endpoint: Endpoint, request: Request) -> Response:
 
 
 def _check_accepted(accept: str, types: Sequence[str]) -> None:
-    """Raises StatusError 406 for a client that takes no Status: what it takes of logs is not asked."""
+    """Raises StatusError 406 for an Accept header that does not also accept the media types of a Status."""
     if not literally_acceptable(accept, ("text/plain", *types)):
         raise unacceptable(("text/plain", *types))
     for clause in parse_accept(accept or "*/*"):
@@ -66,7 +66,7 @@ def _check_accepted(accept: str, types: Sequence[str]) -> None:
 
 
 async def _refused(answer: Streamed, name: str) -> StatusError:
-    """A kubelet's refusal as a Status."""
+    """The error for a kubelet's error answer."""
     said = b""
     try:
         async for part in answer:

@@ -12,7 +12,9 @@ _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 
 
 async def object_of(endpoint: Endpoint, plural: str, namespace: str, name: str) -> JsonObject:
-    """An object of the core group, as of now, not to be changed. Raises StatusError 404, of the request's resource."""
+    """The current state of an object of the core group; callers must not change it. Raises StatusError 404, with the
+    request's resource in the message.
+    """
     served = endpoint.siblings.of("", "v1", plural)
     entry = await endpoint.store.reads.get(served.cache, served.key(namespace, name))
     if entry is None:
@@ -26,7 +28,9 @@ async def pod_of(endpoint: Endpoint, request: Request) -> JsonObject:
 
 
 def container_of(pod: JsonObject, asked: str) -> str:
-    """The container that is meant. Raises StatusError 400 when that is not clear, or there is none of that name."""
+    """The name of the container: `asked`, or that of the pod's only container if `asked` is "". Raises StatusError 400
+    for an unknown name, or if the pod has several containers.
+    """
     spec, name = pod["spec"], pod["metadata"]["name"]
     names = [each["name"] for key in _CONTAINERS for each in spec.get(key) or ()]
     if asked:
@@ -41,7 +45,7 @@ def container_of(pod: JsonObject, asked: str) -> str:
 
 
 def scheme_name_port(what: str, text: str) -> tuple[str, str, str]:
-    """Reads "[scheme:]name[:port]"; what is not said is "". Raises StatusError 400."""
+    """Splits "[scheme:]name[:port]"; a missing part is "". Raises StatusError 400."""
     parts = text.split(":")
     if len(parts) < 3:
         parts = ["", *parts, ""][:3]

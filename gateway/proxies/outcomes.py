@@ -1,4 +1,4 @@
-"""The outcome of a session in a container, as a Status for its client."""
+"""The outcome of an exec or attach session, as a Status for the client."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NON_ZERO, _EXIT_CODE = "NonZeroExitCode", "ExitCode"
 
 
 def internal(message: str) -> bytes:
-    """500 for what went wrong between here and the container."""
+    """A Status 500 for an error between this server and the container, as JSON."""
     said = dumps(
         {
             "metadata": {},
@@ -27,7 +27,7 @@ def internal(message: str) -> bytes:
 
 
 def status_of_refusal(status: int, said: bytes) -> bytes:
-    """What a kubelet said instead of an upgrade: its Status, or its text."""
+    """The Status for a kubelet's answer that is no upgrade; it has the message of the kubelet's Status, or its text."""
     if 300 <= status < 400:
         return internal("redirect not allowed")
     found = _object(said)
@@ -38,7 +38,9 @@ def status_of_refusal(status: int, said: bytes) -> bytes:
 
 
 def outcome_of(said: bytes) -> bytes:
-    """What a container's runtime said on the error stream (remotecommand version 4): a Status."""
+    """The Status for the content of the error stream, where the container runtime writes a Status (remotecommand
+    version 4).
+    """
     found = _object(said)
     if found.get("status") == "Success":
         return SUCCESS
@@ -73,7 +75,7 @@ def _causes(status: JsonObject) -> list[JsonObject]:
 
 
 def in_words_of(said: bytes) -> bytes:
-    """What a container's runtime said of a failure before version 4: a Status."""
+    """The Status for the content of the error stream before remotecommand version 4, which is the text of an error."""
     return internal(f"error executing remote command: {said.decode('utf-8', 'replace')}")
 
 

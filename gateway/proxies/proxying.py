@@ -32,7 +32,9 @@ _HIGHEST_PORT = 65535
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where a request goes: host and port, with TLS or without; `name` is whom the certificate is for."""
+    """Where a request goes: host, port, and a TLS context, None for plain HTTP. `name` is the host name that the
+    certificate must have.
+    """
 
     host: str
     port: str
@@ -50,7 +52,7 @@ class Location:
 
 
 async def pod(endpoint: Endpoint, request: Request) -> Response:
-    """An HTTP request to a pod, by default at the first port of its containers. Raises StatusError 400, 404, 503."""
+    """Passes a request on to a pod, by default to its first container port. Raises StatusError 400, 404, 503."""
     options = await admit_connection(endpoint, request)
     scheme, name, port = scheme_name_port("pod", request.info.name)
     found = await object_of(endpoint, "pods", request.info.namespace, name)
@@ -65,7 +67,7 @@ async def pod(endpoint: Endpoint, request: Request) -> Response:
 
 
 async def service(endpoint: Endpoint, request: Request) -> Response:
-    """An HTTP request to one of a service's endpoints. Raises StatusError 400, 404, 503."""
+    """Passes a request on to one of a service's endpoints. Raises StatusError 400, 404, 503."""
     options = await admit_connection(endpoint, request)
     namespace, asked = request.info.namespace, request.info.name
     scheme, name, port = scheme_name_port("service", asked)
@@ -86,7 +88,7 @@ async def service(endpoint: Endpoint, request: Request) -> Response:
 
 
 async def _of_slices(endpoint: Endpoint, namespace: str, name: str, port: str) -> tuple[str, str] | None:
-    """Host and port of an endpoint that is ready, by the EndpointSlices of a service."""
+    """The address and port of a random ready endpoint, by the EndpointSlices of a service. None if there is none."""
     slices = ServiceObjects(endpoint.services.admission.objects).endpoint_slices(namespace, name)
     random.shuffle(slices)
     family = family_of(endpoint.services.settings.service_cluster_ip_range)
@@ -105,7 +107,9 @@ async def _of_slices(endpoint: Endpoint, namespace: str, name: str, port: str) -
 
 
 async def _of_endpoints(endpoint: Endpoint, namespace: str, name: str, port: str) -> tuple[str, str] | None:
-    """The same by the Endpoints of a service. Raises StatusError 404, 503."""
+    """The address and port of a random ready endpoint, by the Endpoints of a service. None if there is none. Raises
+    StatusError 404, 503.
+    """
     endpoints = await object_of(endpoint, "endpoints", namespace, name)
     subsets = endpoints.get("subsets") or ()
     if not subsets:
@@ -121,7 +125,7 @@ async def _of_endpoints(endpoint: Endpoint, namespace: str, name: str, port: str
 
 
 async def node(endpoint: Endpoint, request: Request) -> Response:
-    """An HTTP request to a node's kubelet, or to another port there. Raises StatusError 400, 404, 500, 503."""
+    """Passes a request on to a node: to its kubelet, or to another port. Raises StatusError 400, 404, 500, 503."""
     options = await admit_connection(endpoint, request)
     scheme, name, port = scheme_name_port("node", request.info.name)
     kubelet = await kubelet_of(endpoint, name)
@@ -176,18 +180,22 @@ async def _upgraded(endpoint: Endpoint, request: Request, location: Location, pa
 
 
 def _prefix(whole: str, path: str) -> str:
-    """What of a request's path comes before the part that is passed on."""
+    """The part of a request's path before the part that is passed on."""
     suffix = f"{path}/" if whole.endswith("/") and not path.endswith("/") else path
     return whole.removesuffix(suffix) if suffix else whole
 
 
 def _of(scheme: str) -> Context | None:
-    """What pods' and services' own certificates are worth nobody can say: any is taken, as in kube-apiserver."""
+    """The TLS context for a scheme, None for HTTP. Any certificate of a pod or service is accepted, as in
+    kube-apiserver: there is no CA to check it with.
+    """
     return context_of("", insecure=True) if scheme == "https" else None
 
 
 async def _belongs_to_pod(endpoint: Endpoint, namespace: str, address: JsonObject) -> bool:
-    """Endpoints are only trusted when a pod of the namespace has the address."""
+    """Whether a pod of the namespace has the address of an endpoint. Other endpoints are not trusted, as users can
+    write any address into them.
+    """
     target = address.get("targetRef") or {}
     if target.get("namespace") != namespace:
         return False

@@ -1,6 +1,7 @@
 """pods/exec, attach and portforward: a connection to the kubelet of the pod's node, upgraded as the client asks.
 
-Bytes are passed on as they are, but for WebSockets of version 5, for which the kubelet is spoken to in SPDY.
+Bytes are passed on unchanged. The exception are WebSockets of version 5 and of portforward, for which this server
+speaks SPDY to the kubelet (`channels`, `carried`).
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ _STREAMS = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty
 
 
 async def execute(endpoint: Endpoint, request: Request) -> Response:
-    """exec: a command in a container. Raises StatusError 400, 403, 404, 500."""
+    """exec: runs a command in a container. Raises StatusError 400, 403, 404, 500."""
     return await _in_container(endpoint, request, "exec")
 
 
 async def attach(endpoint: Endpoint, request: Request) -> Response:
-    """attach: the streams of a container that runs. Raises StatusError 400, 403, 404, 500."""
+    """attach: connects to the streams of a running container. Raises StatusError 400, 403, 404, 500."""
     return await _in_container(endpoint, request, "attach")
 
 
 async def portforward(endpoint: Endpoint, request: Request) -> Response:
-    """portforward: connections to ports of a pod. Raises StatusError 400, 403, 404, 500."""
+    """portforward: opens connections to ports of a pod. Raises StatusError 400, 403, 404, 500."""
     options = await _admitted(endpoint, request)
     pod = await pod_of(endpoint, request)
     kubelet = await _kubelet(endpoint, pod)
@@ -62,7 +63,9 @@ async def _in_container(endpoint: Endpoint, request: Request, what: str) -> Resp
 
 
 async def _admitted(endpoint: Endpoint, request: Request) -> JsonObject:
-    """The options, once the user may create a session by whichever method, and it is admitted."""
+    """The options of a session, after admission. The user needs the right to create it, whatever the HTTP method is.
+    Raises StatusError 403.
+    """
     if request.info.verb != "create":
         asked = with_verb(Attributes(request.user, request.info), "create")
         authorizer = endpoint.services.authorizer

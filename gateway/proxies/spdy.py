@@ -1,6 +1,6 @@
-"""SPDY/3.1, as far as kubelets speak it: streams that a client opens, and data in both directions.
+"""The part of SPDY/3.1 that kubelets use: streams that the client opens, and data in both directions.
 
-Kubelets' implementation (moby/spdystream) knows no flow control; back-pressure is that of the connection.
+The kubelet's implementation (moby/spdystream) has no flow control; there is only the back-pressure of the connection.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 PROTOCOL = "SPDY/3.1"
-MOST = 1 << 20  # bytes of one frame that is taken
-_LARGEST = 32 << 10  # bytes of data in one frame that is made
+MOST = 1 << 20  # the most bytes of a received frame
+_LARGEST = 32 << 10  # the most bytes of data in a frame that is sent
 _CONTROL, _FIN = 0x8003, 1
 SYN_STREAM, SYN_REPLY, RST_STREAM, PING, GOAWAY = 1, 2, 3, 6, 7
 DATA = 0
 _PROTOCOL_ERROR = 1
-_AT_ONCE = 250  # frames that are looked at before others have their turn
+_AT_ONCE = 250  # frames that one call of `feed` returns, so that the event loop is not blocked
 _PING_SIZE = 4  # bytes
 
 _WORDS = (
@@ -40,17 +40,17 @@ _REST = (
 
 
 def _dictionary() -> bytes:
-    """What headers are compressed with (SPDY/3, 2.6.10.1): texts with their lengths, and then some without."""
+    """The zlib dictionary for headers (SPDY/3, 2.6.10.1): texts with their lengths before them, then texts without."""
     texts = [*_WORDS.split(" "), *_PHRASES]
     return b"".join(struct.pack(">I", len(text)) + text.encode() for text in texts) + _REST
 
 
 class Broken(Exception):
-    """What came is no SPDY."""
+    """The received bytes are not valid SPDY."""
 
 
 class Frame(NamedTuple):
-    """What came: `kind` is DATA or one of the control frames; `stream` is 0 where it is of the session."""
+    """A received frame. `kind` is DATA or the type of a control frame; `stream` is 0 for a frame of the session."""
 
     kind: int
     stream: int
@@ -59,10 +59,10 @@ class Frame(NamedTuple):
 
 
 class Session:
-    """The client's side of a session: makes bytes of what is to be said, and frames of what comes.
+    """The client's side of a session: encodes frames to send, and decodes received bytes.
 
-    Few frames are looked at together, so that others have their turn: `more` says that there are more of them, which
-    come by feeding nothing.
+    `feed` returns a limited number of frames. If `more` is set, complete frames are left, and the next call of `feed`,
+    with b"", returns them.
     """
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class Session:
         self.more = False
 
     def open(self, headers: Mapping[str, str]) -> tuple[int, bytes]:
-        """A new stream: its number, and what is to be sent."""
+        """Opens a stream. Returns its number, and the bytes to send."""
         number, self._next = self._next, self._next + 2
         content = [struct.pack(">I", len(headers))]
         for name, value in headers.items():
@@ -81,7 +81,7 @@ class Session:
         return number, _control(SYN_STREAM, struct.pack(">IIH", number, 0, 0) + packed)
 
     def data(self, stream: int, data: bytes, *, last: bool = False) -> bytes:
-        """Data of a stream; `last` says that no more will come."""
+        """The bytes to send for data of a stream; `last` ends the stream in this direction."""
         pieces = [data[at : at + _LARGEST] for at in range(0, len(data), _LARGEST)] or [b""]
         flags = [0] * (len(pieces) - 1) + [_FIN if last else 0]
         return b"".join(
@@ -94,11 +94,11 @@ class Session:
         return _control(PING, frame.data)
 
     def refusal(self, frame: Frame) -> bytes:
-        """The answer to a SYN_STREAM: nobody opens streams to a client."""
+        """The answer to a SYN_STREAM: the kubelet may not open streams."""
         return _control(RST_STREAM, struct.pack(">II", frame.stream, _PROTOCOL_ERROR))
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """The next frames that are complete with what has come. Raises Broken."""
+        """Takes received bytes, and yields the frames that are complete now. Raises Broken."""
         self._held += data
         self.more, at, left = False, 0, _AT_ONCE
         try:

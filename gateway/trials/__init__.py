@@ -1,1 +1,1 @@
-"""What a throw-away server lets tests do to it: snapshots of its state, and time that is set forward."""
+"""The testing API of throw-away servers: snapshots, a clock that tests set forward, faults, and a recorder."""

@@ -1,6 +1,6 @@
-"""What a fault does, by name: statuses as kube-apiserver gives them, delays, resets, wrong watches, stale reads.
+"""The answers of faults by name: kube-apiserver's error statuses, delays, resets, faults of watches, stale reads.
 
-`ANSWERS` finds what makes an answer; its parameters are those that tests may give.
+`ANSWERS` has the function that makes each answer. Its parameters are those that a test may give.
 """
 
 from __future__ import annotations
@@ -30,8 +30,11 @@ Do = Callable[[RequestContext], Outcome]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What goes wrong, and when: after a `delay` in seconds, `before` the verb is looked for, `instead` of it,
-    `afterwards`; `watch` says what a watch does, `webhook` why a webhook fails, `pick` which of these a request gets.
+    """The effect of a fault on a request.
+
+    The request waits for `delay` seconds. `before` runs before the verb is found, `instead` replaces the verb, and
+    `afterwards` runs after it. `watch` is the fault of a watch, `webhook` the reason with which webhooks fail. `pick`
+    chooses an answer for each request.
     """
 
     name: str = ""
@@ -42,36 +45,36 @@ class Answer:
     watch: Course | None = None
     webhook: str = ""
     pick: Callable[[RequestContext | None, str], Answer | None] | None = None
-    concerns: Callable[[RequestContext], bool] | None = None  # where it is not for every request
+    concerns: Callable[[RequestContext], bool] | None = None  # None: it concerns all requests
 
 
 def conflict() -> Answer:
-    """409: somebody else has changed the object."""
+    """409: another client has changed the object."""
     return _refusal_of_object(lambda group, resource, name: statuses.conflict(group, resource, name, MODIFIED))
 
 
 def already_exists() -> Answer:
-    """409: an object of that name is there."""
+    """409: an object of that name exists."""
     return _refusal_of_object(statuses.already_exists)
 
 
 def not_found() -> Answer:
-    """404: there is no object of that name."""
+    """404: no object of that name exists."""
     return _refusal_of_object(statuses.not_found)
 
 
 def forbidden() -> Answer:
-    """403, as where no role allows it."""
+    """403, as if no role allowed the request."""
     return _refusal(lambda context: not_allowed(context.attributes, ""))
 
 
 def unauthorized() -> Answer:
-    """401, as for a token that is not known any more."""
+    """401, as for an unknown token."""
     return _refusal(lambda context: StatusError(401, "Unauthorized", "Unauthorized"))
 
 
 def gone() -> Answer:
-    """410: what was asked for is too old. A watch is told so by an event, as kube-apiserver tells it."""
+    """410: the resourceVersion or continue token is too old. A watch gets an ERROR event, as from kube-apiserver."""
 
     def before(context: RequestContext) -> None:
         if context.request.info.verb != "watch":
@@ -81,7 +84,7 @@ def gone() -> Answer:
 
 
 def too_many_requests(retry_after: int = 1) -> Answer:
-    """429, as where all seats of a priority level are taken."""
+    """429, as if all seats of a priority level were taken."""
 
     def before(context: RequestContext) -> None:
         raise Refused(Cause.CONCURRENCY_LIMIT, retry_after)
@@ -109,12 +112,12 @@ def server_timeout(retry_after: int = 1) -> Answer:
 
 
 def timed_out() -> Answer:
-    """504 before anything is done."""
+    """504; the request is not carried out."""
     return _refusal(lambda context: deadline_exceeded())
 
 
 def timed_out_after_write() -> Answer:
-    """504, although the request is carried out: the client cannot know."""
+    """504, although the request is carried out; the client cannot tell the difference."""
 
     def afterwards(context: RequestContext) -> Outcome:
         raise deadline_exceeded()
@@ -130,7 +133,7 @@ def unavailable(retry_after: int = 0) -> Answer:
 
 
 def status(code: int, reason: str = "", message: str = "", retry_after: int = 0) -> Answer:
-    """Any Status, as the test writes it."""
+    """A Status with the given code, from 400 to 599."""
     if not 400 <= code <= 599:
         raise statuses.bad_request(f"a fault's status has a code from 400 to 599, not {code}")
     details: dict[str, Any] | None = {"retryAfterSeconds": retry_after} if retry_after else None
@@ -138,7 +141,7 @@ def status(code: int, reason: str = "", message: str = "", retry_after: int = 0)
 
 
 def quota_exceeded(quota: str = "quota", requested: str = "", used: str = "", limited: str = "") -> Answer:
-    """403, as where a ResourceQuota has no room."""
+    """403, as if a ResourceQuota were exceeded."""
 
     def make(group: str, resource: str, name: str) -> StatusError:
         of = f"count/{resource}.{group}" if group else resource if resource == "pods" else f"count/{resource}"
@@ -149,7 +152,7 @@ def quota_exceeded(quota: str = "quota", requested: str = "", used: str = "", li
 
 
 def etcd_gone() -> Answer:
-    """What the server answers while it does not reach etcd; what it answers from its cache it still does."""
+    """The answers of a server that does not reach etcd. Watches, and reads at resourceVersion=0, still work."""
 
     def before(context: RequestContext) -> None:
         request = context.request
@@ -176,7 +179,7 @@ def reset_after() -> Answer:
 
 
 def stale_reads(changes: int = 0, seconds: float = 0.0) -> Answer:
-    """GETs and LISTs at resourceVersion=0 lack the last changes of the resource, or what came in the last seconds."""
+    """GETs and LISTs at resourceVersion=0 lack the last `changes` of the resource, and those of the last `seconds`."""
     if not changes and not seconds:
         changes = 1
     return Answer(
@@ -190,37 +193,37 @@ def stale_reads(changes: int = 0, seconds: float = 0.0) -> Answer:
 
 
 def webhook_fails(reason: str = "context deadline exceeded") -> Answer:
-    """An admission webhook fails for that reason, in Go's words; its failurePolicy says what comes of it."""
+    """Calls of admission webhooks fail with that reason, in Go's words. The failurePolicy decides about the request."""
     return Answer(webhook=reason)
 
 
 def watch_ends(after: float = 0.0) -> Answer:
-    """Watches end cleanly, so many seconds from now, or from their beginning on."""
+    """Watches end cleanly, `after` seconds from now, or from their start."""
     return Answer(watch=Course("ends", after))
 
 
 def watch_silent(after: float = 0.0) -> Answer:
-    """Watches stay open and say nothing; what they missed comes when the fault is removed."""
+    """Watches stay open and send nothing; the events come when the fault is removed."""
     return Answer(watch=Course("silent", after))
 
 
 def watch_gone(after: float = 0.0) -> Answer:
-    """Watches lose their place: an ERROR event of 410, and the end."""
+    """Watches get an ERROR event with status 410, and end."""
     return Answer(watch=Course("gone", after))
 
 
 def watch_late(seconds: float) -> Answer:
-    """Watches send each event so many seconds late."""
+    """Watches send each event `seconds` late."""
     return Answer(watch=Course("late", seconds))
 
 
 def watch_reset(after: float = 0.0) -> Answer:
-    """Watches break off in the middle of their answer."""
+    """The connections of watches are reset in the middle of the answer."""
     return Answer(watch=Course("reset", after))
 
 
 def bookmark_twice() -> Answer:
-    """Watches that take bookmarks get one at once, and each of them twice."""
+    """Watches with allowWatchBookmarks get a bookmark at once, and each bookmark twice."""
     return Answer(watch=Course("twice"))
 
 
@@ -248,7 +251,7 @@ def _refusal(make: Callable[[RequestContext], StatusError]) -> Answer:
 
 
 def _refusal_of_object(make: Callable[[str, str, str], StatusError]) -> Answer:
-    """Refuses an object of a group, resource and name. That of one that is created is in the body."""
+    """An answer whose error has the group, resource and name of the object. For a create, the name is in the body."""
 
     async def before(context: RequestContext) -> None:
         info, name = context.request.info, context.request.info.name

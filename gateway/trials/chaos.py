@@ -1,8 +1,8 @@
-"""A schedule of faults that Kubernetes allows at any time, drawn from a seed.
+"""A random schedule of faults, only such as Kubernetes allows at any time, drawn from a seed.
 
-What a request gets depends on the seed, on what it is about and on how often that was asked, and on nothing else: not
-on how the requests of several clients mix. After two faults in a row the same request is left alone, so that whoever
-tries again gets on.
+The fault of a request depends only on the seed, on the request's verb, resource and name, and on how often such a
+request came before. So the order of different clients' requests does not matter. After two faults in a row, the next
+such request gets none, so that retries succeed.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from random import Random
 from gateway.requests.context import RequestContext
 from gateway.trials.answers import Answer, made
 
-MOST_KNOWN = 10_000  # requests of which it is remembered how often they came
-IN_A_ROW = 2
+MOST_KNOWN = 10_000  # different requests whose counts are kept
+IN_A_ROW = 2  # faults
 
 _ANYTHING = (
     made("too_many_requests", retry_after=1),
@@ -42,14 +42,14 @@ _CHOICES = {
 
 
 class Schedule:
-    """The schedule of one seed. `intensity` is the part of the requests that get a fault, 0 to 1."""
+    """The schedule of one seed. `intensity` is the share of the requests that get a fault, from 0 to 1."""
 
     def __init__(self, seed: int, intensity: float) -> None:
         self._seed, self._intensity = seed, intensity
-        self._known: dict[str, tuple[int, int]] = {}  # how often a request came, and how many faults it got just now
+        self._known: dict[str, tuple[int, int]] = {}  # how often a request came, and its last faults in a row
 
     def pick(self, context: RequestContext | None, about: str) -> Answer | None:
-        """What goes wrong with the next request that is `about` something; None where nothing does."""
+        """The fault of the next request, None for no fault. `about` is its verb, group, resource, subresource, name."""
         count, row = self._known.get(about, (0, 0))
         if len(self._known) >= MOST_KNOWN and about not in self._known:
             self._known.clear()

@@ -1,4 +1,4 @@
-"""Faults on order: what a test said should go wrong, for which requests, how often, and what came of it."""
+"""Faults: errors and delays that a test orders, for certain requests and a number of times."""
 
 from __future__ import annotations
 
@@ -30,12 +30,14 @@ _MAKERS = {**ANSWERS, "chaos": chaos}
 
 
 class UnknownFault(KeyError):
-    """There is no fault of that id; it was removed."""
+    """There is no fault with that id, or it was removed."""
 
 
 @dataclass(slots=True, eq=False)
 class Fault:
-    """One fault. `hits` counts the requests that it has met; those of watches the watches."""
+    """One fault. `asked` is its text by the test, `left` how often it may still apply, `hits` how often it has applied:
+    to requests, or to watches.
+    """
 
     id: str
     asked: Mapping[str, Any]
@@ -49,11 +51,11 @@ class Fault:
     steered: WeakSet[Steering] = field(default_factory=WeakSet)
 
     def concerns(self, user: User, info: RequestInfo, agent: str) -> bool:
-        """Whether a request is one that it may still meet."""
+        """Whether the fault concerns a request, and may still apply."""
         return self.left > 0 and self.concern.includes(user, info, agent)
 
     def meets(self) -> bool:
-        """Whether the fault applies to a request that it concerns; counts the request then."""
+        """Whether the fault applies to a request that it concerns. If so, counts the request."""
         if self.left <= 0 or (self.probability < 1 and self.draw.random() >= self.probability):
             return False
         self.left -= 1
@@ -61,23 +63,23 @@ class Fault:
         return True
 
     def picked(self, context: RequestContext | None, info: RequestInfo) -> Answer | None:
-        """The answer for a request that the fault concerns; None where that request is spared."""
+        """The answer for a request that the fault concerns; None if it does not apply to this request."""
         if self.answer.pick is None:
             return self.answer if self.meets() else None
         if self.left <= 0:
             return None
         about = (
-            f"{info.verb} {info.group} {info.resource} {info.subresource} {info.name}"  # tests draw their namespaces
+            f"{info.verb} {info.group} {info.resource} {info.subresource} {info.name}"  # namespaces of tests are random
         )
         found = self.answer.pick(context, about)
         return found if found is not None and self.meets() else None
 
 
 class Faults:
-    """The faults of a server. Its stages are inserted while there is a fault."""
+    """The faults of a server. Their stages are inserted while there is a fault."""
 
     def __init__(self, interposed: Interposed, plurals: Callable[[], Mapping[str, str]]) -> None:
-        """`plurals` has the names of the resources that are served by their singulars."""
+        """`plurals` returns the plural names of the served resources by their singular names."""
         self._interposed, self._plurals = interposed, plurals
         self._faults: dict[str, Fault] = {}
         interposed.listen(self._opened)
@@ -87,10 +89,10 @@ class Faults:
             ("visibility", Stage("faults-afterwards", _afterwards)),
         )
 
-    # what tests ask for
+    # the calls of the testing API
 
     def add(self, asked: Any) -> Fault:
-        """A new fault, in force from now on, also for watches that are open. Raises StatusError 400."""
+        """Adds a fault. It applies from now on, also to open watches. Raises StatusError 400."""
         if len(self._faults) >= MOST_FAULTS:
             raise bad_request(f"there are {MOST_FAULTS} faults already; remove some")
         fault = fault_of(asked)
@@ -105,7 +107,7 @@ class Faults:
         return fault
 
     def remove(self, name: str) -> Fault:
-        """Removes a fault: its watches go on. Raises UnknownFault."""
+        """Removes a fault; the watches that it disturbs go on normally. Raises UnknownFault."""
         fault = self._faults.pop(name, None)
         if fault is None:
             raise UnknownFault(name)
@@ -121,16 +123,16 @@ class Faults:
             self.remove(name)
 
     def get(self, name: str) -> Fault:
-        """A fault that is in force. Raises UnknownFault."""
+        """A fault by its id. Raises UnknownFault."""
         if name not in self._faults:
             raise UnknownFault(name)
         return self._faults[name]
 
     def all(self) -> Iterable[Fault]:
-        """The faults that are in force, the oldest first."""
+        """All faults, the oldest first."""
         return self._faults.values()
 
-    # what becomes of requests
+    # the stages of requests
 
     def _opened(self, context: RequestContext, stream: WatchStream) -> None:
         watcher = self._interposed.watches[stream]
@@ -154,7 +156,7 @@ class Faults:
                 continue
             if not fault.concerns(user, info, agent):
                 continue
-            if answer.watch is not None and info.verb == "watch":  # it is looked for once the watch begins
+            if answer.watch is not None and info.verb == "watch":  # `_opened` handles it
                 continue
             if answer.watch is not None and answer.before is None:
                 continue
@@ -198,7 +200,7 @@ class _Met:
 
 
 async def _before(context: RequestContext, met: Iterable[_Met]) -> None:
-    """Delays first, then the first other answer."""
+    """Waits for the sum of all delays, then gives the first answer that replaces the request."""
     delay = sum(each.answer.delay for each in met)
     if delay:
         await asyncio.sleep(delay)
@@ -232,7 +234,7 @@ def _steer(fault: Fault, answer: Answer, stream: WatchStream) -> None:
 
 
 def fault_of(asked: Any) -> Fault:
-    """Reads a fault as tests write it. Raises StatusError 400."""
+    """Reads a fault from the JSON of a test. Raises StatusError 400."""
     if not isinstance(asked, Mapping) or "answer" not in asked:
         raise bad_request('say what goes wrong: {"verb": "update", "resource": "configmaps", "answer": "conflict"}')
     if unknown := sorted(set(map(str, asked)) - _KNOWN):
@@ -256,7 +258,7 @@ def fault_of(asked: Any) -> Fault:
 
 
 def _answer(said: Any) -> Answer:
-    """An answer's name, or a mapping of it to its parameters."""
+    """Reads an answer: its name, or a mapping of its name to its parameters. Raises StatusError 400."""
     name, given = said, None
     if isinstance(said, Mapping) and len(said) == 1:
         name, given = next(iter(said.items()))
@@ -276,7 +278,7 @@ def _answer(said: Any) -> Answer:
 
 
 def _check(what: str, value: Any, kind: str) -> None:
-    """Raises StatusError 400 for a value that is of another kind, or too much of it."""
+    """Raises StatusError 400 for a parameter of a wrong type, or outside of its limits."""
     if kind == "str":
         if not isinstance(value, str) or len(value) > LONGEST_TEXT:
             raise bad_request(f"{what} is a text of {LONGEST_TEXT} characters at most")

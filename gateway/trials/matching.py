@@ -1,4 +1,4 @@
-"""Which requests a fault concerns: patterns of what they are about and of who makes them."""
+"""Which requests a fault concerns: patterns of verb, resource, name, user and so on."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ MOST_PATTERNS, LONGEST_PATTERN = 100, 1000
 
 @dataclass(frozen=True, slots=True)
 class Patterns:
-    """What one field may be: what one of the patterns fits, and none of those that were given with a "!"."""
+    """The patterns of one field. The field has to match one of `wanted`, if there are any, and none of `unwanted`.
+    Tests write a "!" before unwanted patterns.
+    """
 
     wanted: tuple[str, ...]
     unwanted: tuple[str, ...]
 
     def fit(self, text: str) -> bool:
-        """Whether a text is as wanted; "*", "?" and "[ab]" in patterns are as in a shell."""
+        """Whether a text matches; "*", "?" and "[ab]" in patterns mean the same as in a shell."""
         if any(fnmatchcase(text, pattern) for pattern in self.unwanted):
             return False
         return not self.wanted or any(fnmatchcase(text, pattern) for pattern in self.wanted)
@@ -32,12 +34,12 @@ class Patterns:
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """The requests that a fault concerns: those that all of its patterns fit."""
+    """The requests that a fault concerns: those that match the patterns of all `fields`."""
 
     fields: Mapping[str, Patterns]
 
     def includes(self, user: User, info: RequestInfo, agent: str) -> bool:
-        """Whether a request of a user is one of them."""
+        """Whether a request matches; `agent` is its user agent."""
         if not info.is_resource:
             return False
         for name, patterns in self.fields.items():
@@ -50,7 +52,7 @@ class Concern:
 def concern_of(asked: Mapping[str, Any]) -> Concern:
     """Reads the patterns of a fault. Raises StatusError 400.
 
-    As in the rules of a ClusterRole, `deployments` are the objects themselves and `deployments/scale` is a subresource.
+    As in the rules of a ClusterRole, `deployments` means the objects, and `deployments/scale` the subresource only.
     """
     fields = {name: _patterns(name, asked[name]) for name in FIELDS if asked.get(name) not in (None, [], "")}
     resource = fields.get("resource")
@@ -63,8 +65,8 @@ def concern_of(asked: Mapping[str, Any]) -> Concern:
 
 
 def check_words(asked: Mapping[str, Any], plurals: Mapping[str, str]) -> None:
-    """Raises StatusError 400 for a verb that no request has, and for a resource that is named by its singular: a fault
-    of such a word would wait for ever. `plurals` are the names of resources by their singulars.
+    """Raises StatusError 400 for an unknown verb, and for the singular name of a resource: such a fault would match no
+    request. `plurals` maps singular names to plural names.
     """
     for name in ("verb", "resource"):
         patterns = _patterns(name, asked.get(name) or ())

@@ -1,4 +1,4 @@
-"""What the object of a request is called that nobody has looked at yet."""
+"""Reads the object's name in the body of a request, before the verb has parsed the body."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from gateway.writing.body import PROTOBUF, parse_document
 
 
 async def name_in(request: Request) -> str:
-    """The name of the object in a body of any kind; "" where there is none. Raises as reading the body does."""
+    """The name of the object in a JSON, YAML, CBOR or protobuf body; "" if it has none or is invalid. Raises the errors
+    of reading the body.
+    """
     data = await request.body()
-    with suppress(StatusError, ProtobufError, KeyError, TypeError):  # the verb would say what is wrong
+    with suppress(StatusError, ProtobufError, KeyError, TypeError):  # the verb reports an invalid body
         media_type = request.media.body_type(request.headers.get(b"content-type", b""))
         if media_type == PROTOBUF:
-            # of all kinds the metadata are the first field
+            # every kind has its metadata in field 1
             value = read_message(type_of(META + "PartialObjectMetadata"), read_envelope(data).raw)
         else:
             value = parse_document(data, media_type, "", [], strictly=False)

@@ -1,4 +1,4 @@
-"""Changes of objects as they once were, written as they are: watches are told of each, and nothing is admitted anew."""
+"""Replays recorded changes: objects are written unchanged, without admission, and watches see every change."""
 
 from __future__ import annotations
 
@@ -11,23 +11,25 @@ from gateway.endpoints.table import Endpoints
 from gateway.http.status import StatusError, bad_request
 from storage.store import EtcdStore
 
-MOST = 1000  # changes of one request
-AT_ONCE = 100  # of one transaction
+MOST = 1000  # the most changes of one request
+AT_ONCE = 100  # the most changes of one transaction
 TRANSACTION_BYTES = 1_000_000
 TYPES = ("ADDED", "MODIFIED", "DELETED")
 
 
 class Playing:
-    """Writes changes, in their order: as many in one transaction as there are of different objects."""
+    """Writes changes in their order. A transaction has changes of different objects only; a second change of an object
+    starts a new one.
+    """
 
     def __init__(self, endpoints: Endpoints, store: EtcdStore) -> None:
         self._endpoints, self._store = endpoints, store
 
     async def play(self, body: bytes) -> int:
-        """Makes the changes of a request; reads that follow see them. How many there were comes out.
+        """Writes the changes of a request body, and returns their number. Later reads see them.
 
-        Each is its `type`, as of watches, the plural name of its `resource`, and its `object`. Raises StatusError and
-        StorageError.
+        Each change has a `type` as in watches, the plural name of its `resource`, and its `object`. Raises StatusError
+        and StorageError.
         """
         changes = _changes(body)
         puts, deletes, size, revision = dict[bytes, bytes](), set[bytes](), 0, 0
@@ -48,7 +50,7 @@ class Playing:
         return len(changes)
 
     def _written(self, change: Mapping[str, Any]) -> tuple[bytes, bytes | None]:
-        """The key of a change, and the value that it gets; None where it is deleted."""
+        """The key of a change, and its new value; None for DELETED. Raises StatusError 400."""
         try:
             obj, metadata = change["object"], change["object"]["metadata"]
             group, _, version = str(obj["apiVersion"]).rpartition("/")

@@ -1,7 +1,7 @@
-"""A flight recorder: who asked for what, what came of it, and each version of each object with its writer.
+"""A flight recorder: all requests with their users and results, and each version of each object with its writer.
 
-What is kept are the cache's own versions and a few words a request; whatever can be worked out later is (`story.py`).
-The oldest goes when there are more bytes than `limit`.
+It keeps references to the watch cache's entries, and a small record of each request. Everything else is computed when
+it is read (`story.py`). When the events need more than `limit` bytes, the oldest are dropped.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from storage.entry import Change
 from storage.instruments.timing import acting, current
 
 LIMIT = 64 << 20  # bytes
-REQUEST, CHANGE, TOLD = 900, 400, 120  # bytes that one of each takes, beside what it holds
+REQUEST, CHANGE, TOLD = 900, 400, 120  # bytes of a request, a change and a delivery, without their content
 PATIENCE = 5.0  # seconds
-LONGEST_WORDS = 2048  # bytes of a refusal
-DELIVERIES = 256  # of a watch: the last ones
+LONGEST_WORDS = 2048  # bytes that are kept of an error answer
+DELIVERIES = 256  # the last deliveries that are kept of a watch
 PROBES = ("/readyz", "/livez", "/healthz", "/testing/", "/debug/")
-MOST_WRITERS = 10_000  # revisions of which it is known who wrote them, beside the changes that were told of
+MOST_WRITERS = 10_000  # the last revisions whose writers are kept for changes that are recorded later
 
 
 class Asked:
-    """A request, and what came of it. `status` is 0 while it is not answered, and where its connection was reset."""
+    """A request and its result. `status` is 0 until it is answered, and if its connection was reset."""
 
     __slots__ = (
         "agent",
@@ -67,19 +67,19 @@ class Asked:
         self.status, self.seconds, self.revision, self.words = 0, 0.0, 0, b""
         self.calls: list[tuple[str, float, int, bool]] | None = None  # webhooks: name, seconds, code, whether refused
         self.faults: tuple[str, ...] = ()
-        self.deliveries: deque[tuple[float, int, int]] | None = None  # of a watch: when, revision reached, events
+        self.deliveries: deque[tuple[float, int, int]] | None = None  # of a watch: time, revision reached, events
         self.events = 0
         self.ended = 0.0
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes."""
+        """An estimate of the bytes that it takes."""
         size = REQUEST + len(self.path) + len(self.agent) + len(self.words)
         return size if self.deliveries is None else size + DELIVERIES * TOLD
 
 
 class Changed:
-    """A version of an object, and the request or the actor that wrote it, where that is known."""
+    """A version of an object, and the request or the controller that wrote it, if that is known."""
 
     __slots__ = ("actor", "at", "change", "number", "request", "resource")
 
@@ -90,7 +90,7 @@ class Changed:
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes."""
+        """An estimate of the bytes that it takes."""
         return CHANGE + self.change.entry.size
 
 
@@ -98,7 +98,7 @@ Event = Asked | Changed
 
 
 class Recorder:
-    """The recorder of one server. Until it is started it keeps nothing, and nothing calls it."""
+    """The recorder of one server. Before `start` it records nothing and costs nothing."""
 
     def __init__(self, gateway: Gateway, limit: int = LIMIT) -> None:
         self._gateway, self.limit = gateway, limit
@@ -107,7 +107,7 @@ class Recorder:
         self._number = 0
         self._ends: dict[ResourceCache, Callable[[], None]] = {}
         self._ends_of_writes: list[Callable[[], None]] = []
-        self.writers: dict[int, Asked | str] = {}  # of the last revisions that this process wrote
+        self.writers: dict[int, Asked | str] = {}  # by revision: the last ones that this process wrote
         self._follows = False
         self.running = False
         self.dropped = 0
@@ -127,7 +127,7 @@ class Recorder:
         self._listen()
 
     def stop(self) -> None:
-        """Records nothing more; what was recorded stays."""
+        """Stops recording; the recorded events stay."""
         self.running = False
         self._gateway.interposed.put("recorder", ())
         for end in self._ends.values():
@@ -138,7 +138,7 @@ class Recorder:
         self.writers.clear()
 
     def clear(self) -> None:
-        """Forgets what was recorded."""
+        """Drops all recorded events."""
         self._events.clear()
         self._bytes = self.dropped = 0
 
@@ -148,7 +148,7 @@ class Recorder:
         return self._number
 
     def since(self, number: int, most: int) -> list[Event]:
-        """The events after that of a number, in order: the last ones where there are more than `most`."""
+        """The events after a number, in order; if there are more than `most`, the last ones."""
         first = self._events[0].number if self._events else 0
         skipped = max(0, number - first + 1, len(self._events) - most)
         return list(islice(self._events, skipped, None))
@@ -157,12 +157,14 @@ class Recorder:
         return iter(self._events)
 
     async def catch_up(self) -> None:
-        """Waits until the cache has what this process has written: its changes are recorded then. Not for long."""
+        """Waits until the watch cache has all writes of this process, and so their changes are recorded. Gives up after
+        PATIENCE seconds.
+        """
         with suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE):
                 await self._gateway.store.cache.reach(max(self.writers, default=0))
 
-    # what it is told
+    # calls of requests, watches and caches
 
     def _begin(self, context: RequestContext) -> None:
         if context.request.info.is_resource or not context.request.path.startswith(PROBES):
@@ -172,7 +174,7 @@ class Recorder:
             context.hear = partial(_heard, asked)
 
     def answered(self, context: RequestContext, response: Response) -> None:
-        """A request is about to be answered."""
+        """Records a request that is about to be answered."""
         asked: Asked = context.asked
         asked.status, asked.seconds = response.status, monotonic() - asked.began
         body = response.body
@@ -183,7 +185,7 @@ class Recorder:
         self.keep(asked)
 
     def over(self, context: RequestContext) -> None:
-        """Nothing more is sent of an answer: its watch has ended, or there was none."""
+        """Notes the end of an answer, such as of a watch. Records the request if it was not answered."""
         asked: Asked = context.asked
         asked.ended = time()
         if not asked.number:
@@ -193,7 +195,7 @@ class Recorder:
             self.keep(asked)
 
     def keep(self, event: Event) -> None:
-        """Adds an event; the oldest go where there is no room."""
+        """Adds an event, and drops the oldest events beyond the limit."""
         self._number += 1
         event.number = self._number
         self._events.append(event)
@@ -203,7 +205,7 @@ class Recorder:
             self.dropped += 1
 
     def _listen(self) -> None:
-        """Listens to the caches of all resources, and no longer to those that are gone."""
+        """Listens to the caches of all resources, and stops listening to removed ones."""
         if not self.running:
             return
         present = set(self._gateway.store.cache)
@@ -224,7 +226,7 @@ class Recorder:
         self.keep(changed)
 
     def _wrote(self, revision: int) -> None:
-        """Notes that the running task wrote a revision: its change may be told in the turn of another task."""
+        """Notes that the current task wrote a revision. Its change may be recorded while another task runs."""
         writers, times = self.writers, current.get()
         if isinstance(times, RequestContext):
             if times.recording is self:
@@ -249,7 +251,7 @@ class Recorder:
 
 
 def _heard(asked: Asked, name: str, seconds: float, code: int, refused: bool) -> None:
-    """What came of a call of a webhook."""
+    """Notes the result of a webhook call, for the first 100 calls of a request."""
     if asked.calls is None:
         asked.calls = []
     if len(asked.calls) < 100:

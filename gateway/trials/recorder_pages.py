@@ -1,4 +1,4 @@
-"""/debug/recorder: the page of what happened, live, the same as a file that needs nobody, and its events as JSON."""
+"""/debug/recorder: the recorder's events as a live page, as a page for a file without a server, and as JSON."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ _LONGEST_NUMBER = 15
 
 
 class RecorderPages:
-    """An ASGI application: `/debug/recorder` is the live page, `/page` one with its events in it, `/events` those."""
+    """An ASGI application. `/debug/recorder` is the live page. Below it, `/page` is a page that contains its events,
+    and `/events` has the events as JSON.
+    """
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
 
     def serves(self, scope: Any) -> bool:
-        """Whether a request is for one of these."""
+        """Whether a request is for one of these pages."""
         below = scope["path"].removeprefix(ROOT)
         return scope["method"] == "GET" and below in ("", "/", "/page", "/events")
 
@@ -45,7 +47,7 @@ class RecorderPages:
 
 
 def page(events: bytes) -> bytes:
-    """The page with events in it, given as JSON; with `null` it asks the server for them, again and again."""
+    """The page that contains `events` (JSON). With `null` for them, the page polls the server for events."""
     return _template().replace(_PLACE, events.replace(b"<", b"\\u003c"), 1)
 
 

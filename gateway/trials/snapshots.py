@@ -1,7 +1,7 @@
-"""Snapshots of the whole state, kept in memory, for tests that want it back as it was.
+"""Snapshots of all objects, kept in memory, which tests can restore.
 
-Restoring writes the difference, in as few transactions as etcd takes, so that watches see it as events; what did not
-change is left alone. What belongs to the server's own life stays as it is: its leases and addresses.
+A restore writes only the differences, in as few transactions as etcd allows. Watches see them as events. The server's
+own leases and addresses are neither saved nor restored.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from storage.loading import load, values_of
 from storage.store import EtcdStore
 from storage.unowned import Value, Values
 
-TRANSACTION_BYTES = 1_000_000  # etcd takes 1.5 MiB
-USUAL_OPERATIONS = 128  # etcd's default
+TRANSACTION_BYTES = 1_000_000  # etcd's limit is 1.5 MiB
+USUAL_OPERATIONS = 128  # etcd's default limit for a transaction
 MOST_KEPT = 100
-ROUNDS = 5  # of restoring, when controllers were at work on what was there before
-PATIENCE = 5.0  # seconds of waiting for them
+ROUNDS = 5  # the most attempts of a restore, as controllers may still write by the state before it
+PATIENCE = 5.0  # seconds of waiting for controllers
 
-Part = tuple[list[tuple[bytes, bytes]], list[bytes]]  # what is to be put, and deleted
+Part = tuple[list[tuple[bytes, bytes]], list[bytes]]  # the puts and the deletes of a transaction
 
 
 class UnknownSnapshot(KeyError):
-    """There is no snapshot of that name."""
+    """There is no snapshot with that name."""
 
 
 class TooManySnapshots(Exception):
-    """Some have to be forgotten first."""
+    """There are MOST_KEPT snapshots; some have to be deleted first."""
 
 
 class Snapshots:
@@ -41,7 +41,7 @@ class Snapshots:
     def __init__(self, store: EtcdStore, prefix: str, at_rest: Callable[[], bool]) -> None:
         self._store, self._root, self._at_rest = store, f"{prefix}/".encode(), at_rest
         self._kept: dict[str, Values] = {}
-        self._operations = TRANSACTION_OPERATIONS  # as many as the etcd of throw-away servers takes, or less
+        self._operations = TRANSACTION_OPERATIONS  # the limit of a throw-away server's etcd; lowered if etcd refuses
         self._excluded = tuple(
             self._root + each
             for each in (
@@ -52,7 +52,7 @@ class Snapshots:
         )
 
     async def take(self) -> str:
-        """Keeps the state as it is once controllers are at rest; the snapshot's name.
+        """Waits until controllers are at rest, saves the state, and returns the snapshot's name.
 
         Raises StorageError and TooManySnapshots.
         """
@@ -65,7 +65,9 @@ class Snapshots:
         return name
 
     async def _state(self) -> Values:
-        """Everything as it is now: what the cache has, where that is all."""
+        """All keys with their values and mod revisions, without the excluded ones: from the watch cache if it has
+        everything, else from etcd.
+        """
         values = values_of(self._store.cache) if await self._store.reads.fresh() else None
         if values is None:
             values = (await load(self._store.client, self._root)).values
@@ -74,21 +76,20 @@ class Snapshots:
         return values
 
     def forget(self, name: str) -> None:
-        """Lets a snapshot go. Raises UnknownSnapshot."""
+        """Deletes a snapshot. Raises UnknownSnapshot."""
         if self._kept.pop(name, None) is None:
             raise UnknownSnapshot(name)
 
     async def restore(self, name: str) -> int:
-        """Makes the state what it was; how many objects differed. Reads that follow see it, of kinds of its CRDs too.
-
-        Raises UnknownSnapshot and StorageError.
+        """Restores the state, and returns the number of objects that differed. Later reads see it, and restored
+        CustomResourceDefinitions are served. Raises UnknownSnapshot and StorageError.
         """
         kept = self._kept.get(name)
         if kept is None:
             raise UnknownSnapshot(name)
         changes = 0
         for _ in range(ROUNDS):
-            calm = self._at_rest()  # else they may write what they decided before
+            calm = self._at_rest()  # if not, controllers may still write by the state before
             try:
                 changes += await self._write_difference(kept)
             except TooLarge:
@@ -99,7 +100,7 @@ class Snapshots:
             if calm:
                 break
             await self._rest()
-        if not self._at_rest():  # CRDs that came back are served now
+        if not self._at_rest():  # until restored CustomResourceDefinitions are served
             await self._rest()
         return changes
 
@@ -133,7 +134,7 @@ class Snapshots:
             yield part
 
     async def _rest(self) -> None:
-        """Waits until controllers have done what they were told to by what was there before."""
+        """Waits until controllers are at rest, for PATIENCE seconds at most."""
         deadline = time.monotonic() + PATIENCE
         while True:
             await asyncio.sleep(0.002)
@@ -142,10 +143,10 @@ class Snapshots:
 
 
 def _raw(value: Value) -> bytes:
-    """What etcd is to hold."""
+    """The bytes of a value in etcd."""
     return value if isinstance(value, bytes) else value.stored().raw
 
 
 def _same(kept: tuple[Value, int], present: tuple[Value, int] | None) -> bool:
-    """Whether a key is as it was: not written since, or to the same."""
+    """Whether a key has the same mod revision as in the snapshot, or at least the same value."""
     return present is not None and (kept[1] == present[1] or _raw(kept[0]) == _raw(present[0]))

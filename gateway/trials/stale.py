@@ -10,16 +10,17 @@ from storage.errors import StorageError
 
 
 def read_stale(context: RequestContext, changes: int, seconds: float) -> Outcome:
-    """The answer to a GET or LIST as of before the last changes of its resource; None if there are none to leave out.
+    """Answers a GET or LIST with the state before the last `changes` of its resource, or before the last `seconds`.
 
-    A LIST goes on as one at exactly that revision, which its answer names.
+    None means that the request goes on, as it does if there are no such changes. A LIST always goes on, but with a
+    changed query: it asks for exactly the past resourceVersion, which its answer then has.
     """
     request, route = context.request, context.route
     assert route is not None
     endpoint = route.endpoint
     try:
         revision = endpoint.cache.history.before(changes, seconds)
-    except LookupError:  # it is not stored
+    except LookupError:  # the resource is not stored
         return None
     if revision < 0 or route.info.subresource:
         return None
@@ -37,7 +38,7 @@ async def _one(context: RequestContext, revision: int) -> Response | None:
     key = endpoint.key(route.info.namespace, route.info.name)
     try:
         page = await endpoint.store.reads.page_at(endpoint.cache, key, key, 1, None, revision)
-    except StorageError:  # it is compacted: the cache is asked as it is
+    except StorageError:  # the revision is compacted: the request goes on with the present state
         return None
     if not page.entries or page.entries[0].key != key:
         raise not_found(endpoint.resource.group, endpoint.resource.resource, route.info.name)

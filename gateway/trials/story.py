@@ -1,6 +1,7 @@
-"""What a recorder kept, as JSON for pages and tests: events, watches, and why objects are gone.
+"""The recorder's events as JSON for pages and tests, with the reasons why objects were deleted.
 
-Members of an event are in `_request` and `_change`. What secrets hold is never told, nor what kubectl keeps of it.
+`_request` and `_change` make the JSON of an event. The data of Secrets is blanked, also in the annotation where kubectl
+keeps the last applied configuration.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from gateway.http.time_slices import next_turn
 from gateway.trials.recorder import Asked, Changed, Event, Recorder
 from storage.entry import ChangeType, Entry
 
-MOST = 20_000  # events of one answer
-PART = 100  # of them at once
+MOST = 20_000  # the most events of one answer
+PART = 100  # events between two turns of the event loop
 _BLANK = "(blanked)"
 _SECRETS = ("", "secrets")
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -26,7 +27,7 @@ Writers = dict[int, Asked | str]
 
 
 async def story(recorder: Recorder, since: int = 0, most: int = MOST) -> bytes:
-    """The events after that of a number as JSON, with what happened to those that are gone."""
+    """JSON with the events after number `since`, `most` at most, and with the reasons of deletions."""
     events = recorder.since(since, most)
     written = _writers(recorder)
     told, first = list[Any](), set[bytes]()
@@ -38,12 +39,12 @@ async def story(recorder: Recorder, since: int = 0, most: int = MOST) -> bytes:
 
 
 def _writers(recorder: Recorder) -> Writers:
-    """Who wrote each revision, also where it was told of before its writer knew."""
+    """The writer of each revision. An event may have been recorded before its writer knew the revision."""
     return {**{each.revision: each for each in recorder if isinstance(each, Asked)}, **recorder.writers}
 
 
 def _request_of(changed: Changed, written: Writers) -> Asked | None:
-    """The request that wrote a version."""
+    """The request that wrote a version, None if it is not known."""
     found = changed.request or written.get(changed.change.revision)
     return found if isinstance(found, Asked) else None
 
@@ -114,7 +115,9 @@ def _change(changed: Changed, written: Writers, first: set[bytes]) -> Json:
 
 
 def writer_of(changed: Changed, written: Writers) -> str:
-    """Who wrote a version: a user with what it calls itself, a controller, or, of others, the newest field manager."""
+    """The writer of a version: a user with its user agent, or a controller. For a write of another server, the newest
+    field manager.
+    """
     request = _request_of(changed, written)
     if request is not None:
         return f"{request.user} ({request.agent})" if request.agent else request.user
@@ -127,7 +130,7 @@ def writer_of(changed: Changed, written: Writers) -> str:
 
 
 def _key(group: str, resource: str, namespace: str, name: str) -> str:
-    """An object as the page names it: configmaps/default/a, deployments.apps/default/web."""
+    """The name of an object on the page: configmaps/default/a, deployments.apps/default/web."""
     if resource == "namespaces" and not group:
         namespace = ""
     qualified = f"{resource}.{group}" if group else resource
@@ -144,7 +147,7 @@ def _parsed(entry: Entry) -> Json:
 
 
 def _shown(entry: Entry, resource: tuple[str, str]) -> Any:
-    """An object as JSON; of a secret only its names."""
+    """An object as JSON; the values of a Secret are blanked."""
     annotations = (_parsed(entry).get("metadata") or {}).get("annotations") or {}
     if resource != _SECRETS:
         return orjson.Fragment(entry.head + entry.tail)
@@ -158,7 +161,7 @@ def _shown(entry: Entry, resource: tuple[str, str]) -> Any:
 
 
 def _message(words: bytes) -> str:
-    """What a refusal says."""
+    """The message of an error answer, cut to 500 characters."""
     try:
         found = orjson.loads(words)
     except ValueError:
@@ -167,7 +170,7 @@ def _message(words: bytes) -> str:
 
 
 async def _gone(recorder: Recorder, events: Sequence[Event], written: Writers) -> AsyncIterator[Json]:
-    """Why the objects are gone that went in some events."""
+    """The reasons of the deletions in some events."""
     ends = [event for event in events if _is_end(event)]
     if not ends:
         return
@@ -185,7 +188,7 @@ async def _gone(recorder: Recorder, events: Sequence[Event], written: Writers) -
     for count, end in enumerate(ends):
         if not count % PART:
             await next_turn()
-        history = histories.get((end.change.key, _uid(end.change.entry)), ())  # none of what was dropped meanwhile
+        history = histories.get((end.change.key, _uid(end.change.entry)), ())  # () if it was dropped meanwhile
         yield {"n": end.number, "why": list(_why(end, history, uids, written))}
 
 
@@ -194,7 +197,10 @@ def _is_end(event: Event) -> TypeGuard[Changed]:
 
 
 def _why(end: Changed, history: Iterable[Changed], uids: dict[str, Changed], written: Writers) -> Iterator[str]:
-    """Who deleted an object, what it waited for, and which owner it followed. `history` has the versions of its uid."""
+    """Lines about a deletion: who deleted the object, for which finalizers it waited, and what became of its owners.
+
+    `history` has the recorded versions of the object with the same uid.
+    """
     before = (each for each in history if each.number < end.number)
     mark = next((each for each in before if _meta(each).get("deletionTimestamp")), None)
     if mark is not None:
@@ -215,7 +221,7 @@ def _why(end: Changed, history: Iterable[Changed], uids: dict[str, Changed], wri
 
 
 def _by(changed: Changed, written: Writers) -> str:
-    """Who made a change, and by which request."""
+    """The writer of a change, and its request."""
     request = _request_of(changed, written)
     how = "" if request is None else f" ({request.info.verb} {request.path})"
     return f"{writer_of(changed, written)}{how}"

@@ -1,6 +1,6 @@
-"""What the tests of others may ask of a server that is theirs alone: snapshots, and time that passes at once.
+"""The testing API, for a server that one test suite has for itself: users, the clock, snapshots, faults, the recorder.
 
-Under /testing, with --testing-api, for those who may do anything.
+It is served under /testing with --testing-api, to users who may do everything.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from gateway.trials.snapshots import Snapshots, TooManySnapshots, UnknownSnapsho
 from storage.errors import StorageError
 
 ROOT = "/testing/"
-EXPIRING = ("", "events.k8s.io")  # groups whose events go by themselves
+EXPIRING = ("", "events.k8s.io")  # groups with events that expire (--event-ttl)
 MOST_USERS = 10_000
 LONGEST = 10 * 365 * 24 * 3600.0  # seconds that the clock may be set forward by
 
 
 class Users:
-    """Tokens of users that a test wanted."""
+    """The users that tests have made, by their tokens."""
 
     def __init__(self) -> None:
         self._users: dict[bytes, User] = {}  # by their tokens' SHA-256
 
     def make(self, name: str, groups: tuple[str, ...]) -> str:
-        """The token of a new user. The oldest go when there are too many."""
+        """Makes a user and returns its token. If there are MOST_USERS users, the oldest is removed."""
         token = token_urlsafe(24)
         if len(self._users) >= MOST_USERS:
             del self._users[next(iter(self._users))]
@@ -52,9 +52,9 @@ class Users:
 
 
 class TestingApi:
-    """What is under /testing; an ASGI application without FastAPI, which a test would have to wait for."""
+    """The ASGI application under /testing. It does not use FastAPI, whose import would slow tests down."""
 
-    __test__ = False  # no test of pytest's
+    __test__ = False  # tells pytest that this class is no test
 
     def __init__(self, gateway: Gateway, recorder: Recorder) -> None:
         self._gateway, self._recorder = gateway, recorder
@@ -67,7 +67,7 @@ class TestingApi:
         authenticator.add(AudienceAgnostic(self._users, authenticator.audiences))
 
     def serves(self, scope: Any) -> bool:
-        """Whether a request is one of these."""
+        """Whether a request is one of the testing API."""
         return self._route(scope["method"], scope["path"]) is not None
 
     async def __call__(self, scope: Any, receive: Any, send: Send) -> None:
@@ -149,7 +149,7 @@ class TestingApi:
 
     async def _order(self, request: Request) -> object:
         try:
-            asked = orjson.loads(await request.body())  # strictly: it is told as it was asked for
+            asked = orjson.loads(await request.body())  # strict, as the text is returned later
         except ValueError:
             raise bad_request("the fault is no JSON") from None
         return _told(self._faults.add(asked))
@@ -169,7 +169,9 @@ class TestingApi:
 
 
 def plurals(registry: Registry) -> dict[str, str]:
-    """The names of the resources that are served, by their singulars, where these name no resource themselves."""
+    """The plural names of the served resources by their singular names. Singulars that are plural names too are left
+    out.
+    """
     served = [each for each in registry.resources.values() if each.singular]
     names = {each.resource for each in served}
     return {each.singular: each.resource for each in served if each.singular not in names}
@@ -180,7 +182,7 @@ def _told(fault: Fault) -> object:
 
 
 async def _answer(route: Callable[[Request], Awaitable[object]], request: Request) -> tuple[int, bytes]:
-    """Code and body: what the route gives, or a Status that says what is wrong."""
+    """The status code and the JSON body: the result of the route, or a Status with the error."""
     try:
         return 200, orjson.dumps(await route(request))
     except UnknownSnapshot as missing:
@@ -197,14 +199,16 @@ async def _answer(route: Callable[[Request], Awaitable[object]], request: Reques
 
 
 def at_rest(gateway: Gateway) -> bool:
-    """Whether the cluster has all that it comes with, CRDs are served, and the controllers have nothing to do."""
+    """Whether the bootstrap objects exist, CustomResourceDefinitions are served, and the controllers have no work."""
     if gateway.controllers.undecided or not gateway.furnished.is_set() or not gateway.definitions.at_rest:
         return False
     return all(queue.at_rest for queue in gateway.controllers.queues())
 
 
 async def expire(gateway: Gateway) -> None:
-    """Ends what has ended by the clock. Raises StorageError."""
+    """Deletes events that have expired by the clock, and lets controllers do work that has become due. Raises
+    StorageError.
+    """
     for group in EXPIRING:
         expiry = gateway.endpoints.of(group, "v1", "events").expiry
         if expiry is not None:

@@ -1,4 +1,4 @@
-"""Watches that go wrong in the ways that Kubernetes allows: whatever they do, none skips an event."""
+"""Faults of watches, only such as Kubernetes allows: no watch skips an event."""
 
 from __future__ import annotations
 
@@ -14,21 +14,23 @@ from gateway.reading.watch_stream import WatchStream
 from storage.history import Overrun
 
 Kind = Literal["ends", "silent", "gone", "late", "reset", "twice"]
-_BOOKMARK = b"BOOKMARK"  # in the first bytes of an event, whatever its representation
+_BOOKMARK = b"BOOKMARK"  # is in the first bytes of such an event, in all media types
 _FIRST = 64
 _TOO_OLD = "The resourceVersion for the provided watch is too old."
 
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What a watch does, so many seconds after the fault, or its own beginning; a late one is late by that much."""
+    """The fault of a watch. It begins `seconds` after the fault was ordered or the watch began, whichever is later. For
+    the kind "late", `seconds` is the delay of each event.
+    """
 
     kind: Kind
     seconds: float = 0.0
 
 
 class Steering:
-    """One watch that goes wrong, until the fault is removed."""
+    """Applies a fault to one watch, until the fault is removed."""
 
     def __init__(self, stream: WatchStream, course: Course) -> None:
         self._stream, self._course = stream, course
@@ -38,14 +40,14 @@ class Steering:
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self) -> None:
-        """Begins to decide what the watch sends."""
+        """Starts to change what the watch sends."""
         self._stream.steer(self)
         if self._course.kind != "late" and self._course.seconds:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(self._course.seconds, lambda: self._stream.steer(self))
 
     def end(self) -> None:
-        """Lets the watch go on as it would have; what was held back comes first."""
+        """Lets the watch go on normally; events that were held back come first."""
         self._over.set()
         if self._timer is not None:
             self._timer.cancel()
@@ -53,7 +55,9 @@ class Steering:
             self._stream.steer(None)
 
     async def __call__(self, chunk: bytes) -> AsyncIterator[bytes]:
-        """What is sent for a chunk of the stream."""
+        """The chunks to send instead of a chunk of the stream. Raises what ends the watch: Overrun for a clean end,
+        StatusError 410, Reset.
+        """
         if self._over.is_set() or monotonic() < self._at:
             if chunk:
                 yield chunk
@@ -78,7 +82,7 @@ class Steering:
                 yield chunk
 
     async def _pause(self, seconds: float | None) -> None:
-        """Waits until the fault is removed, some seconds are over, or the watch has to end."""
+        """Waits until the fault is removed, `seconds` are over (None: no limit), or the watch has to end."""
         stream = self._stream
         left = max(0.0, stream.deadline - monotonic())
         waits = [asyncio.ensure_future(event.wait()) for event in (self._over, stream.endpoint.services.stopping)]
