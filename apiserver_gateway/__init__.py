@@ -1,5 +1,5 @@
-"""What projects import of the apiserver gateway: `apiserver_gateway.testing`.
+"""The package of the apiserver gateway that other projects import: `apiserver_gateway.testing`.
 
-It imports nothing of the server, which is a program of its own: it runs as a child process with its modules on a path
-that nobody else has, so that no package of a project's takes the place of one of the server's, nor the other way round.
+It imports no module of the server. The server is a separate program, which runs as a child process with its own module
+path. So packages of a project and modules of the server cannot shadow each other.
 """

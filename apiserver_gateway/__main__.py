@@ -1,4 +1,4 @@
-"""The program `apiserver-gateway`; `python -m apiserver_gateway`, and this file run by its path, are the same."""
+"""The program `apiserver-gateway`. `python -m apiserver_gateway` runs it too, and so does the path of this file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 
 def main() -> None:
-    """Runs the command that the arguments say, and ends the process with its status."""
+    """Runs the command of the arguments, and ends the process with its exit status."""
     try:
         status = _run()
     except SystemExit as end:
@@ -16,11 +16,11 @@ def main() -> None:
         if isinstance(end.code, str):
             print(end.code, file=sys.stderr)
     except KeyboardInterrupt:
-        status = 130  # as shells have it; who pressed the keys needs no words
+        status = 130  # 128 + SIGINT, as in shells; no message, since the user has pressed Ctrl-C
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
-    os._exit(status)  # all is put away; to take each object of a server apart would take as long as the rest of its end
+    os._exit(status)  # everything is closed; to free each object of a server would double the time
 
 
 def _run() -> int:

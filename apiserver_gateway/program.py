@@ -1,4 +1,4 @@
-"""Where the server's modules are, and the command that runs them whatever the caller has on its path."""
+"""The path of the server's modules, and the command that runs them, independent of the caller's module path."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import os
 import sys
 
 _HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120  # pathlib is not needed for a start
-_INSTALLED = os.path.join(_HERE, "_server")  # noqa: PTH118  # an installed wheel has them here, a repository beside
+_INSTALLED = os.path.join(_HERE, "_server")  # noqa: PTH118  # of an installed wheel; a repository has them beside this package
 
 
 def command(*words: str) -> list[str]:
-    """What runs `apiserver-gateway WORDS`: its Python ignores the caller's directory and PYTHONPATH."""
+    """The command line for `apiserver-gateway WORDS`. Its Python ignores the caller's directory and PYTHONPATH (-I)."""
     return [sys.executable, "-I", os.path.join(_HERE, "__main__.py"), *words]  # noqa: PTH118
 
 

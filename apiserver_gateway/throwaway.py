@@ -1,4 +1,6 @@
-"""The directory of a throw-away server. The server makes it, so that there is none without somebody who removes it."""
+"""The directory of a throw-away server. The server itself makes it, so that no directory is left over by a test that
+ends before its server starts.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +10,20 @@ import time
 from pathlib import Path
 
 LOG = "server.log"
-PATIENCE = 5.0  # seconds: what is killed may write for a moment
-LONGEST = 60  # bytes of a path in which a directory of sockets has room
+PATIENCE = 5.0  # seconds: processes that were killed may write files for a moment
+LONGEST = 60  # bytes of a path; unix sockets need short paths, so temporary files of a longer one stay elsewhere
 
 
 def new_place() -> Path:
-    """Where a directory may be made; nobody can guess its name."""
+    """A path for a new directory; its name cannot be guessed."""
     import tempfile
 
     return Path(tempfile.gettempdir(), f"api-server-{secrets.token_hex(6)}")
 
 
 def move_in(directory: Path) -> None:
-    """Makes the directory where it is missing; what this process prints goes into a log there, and so do its temporary
-    files. Raises OSError.
+    """Makes the directory if it is missing. From now on, standard output and standard error of this process go to a log
+    there, and temporary files are made there if its path is short enough. Raises OSError.
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     log = os.open(directory / LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -35,7 +37,7 @@ def move_in(directory: Path) -> None:
 
 
 def remove(directory: Path, patience: float = PATIENCE) -> None:
-    """Removes it with all that is in it, also where others just write there."""
+    """Removes a directory with its content. Tries again for `patience` seconds if processes still write there."""
     import shutil
 
     deadline = time.monotonic() + patience

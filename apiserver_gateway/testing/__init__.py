@@ -1,6 +1,6 @@
-"""Throw-away API servers for tests: `with api_server() as api:`; pytest finds the fixtures of `plugin` by itself.
+"""Throw-away API servers for tests: `with api_server() as api:`. pytest finds the fixtures of `plugin` by itself.
 
-`aio` has the same for asyncio, `cases` a test case of unittest, `containers` a server in a container.
+`aio` has the same functions for asyncio, `cases` a test case of unittest, and `containers` a server in a container.
 """
 
 from apiserver_gateway.testing.definitions import install

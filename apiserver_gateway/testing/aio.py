@@ -1,4 +1,4 @@
-"""`apiserver_gateway.testing` for asyncio: the same by the same names, and nothing holds up the event loop."""
+"""`apiserver_gateway.testing` for asyncio: the same functions, which run in threads and do not block the event loop."""
 
 from __future__ import annotations
 
@@ -121,7 +121,9 @@ async def user(server: ApiServer, name: str, **how: Any) -> User:
 
 @asynccontextmanager
 async def fault(server: ApiServer, **ordered: Any) -> AsyncIterator[Fault]:
-    """A fault for as long as the block: what `server.faults.add` takes, or, with a `chaos` seed, what that takes."""
+    """A fault for the duration of the block. `ordered` are the parameters of `server.faults.add`; with `chaos=SEED`,
+    those of `server.faults.chaos`.
+    """
     seed = ordered.pop("chaos", None)
     faults = server.faults
     made = await asyncio.to_thread(

@@ -1,4 +1,4 @@
-"""A test case of unittest's with a server for its class and a namespace for each test."""
+"""A unittest test case with a server for the class and a namespace for each test."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from apiserver_gateway.testing.server import ApiServer, api_server
 
 
 class ApiServerTestCase(unittest.TestCase):
-    """`self.api` is a throw-away server that the class's tests share, `self.namespace` a namespace of each one's own.
+    """`self.api` is a throw-away server that all tests of the class share; `self.namespace` is a new one for each test.
 
-    `flags` are those of `apiserver-gateway serve`. For tests that are coroutines, derive from
-    unittest.IsolatedAsyncioTestCase too, after this class.
+    `flags` are those of `apiserver-gateway serve`. For coroutines as tests, also derive from
+    unittest.IsolatedAsyncioTestCase, after this class.
     """
 
     api: ClassVar[ApiServer]

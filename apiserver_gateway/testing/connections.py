@@ -1,6 +1,6 @@
-"""Connections to a server, kept between requests: to make one takes longer than most answers.
+"""Connections to a server. They are kept between requests, since a new one takes longer than most answers.
 
-What only those need who talk to a server is imported then: pytest imports this whether a test does so or not.
+Modules for TLS and HTTP are imported at the first request: pytest imports this module also for tests without a server.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 MOST_IDLE = 8
 AGENT = "apiserver-gateway-testing"
-"""The User-Agent of what tests ask by themselves."""
+"""The User-Agent of requests by this package."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request, and the token of who makes it."""
+    """A request, and the bearer token of its user."""
 
     method: str
     path: str
@@ -32,7 +32,7 @@ class Asked:
 
 
 class Server(Protocol):
-    """A server that can be asked; `url` is empty while it is not started."""
+    """A server for requests; `url` is "" before its first start."""
 
     url: str
     token: str
@@ -49,9 +49,9 @@ class Connections:
 
     @contextmanager
     def answer(self, server: Server, asked: Asked, timeout: float) -> Iterator[HTTPResponse]:
-        """The answer, whatever its status; what it has is to be read in the block.
+        """The answer to a request, with any status; the block has to read its body.
 
-        Raises ConnectionError where the server is not there, TimeoutError.
+        Raises ConnectionError if the server does not run, and TimeoutError.
         """
         from http.client import HTTPException
 
@@ -77,13 +77,13 @@ class Connections:
             connection.close()
 
     def close(self) -> None:
-        """Closes them all, and forgets whom to trust."""
+        """Closes all idle connections, and drops the TLS context, as the CA may change."""
         self._context = None
         while self._idle:
             self._idle.pop().close()
 
     def _taken(self, server: Server, timeout: float) -> HTTPSConnection:
-        """One that is open, or one that opens itself when it is used."""
+        """An idle connection, or a new one, which connects when it is used. Raises ConnectionError."""
         while self._idle:
             try:
                 connection = self._idle.pop()
@@ -109,7 +109,7 @@ class Connections:
 
 
 def _is_open(connection: HTTPSConnection) -> bool:
-    """Whether the server has said nothing since: what it says unasked is that it closes."""
+    """Whether an idle connection has nothing to read: the server sends only the end of the connection unasked."""
     import select
 
     poll = select.poll()

@@ -1,10 +1,10 @@
-"""A server in a container, with testcontainers: where the tests' machine has Docker and no etcd.
+"""A server in a container, with testcontainers: for machines that have Docker and no etcd.
 
 with ApiServerContainer() as api:
     ...  # api is an ApiServer, as api_server() gives one
 
-The tests may themselves run in a container of the same engine: the server is in their network then. Webhooks of the
-tests are reached in both cases.
+The tests may run in a container of the same engine too; the server then joins their network. The server can call
+webhooks of the tests in both cases.
 """
 
 from __future__ import annotations
@@ -30,13 +30,15 @@ IMAGE = "apiserver-gateway:0.1.0"
 ETCD_IMAGE = "gcr.io/etcd-development/etcd:v3.7.3"
 PORT = 6443
 CERTIFICATES = "/var/lib/apiserver-gateway/certificates"
-# The certificate covers the container's own address too, which is not known before it runs.
+# The shell adds the container's address to the certificate; it is not known before the container runs.
 _START = ("/bin/sh", "-ec", 'exec /opt/gateway/bin/apiserver-gateway "$0" "--tls-san=$NAMES,$(hostname -i)" "$@"')
-HOST = "host.docker.internal"  # what Docker Desktop calls the machine that the engine is on; here it is so everywhere
+HOST = "host.docker.internal"  # the engine's machine: Docker Desktop's name, which `extra_hosts` adds elsewhere too
 
 
 class ApiServerContainer:
-    """An etcd and a gateway on a network of their own, or on that of the tests; a context manager with an ApiServer."""
+    """An etcd and a gateway in containers, on a new network or on that of the tests. As a context manager it gives an
+    ApiServer.
+    """
 
     def __init__(self, image: str = IMAGE, etcd_image: str = ETCD_IMAGE, flags: Sequence[str] = ()) -> None:
         """`flags` are those of `apiserver-gateway serve`."""
@@ -49,7 +51,7 @@ class ApiServerContainer:
             network = etcd.get_docker_client().find_host_network() if inside_container() else None
             if network is None:
                 network = stack.enter_context(Network()).name
-            # the default network has no names: the gateway is told etcd's address
+            # the default network has no DNS, so the gateway gets etcd's address
             etcd.with_kwargs(network=network).with_command(
                 "etcd --listen-client-urls=http://0.0.0.0:2379 --advertise-client-urls=http://127.0.0.1:2379"
             )
@@ -105,7 +107,7 @@ class ApiServerContainer:
 
 
 def _own_address(host: str, port: int) -> str:
-    """The address of this machine, or of the container that this is, from which it reaches a host."""
+    """The address of this machine or container on the network by which it reaches a host."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
         asked.connect((host, port))  # nothing is sent
         return str(asked.getsockname()[0])

@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions that a test needs, out of files or as they are given."""
+"""Installs the CustomResourceDefinitions of a test, from files or mappings."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Definition = Mapping[str, Any]
 
 
 def install(server: ApiServer, *definitions: Definition | str | Path) -> None:
-    """Creates CustomResourceDefinitions, or replaces those that are there, and waits until they are served.
+    """Creates CustomResourceDefinitions, or replaces existing ones, and waits until they are served.
 
-    Each is one, or the path of a file of them in YAML or JSON, or of a directory of such files. Raises Refused,
-    TimeoutError, OSError where there is no such file, ValueError where there is no definition in it.
+    Each argument is a definition, the path of a YAML or JSON file, or a directory of such files. Raises Refused,
+    TimeoutError, OSError for a missing file, and ValueError for a file without a definition.
     """
     __tracebackhide__ = True
     found = [each for given in definitions for each in _given(given)]

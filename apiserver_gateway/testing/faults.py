@@ -1,10 +1,10 @@
-"""Faults on order: what goes wrong, for whom and how often, on a server that is a test's own.
+"""Faults: errors and delays that a test orders on its own server, for certain requests and a number of times.
 
     with api.faults.add(verb="update", resource="configmaps", times=3, answer=conflict()) as fault:
         ...
     assert fault.hits == 3
 
-An answer is its name, or a mapping of the name to its parameters; functions of the same names make them.
+An answer is a name, or a mapping of the name to its parameters. The functions below, with the same names, make them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PATH = "/testing/faults"
 
 
 class Fault:
-    """A fault that is in force. As a context manager it is removed at the end of the block."""
+    """An active fault. As a context manager it is removed at the end of the block."""
 
     def __init__(self, server: Server, told: Mapping[str, Any]) -> None:
         self._server, self.id, self._hits = server, str(told["id"]), int(told["hits"])
@@ -32,13 +32,16 @@ class Fault:
 
     @property
     def hits(self) -> int:
-        """How many requests it has met; of watches, how many watches."""
+        """The number of requests, or of watches, to which it has applied."""
         if not self._removed:
             self._hits = ask(self._server, "GET", f"{PATH}/{self.id}")["hits"]
         return self._hits
 
     def remove(self) -> None:
-        """Ends it; does nothing the second time. Watches go on, with what was held back. Raises Refused."""
+        """Removes the fault; a second call does nothing. Watches go on, with the events that were held back.
+
+        Raises Refused.
+        """
         if not self._removed:
             self._hits = ask(self._server, "DELETE", f"{PATH}/{self.id}")["hits"]
             self._removed = True
@@ -75,10 +78,10 @@ class Faults:
         probability: float = 1.0,
         seed: int = 0,
     ) -> Fault:
-        """Adds a fault for requests to come: those that all patterns fit, `times` of them, or until it is removed.
+        """Adds a fault for requests that match all patterns. It applies `times` times, or until it is removed.
 
-        A pattern is as in a shell; one that begins with "!" is of what is spared. With a `probability` it is drawn,
-        from a `seed`, whether a request is met. Raises Refused.
+        Patterns are those of a shell; one that begins with "!" excludes requests. With a `probability` below 1, random
+        numbers from `seed` decide whether it applies to a request. Raises Refused.
         """
         __tracebackhide__ = True
         given = {"answer": answer, "verb": verb, "resource": resource, "subresource": subresource, "group": group}
@@ -88,14 +91,14 @@ class Faults:
         return self.order({key: value for key, value in asked.items() if value not in (None, [], "")})
 
     def order(self, asked: Mapping[str, Any]) -> Fault:
-        """Adds a fault that is a mapping, as in a YAML file. Raises Refused."""
+        """Adds a fault that is given as a mapping, as in a YAML file. Raises Refused."""
         __tracebackhide__ = True
         return Fault(self._server, ask(self._server, "POST", PATH, asked))
 
     def chaos(self, seed: int, *, intensity: float = 0.2, user_agent: Patterns = f"!{AGENT}", **concerns: Any) -> Fault:
-        """Faults at random that Kubernetes allows at any time, the same ones for a seed; what `ask` does is spared.
+        """Adds random faults, only such as Kubernetes allows at any time, and the same ones for the same seed.
 
-        `intensity` is the part of the requests that are met. Raises Refused.
+        `intensity` is the share of the requests that get one. Requests of `ask` get none. Raises Refused.
         """
         __tracebackhide__ = True
         return self.add(answer=chaos(seed, intensity), user_agent=user_agent, **concerns)
@@ -105,12 +108,12 @@ class Faults:
         ask(self._server, "DELETE", PATH)
 
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
-        """Those that are in force, as they were ordered, with `id` and `hits`."""
+        """The active faults as mappings, as they were ordered, with `id` and `hits`."""
         return iter(ask(self._server, "GET", PATH)["faults"])
 
 
 def faults_in(file: str | Path) -> list[Mapping[str, Any]]:
-    """The faults that a YAML file has under `faults`. Raises OSError, ValueError."""
+    """The list `faults` of a YAML file. Raises OSError, ValueError."""
     import yaml
 
     try:
@@ -124,37 +127,37 @@ def faults_in(file: str | Path) -> list[Mapping[str, Any]]:
 
 
 def conflict() -> Answer:
-    """409: somebody else has changed the object."""
+    """409: another client has changed the object."""
     return {"conflict": {}}
 
 
 def already_exists() -> Answer:
-    """409: an object of that name is there."""
+    """409: an object of that name exists."""
     return {"already_exists": {}}
 
 
 def not_found() -> Answer:
-    """404: there is no object of that name."""
+    """404: no object of that name exists."""
     return {"not_found": {}}
 
 
 def forbidden() -> Answer:
-    """403, as where no role allows it."""
+    """403, as if no role allowed the request."""
     return {"forbidden": {}}
 
 
 def unauthorized() -> Answer:
-    """401, as for a token that is not known any more."""
+    """401, as for an unknown token."""
     return {"unauthorized": {}}
 
 
 def gone() -> Answer:
-    """410: what was asked for is too old; a watch is told so by an event."""
+    """410: the resourceVersion or continue token is too old. A watch gets an ERROR event."""
     return {"gone": {}}
 
 
 def too_many_requests(retry_after: int = 1) -> Answer:
-    """429 with Retry-After, as where a priority level is full."""
+    """429 with Retry-After, as if a priority level were full."""
     return {"too_many_requests": {"retry_after": retry_after}}
 
 
@@ -169,12 +172,12 @@ def server_timeout(retry_after: int = 1) -> Answer:
 
 
 def timed_out() -> Answer:
-    """504 before anything is done."""
+    """504; the request is not carried out."""
     return {"timed_out": {}}
 
 
 def timed_out_after_write() -> Answer:
-    """504, although the request is carried out: the client cannot know."""
+    """504, although the request is carried out; the client cannot tell the difference."""
     return {"timed_out_after_write": {}}
 
 
@@ -184,22 +187,22 @@ def unavailable(retry_after: int = 0) -> Answer:
 
 
 def status(code: int, reason: str = "", message: str = "", retry_after: int = 0) -> Answer:
-    """Any Status."""
+    """A Status with the given code, from 400 to 599."""
     return {"status": {"code": code, "reason": reason, "message": message, "retry_after": retry_after}}
 
 
 def quota_exceeded(quota: str = "quota", requested: str = "", used: str = "", limited: str = "") -> Answer:
-    """403, as where a ResourceQuota has no room."""
+    """403, as if a ResourceQuota were exceeded."""
     return {"quota_exceeded": {"quota": quota, "requested": requested, "used": used, "limited": limited}}
 
 
 def etcd_gone() -> Answer:
-    """What the server answers while it does not reach etcd."""
+    """The answers of a server that does not reach etcd."""
     return {"etcd_gone": {}}
 
 
 def latency(seconds: float) -> Answer:
-    """The request waits, and is carried out then; another fault that meets it comes after that."""
+    """The request waits before it is carried out. If another fault applies to it too, that follows after the wait."""
     return {"latency": {"seconds": seconds}}
 
 
@@ -214,45 +217,45 @@ def reset_after() -> Answer:
 
 
 def stale_reads(changes: int = 0, seconds: float = 0.0) -> Answer:
-    """Reads at resourceVersion=0 lack the last `changes` of the resource, or those of the last `seconds`."""
+    """Reads at resourceVersion=0 lack the last `changes` of the resource, and those of the last `seconds`."""
     return {"stale_reads": {"changes": changes, "seconds": seconds}}
 
 
 def webhook_fails(reason: str = "context deadline exceeded") -> Answer:
-    """An admission webhook fails; `webhook` of the fault says which one."""
+    """Admission webhooks fail; the parameter `webhook` of the fault has patterns of their names."""
     return {"webhook_fails": {"reason": reason}}
 
 
 def watch_ends(after: float = 0.0) -> Answer:
-    """Watches end, so many seconds after the fault or their beginning."""
+    """Watches end cleanly, `after` seconds after the fault or their start."""
     return {"watch_ends": {"after": after}}
 
 
 def watch_silent(after: float = 0.0) -> Answer:
-    """Watches stay open and say nothing until the fault is removed."""
+    """Watches stay open and send nothing until the fault is removed."""
     return {"watch_silent": {"after": after}}
 
 
 def watch_gone(after: float = 0.0) -> Answer:
-    """Watches lose their place: an ERROR event of 410, and the end."""
+    """Watches get an ERROR event with status 410, and end."""
     return {"watch_gone": {"after": after}}
 
 
 def watch_late(seconds: float) -> Answer:
-    """Watches send each event so many seconds late."""
+    """Watches send each event `seconds` late."""
     return {"watch_late": {"seconds": seconds}}
 
 
 def watch_reset(after: float = 0.0) -> Answer:
-    """Watches break off."""
+    """The connections of watches are reset."""
     return {"watch_reset": {"after": after}}
 
 
 def bookmark_twice() -> Answer:
-    """Watches that take bookmarks get one at once, and each of them twice."""
+    """Watches with allowWatchBookmarks get a bookmark at once, and each bookmark twice."""
     return {"bookmark_twice": {}}
 
 
 def chaos(seed: int, intensity: float = 0.2) -> Answer:
-    """Faults at random that Kubernetes allows."""
+    """Random faults, only such as Kubernetes allows."""
     return {"chaos": {"seed": seed, "intensity": intensity}}

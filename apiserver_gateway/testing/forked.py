@@ -1,4 +1,4 @@
-"""A process that another one has forked for us: it is no child of ours, so a socket tells of it."""
+"""A server process that a template has forked. It is no child of this process, so a socket reports its pid and end."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ PATIENCE = 60.0  # seconds
 
 
 class Forked:
-    """A server's process that a template forked: what it does of subprocess.Popen is what ApiServer asks of one."""
+    """A server process that a template has forked. It has the methods of subprocess.Popen that ApiServer uses."""
 
     def __init__(self, words: socket.socket) -> None:
-        """`words` is the socket by which the template tells of it, and the server of itself."""
+        """`words` is the socket to which the template and the server write lines."""
         self._words, self._said = words, b""
         self.pid = 0
         self.returncode: int | None = None
 
     def line(self, timeout: float) -> str:
-        """What the server says next; "" where it ends, or says nothing in time."""
+        """The next line of the server; "" if it ends, or writes no line within `timeout` seconds."""
         deadline = time.monotonic() + timeout
         while (line := self._line(deadline)).startswith("pid "):
             self.pid = int(line.split()[1])
@@ -45,21 +45,21 @@ class Forked:
         return line.decode()
 
     def wait(self, timeout: float = PATIENCE) -> int:
-        """Waits for its end; its exit status. Raises subprocess.TimeoutExpired."""
+        """Waits for the end of the process; returns its exit status. Raises subprocess.TimeoutExpired."""
         deadline = time.monotonic() + timeout
         while self.returncode is None:
             if not self.line(deadline - time.monotonic()) and self.returncode is None:
                 if time.monotonic() >= deadline:
                     raise subprocess.TimeoutExpired("a forked server", timeout)
-                self.returncode = -signal.SIGKILL  # the template is gone, and its servers with it
+                self.returncode = -signal.SIGKILL  # the template has ended, and its servers with it
         return self.returncode
 
     def send_signal(self, how: signal.Signals) -> None:
-        """Sends a signal, if the process is there."""
+        """Sends a signal, if the process still runs."""
         if self.returncode is None and self.pid:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, how)
 
     def kill(self) -> None:
-        """Ends it at once."""
+        """Kills the process."""
         self.send_signal(signal.SIGKILL)

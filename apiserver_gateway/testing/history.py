@@ -1,4 +1,4 @@
-"""What happened to objects, as it was recorded, and again: for load tests of informers and controllers.
+"""Reads recorded changes of objects and replays them on a server, for load tests of informers and controllers.
 
 api.recorder.start()
 ...
@@ -21,14 +21,14 @@ from apiserver_gateway.testing.requests import ask
 if TYPE_CHECKING:
     from apiserver_gateway.testing.server import ApiServer
 
-AT_ONCE = 200  # changes of one request
+AT_ONCE = 200  # the most changes of one request
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of an object: when, in seconds of any clock, and what as a watch would tell it.
+    """A change of an object. `at` is its time in seconds, by any clock; `type` is the event type of a watch.
 
-    `resource` is its plural name, without a group; `object` its version, the last one of what is deleted.
+    `resource` is the plural name, without a group. `object` is the new version, or the last one for a deletion.
     """
 
     at: float
@@ -38,9 +38,9 @@ class Change:
 
 
 def history(server: ApiServer, since: int = 0) -> list[Change]:
-    """The changes that the server's recorder has after an event of that number: its last 20 000 events at most.
+    """The changes in the server's recorder after event number `since`, out of its last 20 000 events.
 
-    Of secrets they have the keys. Raises Refused where nothing was recorded.
+    The values of Secrets are blank. Raises Refused if the server has no recorder.
     """
     last: dict[str, dict[str, Any]] = {}
     found = []
@@ -57,27 +57,28 @@ def history(server: ApiServer, since: int = 0) -> list[Change]:
 
 
 def _blank(resource: str, obj: dict[str, Any]) -> dict[str, Any]:
-    """What the recorder says of a secret is no base64."""
+    """The object; the values of a Secret become "", since the recorder's placeholder is not valid base64."""
     return {**obj, "data": dict.fromkeys(obj["data"], "")} if resource == "secrets" and obj.get("data") else obj
 
 
 def write_history(path: str | Path, changes: Iterable[Change]) -> None:
-    """Keeps changes in a file, a line of JSON each."""
+    """Writes changes to a file, each as a line of JSON."""
     with Path(path).open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(asdict(each)) + "\n" for each in changes)
 
 
 def read_history(path: str | Path) -> list[Change]:
-    """What `write_history` wrote. Raises OSError, and ValueError or TypeError for what is no history."""
+    """Reads a file of `write_history`. Raises OSError, and ValueError or TypeError for an invalid file."""
     with Path(path).open(encoding="utf-8") as file:
         return [Change(**json.loads(line)) for line in file]
 
 
 def play(server: ApiServer, changes: Sequence[Change], pace: float = 1.0) -> None:
-    """Has the changes happen on a server, in their order: watches see them, with new resourceVersions.
+    """Replays changes on a server, in their order. Watches see them, with new resourceVersions.
 
-    `pace` is how many times as fast as they were; with `math.inf` as fast as the server goes. They are written as they
-    are: no webhook is asked and nothing is validated but types. Raises Refused.
+    `pace` is the speed: 2 is twice as fast as recorded, `math.inf` as fast as the server can. Objects are written
+    unchanged: no webhook is called, and only types are validated. Raises Refused; ValueError for a pace that is not
+    above 0.
     """
     for due in _due(changes, pace):
         told = [{"type": each.type, "resource": each.resource, "object": each.object} for each in due]
@@ -85,7 +86,7 @@ def play(server: ApiServer, changes: Sequence[Change], pace: float = 1.0) -> Non
 
 
 def _due(changes: Sequence[Change], pace: float) -> Iterator[Sequence[Change]]:
-    """Those that it is time for, again and again."""
+    """Yields the changes that are due, AT_ONCE at most, and sleeps between."""
     if pace <= 0:
         raise ValueError(f"a pace is more than 0: {pace}")
     if not changes:

@@ -1,11 +1,13 @@
-"""pytest fixtures, which are there by themselves wherever the package is installed.
+"""pytest fixtures. pytest loads them by itself if the package is installed.
 
-Ini options: `kubernetes_api_flags` (flags of `apiserver-gateway serve`), `kubernetes_api_scope` (of the fixture
-`kubernetes_api`: session, package, module, class or function), `kubernetes_api_etcd` (of the servers of
-`fresh_kubernetes_api`: they have one `shared`, each on keys of its own, or each its `own`), and
-`kubernetes_api_workers`, with pytest-xdist: `each` worker has a server of its own, or one is `shared` by all.
+Ini options:
+- `kubernetes_api_flags`: flags of `apiserver-gateway serve`.
+- `kubernetes_api_scope`: the scope of the fixture `kubernetes_api`: session, package, module, class or function.
+- `kubernetes_api_etcd`: `shared` if the servers of `fresh_kubernetes_api` share an etcd, each with its own key prefix;
+  `own` if each has its own etcd.
+- `kubernetes_api_workers`, with pytest-xdist: `each` if each worker has its own server, `shared` if all share one.
 
-`@pytest.mark.kubernetes(MINOR, ...)` runs a test once on servers of each minor of Kubernetes that it names.
+`@pytest.mark.kubernetes(MINOR, ...)` runs a test once for each of the named minors of Kubernetes.
 """
 
 from __future__ import annotations
@@ -29,10 +31,10 @@ if TYPE_CHECKING:
 
 REPORT = "--api-report"
 VERSION = "--kubernetes-version"
-REPORTS = "api-report"  # the directory, where the option names none
+REPORTS = "api-report"  # the directory for the option without a value
 Scope = Literal["session", "package", "module", "class", "function"]
 
-_SHARED = "kubernetes_api"  # what workers are told of the server that is shared
+_SHARED = "kubernetes_api"  # the key of the shared server's coordinates in a worker's input
 _SCOPE, _WORKERS = "kubernetes_api_scope", "kubernetes_api_workers"
 _ETCD = "kubernetes_api_etcd"
 _MARK, _MINOR = "kubernetes", "kubernetes_minor"
@@ -62,7 +64,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config, parser: pytest.Parser, args: list[str]) -> None:
-    """Gives --api-report its directory where it has none: what comes after it are tests, as after any switch."""
+    """Gives --api-report its default directory. Else argparse would take the next word, a test, for the directory."""
     options = args[: args.index("--")] if "--" in args else args
     at = [number for number, word in enumerate(options) if word == REPORT]
     for number in at:
@@ -85,7 +87,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Has a test that is marked run for each minor that its mark names."""
+    """Runs a marked test once for each minor of its mark."""
     mark = metafunc.definition.get_closest_marker(_MARK)
     if mark is None:
         return
@@ -100,7 +102,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tells a worker of pytest-xdist's which server is shared; it is started with the first worker."""
+    """Passes the coordinates of the shared server to a worker of pytest-xdist. The first worker starts the server."""
     config: pytest.Config = node.config
     if config.getini(_WORKERS) != "shared":
         return
@@ -119,7 +121,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def _flags(config: pytest.Config, minor: str) -> list[str]:
-    """The flags of all servers of fixtures."""
+    """The flags of the fixtures' servers."""
     return [*config.getini("kubernetes_api_flags"), *of_version(minor)]
 
 
@@ -134,7 +136,7 @@ def _started(config: pytest.Config, minor: str) -> Iterator[ApiServer]:
 
 
 def _usual(config: pytest.Config) -> str:
-    """The minor of servers where no mark names one; "" for the server's own default."""
+    """The minor of servers for tests without a mark; "" for the server's default."""
     return config.getoption(VERSION) or ""
 
 
@@ -150,13 +152,13 @@ def _scope(fixture_name: str, config: pytest.Config) -> Scope:
 
 @pytest.fixture(scope="session")
 def kubernetes_minor(request: pytest.FixtureRequest) -> str:
-    """The minor of Kubernetes of the fixtures' servers: the mark's, the option's, or "" for the server's default."""
+    """The minor of Kubernetes of the fixtures' servers: by the mark, by the option, or "" for the server's default."""
     return str(getattr(request, "param", _usual(request.config)))
 
 
 @pytest.fixture(scope=_scope)
 def kubernetes_api(request: pytest.FixtureRequest, kubernetes_minor: str) -> Iterator[ApiServer]:
-    """One throw-away server for all tests of a session; tests keep apart by namespaces of their own."""
+    """One throw-away server for all tests of a session; each test should use its own namespace."""
     shared = _shared(request.config) if kubernetes_minor == _usual(request.config) else None
     if shared is not None:
         yield shared
@@ -167,7 +169,7 @@ def kubernetes_api(request: pytest.FixtureRequest, kubernetes_minor: str) -> Ite
 
 @pytest.fixture(scope="session")
 def kubernetes_api_pool(request: pytest.FixtureRequest, kubernetes_minor: str) -> Iterator[Pool]:
-    """Servers of a test's own, each for little: `with kubernetes_api_pool.server() as api:`."""
+    """A pool of servers, from which a test gets its own at low cost: `with kubernetes_api_pool.server() as api:`."""
     from apiserver_gateway.testing.pool import Pool
 
     flags, etcd = _flags(request.config, kubernetes_minor), request.config.getini(_ETCD)
@@ -181,7 +183,7 @@ def kubernetes_api_pool(request: pytest.FixtureRequest, kubernetes_minor: str) -
 
 @pytest.fixture
 def fresh_kubernetes_api(request: pytest.FixtureRequest, kubernetes_minor: str) -> Iterator[ApiServer]:
-    """A server for one test alone; from a pool, where there can be one."""
+    """A server for one test alone; on Linux it comes from a pool."""
     with ExitStack() as stack:
         if sys.platform == "linux":
             made = request.getfixturevalue("kubernetes_api_pool").server()
@@ -196,14 +198,14 @@ def fresh_kubernetes_api(request: pytest.FixtureRequest, kubernetes_minor: str) 
 
 @pytest.fixture
 def kubernetes_namespace(kubernetes_api: ApiServer) -> Iterator[str]:
-    """The name of a new namespace on the server that all tests share; it is deleted after the test."""
+    """The name of a new namespace on the shared server; it is deleted after the test."""
     with namespace(kubernetes_api) as name:
         yield name
 
 
 @pytest.fixture
 def kubernetes_faults(kubernetes_api: ApiServer) -> Iterator[Faults]:
-    """Faults on order of the server that all tests share; those that are left are removed after the test."""
+    """The faults of the shared server; all of them are removed after the test."""
     faults = kubernetes_api.faults
     try:
         yield faults
@@ -215,7 +217,7 @@ def kubernetes_faults(kubernetes_api: ApiServer) -> Iterator[Faults]:
 def restored_kubernetes_api(
     kubernetes_api: ApiServer, kubernetes_minor: str, request: pytest.FixtureRequest
 ) -> Iterator[ApiServer]:
-    """The server that all tests share; what the test changes of its state is undone after it."""
+    """The shared server; its objects are restored after the test."""
     if _shared(request.config) is not None and kubernetes_minor == _usual(request.config):
         pytest.fail(
             "restored_kubernetes_api would undo what other workers do: give each worker a server", pytrace=False

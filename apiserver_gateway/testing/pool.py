@@ -1,4 +1,4 @@
-"""Many servers for little: each is forked from a process that has imported all of it, and ready before it is wanted."""
+"""Many servers at low cost: each is forked from a process that has imported all modules, and before a test needs it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from apiserver_gateway.throwaway import LOG, new_place, remove
 
 
 class PooledServer(ApiServer):
-    """A server of a pool's: it can be stopped, killed and started again like any other."""
+    """A server of a pool. It can be stopped, killed and started again like any other server."""
 
     def __init__(self, pool: Pool, name: str, flags: Sequence[str] = (), etcd_servers: str = "") -> None:
-        """`name` is that of its directory and of its keys in the etcd that the pool's servers share.
+        """`name` is the name of its directory, and the prefix of its keys in the etcd that the pool's servers share.
 
-        `flags` are those that it has besides the pool's. With `etcd_servers` it uses these, under the usual prefix.
+        `flags` are added to the pool's. With `etcd_servers` it uses that etcd, with the default prefix.
         """
         self.shares = not (pool.own_etcd or etcd_servers)
         apart = (f"--etcd-prefix=/{name}/registry",) if self.shares else ()
@@ -38,7 +38,7 @@ class PooledServer(ApiServer):
         self._pool = pool
 
     def begin(self) -> None:
-        """Has it forked, and waits for nothing."""
+        """Asks the template to fork the server, and does not wait until it is ready."""
         self._control, theirs = socket.socketpair()
         with theirs:
             self._pool.ask({"serve": self._words()}, theirs)
@@ -52,21 +52,21 @@ class PooledServer(ApiServer):
         return self._process.line(timeout)
 
     def _said(self, output: IO[bytes]) -> str:
-        return super()._said(output) or self._pool.said()[-1]  # flags that cannot be read leave it without a log
+        return super()._said(output) or self._pool.said()[-1]  # with invalid flags the server has no log of its own
 
 
 class Pool:
-    """Servers of one's own at the price of a fork. A context manager; none of its servers outlives the block.
+    """Gives each test its own server, at the cost of a fork. A context manager: its servers end with the block.
 
-    They share an etcd, in which each has its keys under a prefix of its own, and the etcd's revisions: what one writes
-    counts up the next resourceVersion of another. They share a CA, and the keys that sign tokens. Each is a process
-    with objects, users, an administrator's token, a clock, faults, a recorder and controllers of its own.
+    The servers share an etcd, where each has its own key prefix. So they also share its revisions: a write of one
+    server increases the next resourceVersion of another. They share a CA and the keys that sign tokens. Each server is
+    a process with its own objects, users, administrator's token, clock, faults, recorder and controllers.
     """
 
     def __init__(self, *flags: str, own_etcd: bool = False, ahead: int = 1) -> None:
-        """`flags` are those of `apiserver-gateway serve`. With `own_etcd` each server has an etcd of its own, too.
+        """`flags` are those of `apiserver-gateway serve`. With `own_etcd` each server has its own etcd.
 
-        `ahead` servers are made before they are asked for.
+        `ahead` is the number of servers that are started in advance.
         """
         self.flags, self.own_etcd, self.etcd = flags, own_etcd, ""
         self.directory = new_place()
@@ -79,10 +79,10 @@ class Pool:
 
     @contextlib.contextmanager
     def server(self, *flags: str, etcd_servers: str = "") -> Iterator[ApiServer]:
-        """A server that nobody else has; it is gone, with all its data, when the block ends.
+        """A server for the block alone. It is removed with all its data at the end of the block.
 
-        It may have `flags` besides the pool's, or an etcd of somebody else's, as `api_server` has; then it is made when
-        it is asked for. Raises ServerDidNotStart.
+        `flags` are added to the pool's, and `etcd_servers` names another etcd, as for `api_server`. A server with
+        either of them is not started in advance. Raises ServerDidNotStart.
         """
         is_usual = not (flags or etcd_servers)
         server = self._made.popleft() if is_usual and self._made else self._new(flags, etcd_servers)
@@ -100,7 +100,7 @@ class Pool:
                     self.ask({"forget": f"/{server.directory.name}"})
 
     def order(self, number: int) -> None:
-        """Has servers made that nobody waits for yet, until there are so many of them. Raises ServerDidNotStart."""
+        """Starts servers in advance until there are `number` of them; does not wait. Raises ServerDidNotStart."""
         while len(self._made) < number:
             self._made.append(self._new())
 
@@ -110,7 +110,7 @@ class Pool:
         return server
 
     def ask(self, request: object, *sockets: socket.socket) -> None:
-        """Has the template do something. Raises ServerDidNotStart where it is gone."""
+        """Sends a request to the template. Raises ServerDidNotStart if the template has ended."""
         try:
             assert self._requests is not None, "outside of its block"
             socket.send_fds(self._requests, [json.dumps(request).encode()], [each.fileno() for each in sockets])
@@ -139,7 +139,7 @@ class Pool:
         self.close()
 
     def said(self) -> list[str]:
-        """The lines of the log of the process that forks servers, one at least."""
+        """The lines of the template's log; [""] if there are none."""
         log = self.directory / LOG
         return (log.read_text(encoding="utf-8", errors="replace") if log.exists() else "").splitlines() or [""]
 
@@ -148,7 +148,7 @@ class Pool:
         return [*command("template"), *own, "--bind-address=127.0.0.1", *self.flags, f"--control-fd={control}"]
 
     def close(self) -> None:
-        """Ends all of its servers at once, and whatever they share."""
+        """Ends all servers at once, and removes everything that they share."""
         if self._requests is not None:
             self._requests.close()
         if self._process is not None:

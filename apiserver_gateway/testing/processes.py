@@ -1,4 +1,4 @@
-"""Processes of the server's program, which end with the one that started them."""
+"""Processes of the server's program, which end with the process that started them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from typing import IO
 
 
 def spawn(words: Sequence[str], control: socket.socket, output: IO[bytes]) -> subprocess.Popen[bytes]:
-    """Runs a command that says by `control` that it is ready, and ends when our end of that is closed."""
+    """Starts a command. It writes to the socket `control` when it is ready, and ends when the other end is closed.
+
+    Both standard output and standard error go to `output`.
+    """
     return subprocess.Popen(
         words,
         stdin=subprocess.DEVNULL,
@@ -21,7 +24,7 @@ def spawn(words: Sequence[str], control: socket.socket, output: IO[bytes]) -> su
 
 
 def first_line(control: socket.socket, timeout: float) -> str:
-    """What it says, "" if it ends or says nothing in so many seconds."""
+    """The first line from a process; "" if it ends before, or writes no line within `timeout` seconds."""
     control.settimeout(timeout)
     try:
         with control.makefile("r", encoding="utf-8") as words:

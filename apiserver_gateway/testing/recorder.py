@@ -1,4 +1,4 @@
-"""The flight recorder of a server: what happened, as events, as text and as a page that needs nobody.
+"""The flight recorder of a server: its events as mappings, as text, and as a page that needs no server.
 
 api.recorder.start()
 ...
@@ -21,72 +21,79 @@ from apiserver_gateway.testing.requests import answer, ask
 
 PAGES = "/debug/recorder"
 SWITCH = "/testing/recorder"
-LONGEST_DIFF = 20  # lines of a version that a text has
-MOST_CHANGES = 8  # of an object that a text has
-MOST_OBJECTS = 5
-MOST_UNNAMED = 2
+LONGEST_DIFF = 20  # the most lines of a difference in a text
+MOST_CHANGES = 8  # the most events of an object in a text
+MOST_OBJECTS = 5  # the most objects in a text
+MOST_UNNAMED = 2  # the most objects in a text, if the failure names none
 
 Event = Mapping[str, Any]
 
 
 class Recorder:
-    """The flight recorder of one server. It keeps 64 MiB of events at the most, and drops the oldest first."""
+    """The flight recorder of one server. It keeps at most 64 MiB of events, and drops the oldest first."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
 
     def start(self) -> int:
-        """Starts recording; returns the number of the last event before. Raises Refused."""
+        """Starts recording; returns the number of the last event so far. Raises Refused."""
         return int(ask(self._server, "PUT", SWITCH)["last"])
 
     def stop(self) -> None:
-        """Stops recording; what was recorded stays."""
+        """Stops recording; the recorded events stay."""
         ask(self._server, "DELETE", SWITCH)
 
     def told(self, since: int = 0) -> Mapping[str, Any]:
-        """`events` after that of a number, in order; `gone`: why objects are; `last`, the last number."""
+        """A mapping: `events` has the events after number `since`, in order; `gone` has the reasons of deletions.
+
+        `last` is the number of the last event.
+        """
         found: Mapping[str, Any] = ask(self._server, "GET", f"{PAGES}/events?since={since}")
         return found
 
     def events(self, since: int = 0) -> list[Event]:
-        """Requests and changes of objects, in order. `what` says which, `key` of what: configmaps/default/a."""
+        """The events after number `since`, in order. `what` is "request" or "change"; `key` names the object, as in
+        configmaps/default/a.
+        """
         events: list[Event] = self.told(since)["events"]
         return events
 
     def why_gone(self, key: str) -> list[str]:
-        """Why an object is gone, in sentences: who deleted it, what it waited for, which owner it followed."""
+        """Sentences about the last deletion of an object: who deleted it, its finalizers and its owners. Empty if there
+        is none.
+        """
         told = self.told()
         reasons = {each["n"]: each["why"] for each in told["gone"]}
         gone = [reasons[each["n"]] for each in told["events"] if each["key"] == key and each["n"] in reasons]
         return list(gone[-1]) if gone else []
 
     def story(self, *keys: str, since: int = 0) -> str:
-        """The last changes of objects and what was refused of them, as text."""
+        """The last changes and refused requests of objects, as text."""
         told = self.told(since)
         return "\n".join(line for key in keys for line in _story(told, key))
 
     def story_of(self, text: str, since: int = 0) -> str:
-        """The story of the objects that a text names; if it names none, of those that clients changed last."""
+        """The story of the objects that a text names. If it names none, of those that clients have changed last."""
         told = self.told(since)
         words = set(re.findall(r"[a-z0-9][-a-z0-9.]*[a-z0-9]|[a-z0-9]", text))
         keys = {each["key"]: None for each in told["events"] if each["what"] == "change"}
         named = [key for key in keys if key.rpartition("/")[2] in words and not _is_usual(key)]
         asked = {each["key"] for each in told["events"] if each["what"] == "change" and "by" in each}
-        named = [key for key in named if key in asked] or named  # words like "view" are roles, which nobody has touched
-        if not named:  # those that a client changed last
+        named = [key for key in named if key in asked] or named  # "view" may be a default role, or a word
+        if not named:  # the objects that a client has changed last
             changed = [each for each in told["events"] if each["what"] == "change" and "by" in each]
             named = list(dict.fromkeys(each["key"] for each in changed))[-MOST_UNNAMED:]
         return "\n".join(line for key in named[-MOST_OBJECTS:] for line in _story(told, key))
 
     def write(self, path: str | Path, since: int = 0) -> Path:
-        """Writes the page: all of it in one file, which any browser shows without a network."""
+        """Writes the page with its events to one file, which a browser shows without a server. Returns the path."""
         with answer(self._server, "GET", f"{PAGES}/page?since={since}") as page:
             Path(path).write_bytes(page.read())
         return Path(path)
 
 
 def _is_usual(key: str) -> bool:
-    """Whether an object is one that every namespace has: its name is too common a word."""
+    """Whether an object exists in every cluster or namespace, so that its name in a text need not mean it."""
     return key.endswith(("/default", "/kube-system", "/kube-root-ca.crt"))
 
 
@@ -138,7 +145,7 @@ def _lines(obj: Mapping[str, Any]) -> list[str]:
 
 
 def _yaml(value: object) -> str:
-    """YAML in which a text of several lines is one of several lines, so that its difference is that of these."""
+    """YAML with multi-line texts as block scalars, so that a diff shows their changed lines."""
     import yaml
 
     class Dumper(yaml.SafeDumper):

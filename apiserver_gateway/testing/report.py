@@ -1,4 +1,4 @@
-"""`pytest --api-report[=DIR]`: of each test that fails what happened on its servers, as a page and in the terminal."""
+"""`pytest --api-report[=DIR]`: for each failed test, the events on its servers, as a page and in the terminal."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ LONGEST_NAME = 150  # characters of a page's name
 
 
 class Report:
-    """A plugin of pytest: records on all servers that fixtures give to tests, and tells of those of a failing test."""
+    """A pytest plugin: records on all servers that tests get from fixtures, and reports the events of failed tests."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._servers: dict[str, ApiServer] = {}  # those that record, by their URLs
-        self._marks: dict[str, int] = {}  # what they had before the test
+        self._servers: dict[str, ApiServer] = {}  # the servers that record, by URL
+        self._marks: dict[str, int] = {}  # by URL: the number of the last event before the test
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """A test begins: what happened before is not its own."""
+        """Marks the last events before a test."""
         self._marks.clear()
         for url, server in list(self._servers.items()):
             self._mark(url, server)
 
     def pytest_runtest_call(self, item: pytest.Item) -> None:
-        """The fixtures of a test are made, and the test begins."""
+        """Starts to record on servers that are new, once the fixtures of a test are made."""
         for server in _servers_of(item):
             if server.url not in self._marks:
                 self._servers[server.url] = server
@@ -39,7 +39,7 @@ class Report:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Iterator[None]:
-        """A test has ended: to a failure it adds what happened on the servers."""
+        """Adds the events on the servers to the report of a failed test."""
         outcome: Any = yield
         report: pytest.TestReport = outcome.get_result()
         if report.when == "call" and report.failed:
@@ -51,13 +51,13 @@ class Report:
     def _mark(self, url: str, server: ApiServer, *, first: bool = False) -> None:
         try:
             last = server.recorder.start()
-        except (Refused, ConnectionError, TimeoutError):  # it is gone, or none of a test's own
+        except (Refused, ConnectionError, TimeoutError):  # the server has ended, or has no testing API
             self._servers.pop(url, None)
             return
         self._marks[url] = 0 if first else last
 
     def _tell(self, item: pytest.Item, server: ApiServer, report: pytest.TestReport, suffix: str) -> str:
-        """Writes the page; what the terminal is told."""
+        """Writes the page; returns the text for the terminal."""
         since = self._marks[server.url]
         name = re.sub(r"[^\w.\[\]-]+", "-", item.nodeid)[-LONGEST_NAME:]
         try:
@@ -70,6 +70,6 @@ class Report:
 
 
 def _servers_of(item: pytest.Item) -> list[ApiServer]:
-    """The servers that a test was given."""
+    """The servers that a test got from fixtures."""
     given = getattr(item, "funcargs", {}).values()
     return list({each.url: each for each in given if isinstance(each, ApiServer) and each.url}.values())

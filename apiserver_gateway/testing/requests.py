@@ -1,4 +1,4 @@
-"""What tests do with a server without a client of their own: requests, namespaces."""
+"""Requests to a server, and namespaces, for tests that have no client."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from apiserver_gateway.testing.connections import Asked, Server
 if TYPE_CHECKING:
     from http.client import HTTPResponse
 
-# A frame with `__tracebackhide__` is left out by pytest: what a test sees is its own line.
+# pytest leaves frames with `__tracebackhide__` out, so that the traceback ends in the test.
 
-PATIENCE = 60.0  # seconds: a request or a wait fails after them
+PATIENCE = 60.0  # seconds after which a request or a wait fails
 
 
 class Refused(Exception):
-    """The server's answer was an error; `status` is its code, the message its own."""
+    """The server's answer was an error. `status` is its code; the message has the server's message."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(f"{status}: {message}")
@@ -36,7 +36,7 @@ def answer(
     token: str = "",
     timeout: float = PATIENCE,
 ) -> Iterator[HTTPResponse]:
-    """The answer, to be read in the block. Raises Refused."""
+    """The answer to a request; the block has to read its body. Raises Refused for 300 and above."""
     __tracebackhide__ = True
     with server.connections.answer(server, Asked(method, path, body, token or server.token), timeout) as answered:
         if answered.status >= 300:
@@ -48,9 +48,9 @@ def answer(
 
 
 def ask(server: Server, method: str, path: str, body: Mapping[str, Any] | None = None, *, token: str = "") -> Any:
-    """The server's answer to an administrator, or to whose `token` it is: `ask(api, "GET", "/api/v1/namespaces")`.
+    """Sends a request and returns the JSON of the answer: `ask(api, "GET", "/api/v1/namespaces")`.
 
-    Raises Refused, ConnectionError where the server is not there.
+    The user is the administrator, or that of `token`. Raises Refused; ConnectionError if the server does not run.
     """
     __tracebackhide__ = True
     with answer(server, method, path, body, token=token) as answered:
@@ -59,7 +59,7 @@ def ask(server: Server, method: str, path: str, body: Mapping[str, Any] | None =
 
 @contextlib.contextmanager
 def namespace(server: Server, prefix: str = "test") -> Iterator[str]:
-    """The name of a new namespace, which is deleted at the end of the block."""
+    """Creates a namespace with a unique name, which is the value; deletes it at the end of the block."""
     name = f"{prefix}-{uuid.uuid4().hex[:10]}"
     ask(server, "POST", "/api/v1/namespaces", {"metadata": {"name": name}})
     try:

@@ -1,4 +1,4 @@
-"""A real server in a child process, with an etcd, certificates and an admin's token of its own."""
+"""A real server in a child process, with its own etcd, certificates and administrator's token."""
 
 from __future__ import annotations
 
@@ -24,36 +24,38 @@ if TYPE_CHECKING:
     from apiserver_gateway.testing.forked import Forked
     from apiserver_gateway.testing.recorder import Recorder
 
-# What it takes on a machine that many others keep busy, several times over: one that does not start at all says so.
+# seconds: several times what a very busy machine needs; a server that cannot start ends at once
 START_TIMEOUT = 120.0
 STOP_TIMEOUT = 60.0
 LOCAL = "127.0.0.1"
 
 
 class ServerDidNotStart(Exception):
-    """The server ended, or said nothing in time; the message ends with what it logged."""
+    """The server ended, or was not ready in time; the message ends with its log."""
 
 
 class ApiServer:
     """A server that can be started, stopped, killed and started again on the same port.
 
-    It ends with the process that started it, even when that is killed. `url`, `token`, `ca_file` and `kubeconfig` are
-    what a client needs; the token is an administrator's. `etcd_endpoint` is where its etcd can be read, as in
-    `etcdctl --endpoints=ENDPOINT get --prefix /registry/`; one of its own is a unix socket that only its user can open.
+    It ends with the process that started it, even if that is killed. `url`, `token`, `ca_file` and `kubeconfig` are for
+    clients; the token is an administrator's. `etcd_endpoint` is the endpoint of its etcd, as in
+    `etcdctl --endpoints=ENDPOINT get --prefix /registry/`. That of an embedded etcd is a unix socket, which only the
+    same user can open.
     """
 
     def __init__(
         self, directory: Path, flags: Sequence[str] = (), etcd_servers: str = "", *, throw_away: bool = False
     ) -> None:
-        """`directory` takes certificates, kubeconfig and log. With `etcd_servers` it has no etcd of its own.
+        """`directory` is for certificates, kubeconfig and log. With `etcd_servers` the server uses that etcd instead of
+        an embedded one.
 
-        With `throw_away` the server makes the directory, and removes it when it ends because its starter was killed.
+        With `throw_away` the server makes the directory, and removes it if this process is killed.
         """
         self.directory = directory
         self.url = ""
         self.token = ""
         self.etcd_endpoint = etcd_servers
-        self.callback_host = LOCAL  # this machine as the server sees it: where webhooks of tests are
+        self.callback_host = LOCAL  # the address by which the server reaches webhooks of tests
         self.ca_file = directory / "certificates" / "ca.crt"
         self.kubeconfig = directory / "kubeconfig"
         self.log_file = directory / LOG
@@ -63,34 +65,34 @@ class ApiServer:
         self._etcd = (f"--etcd-servers={etcd_servers}",) if etcd_servers else ("--embedded-etcd",)
         self._process: subprocess.Popen[bytes] | Forked | None = None
         self._control: socket.socket | None = None
-        self._kept_port: Callable[[], object] | None = None  # closes the socket that keeps it, while none serves
+        self._kept_port: Callable[[], object] | None = None  # closes the socket that reserves the port
         self._is_over = False
         self.connections = Connections()
-        self.start_seconds = 0.0  # how long the last start took
+        self.start_seconds = 0.0  # the duration of the last start
 
     @property
     def faults(self) -> Faults:
-        """What is to go wrong, on order: `api.faults.add(verb="update", resource="configmaps", answer=conflict())`."""
+        """The faults of the server: `api.faults.add(verb="update", resource="configmaps", answer=conflict())`."""
         from apiserver_gateway.testing.faults import Faults
 
         return Faults(self)
 
     @property
     def recorder(self) -> Recorder:
-        """What happened, where it is recorded: from `api.recorder.start()` on, or with the flag --recorder."""
+        """The flight recorder of the server. It records after `api.recorder.start()`, or with the flag --recorder."""
         from apiserver_gateway.testing.recorder import Recorder
 
         return Recorder(self)
 
     def coordinates(self) -> dict[str, str]:
-        """What `attached` takes, in another process."""
+        """What another process needs to use the server, by `attached`."""
         kept = {"directory": str(self.directory), "ca_file": str(self.ca_file), "kubeconfig": str(self.kubeconfig)}
         kept |= {"url": self.url, "token": self.token, "etcd_endpoint": self.etcd_endpoint}
         return {**kept, "callback_host": self.callback_host}
 
     @classmethod
     def attached(cls, coordinates: Mapping[str, str]) -> ApiServer:
-        """A running server that somebody else starts and stops."""
+        """A running server that another process starts and stops. `coordinates` are those of its ApiServer."""
         server = cls(Path(coordinates["directory"]))
         server.ca_file, server.kubeconfig = Path(coordinates["ca_file"]), Path(coordinates["kubeconfig"])
         server.url, server.token = coordinates["url"], coordinates["token"]
@@ -106,18 +108,18 @@ class ApiServer:
 
     @property
     def port(self) -> int:
-        """The port it serves on; 0 before the first start."""
+        """The port of the server; 0 before the first start."""
         return int(self.url.rpartition(":")[2]) if self.url else 0
 
     def start(self, timeout: float = START_TIMEOUT) -> None:
-        """Starts it and waits until it answers. Raises ServerDidNotStart."""
+        """Starts the server and waits until it is ready, `timeout` seconds at most. Raises ServerDidNotStart."""
         began = time.monotonic()
         with self._output() as output:
             try:
                 if self._process is None:
                     self._spawn(output)
                 line = self._readiness(timeout)
-            except BaseException:  # it is interrupted
+            except BaseException:  # such as Ctrl-C
                 self.kill()
                 raise
             if not line:
@@ -133,12 +135,12 @@ class ApiServer:
             self._process = spawn(self._command(theirs.fileno()), theirs, output)
 
     def _readiness(self, timeout: float) -> str:
-        """What it says once it answers, "" if it ends or says nothing in time."""
+        """The line that the server writes when it is ready, "" if it ends before or is not ready in time."""
         assert self._control is not None, "it was started"
         return first_line(self._control, timeout)
 
     def _output(self) -> IO[bytes]:
-        """What takes its words: the log, or a file without a name until it has made its directory."""
+        """The file for the server's output: its log, or a temporary file until the server has made its directory."""
         return tempfile.TemporaryFile() if self._throw_away else self.log_file.open("ab+")
 
     def _said(self, output: IO[bytes]) -> str:
@@ -164,17 +166,19 @@ class ApiServer:
         ]
 
     def _controllers(self) -> tuple[str, ...]:
-        """Those that finish pods too, since there is no kubelet; what the flags say instead where they name some."""
+        """The flag --controllers, unless `flags` have it. Adds the controller that removes deleted pods, as there is no
+        kubelet.
+        """
         if any(flag.startswith("--controllers") for flag in self._flags):
             return ()
         return ("--controllers=*,pod-garbage-collector-controller",)
 
     def stop(self) -> int:
-        """Stops the server after the requests under way; returns its exit status."""
+        """Stops the server after its current requests have ended; returns its exit status."""
         return self._end(signal.SIGTERM)
 
     def kill(self) -> int:
-        """Ends it as a crash would; returns its exit status."""
+        """Kills the server, as in a crash; returns its exit status."""
         return self._end(signal.SIGKILL)
 
     def _end(self, how: signal.Signals) -> int:
@@ -189,7 +193,7 @@ class ApiServer:
         except subprocess.TimeoutExpired:
             process.kill()
             return process.wait()
-        except BaseException:  # it is interrupted
+        except BaseException:  # such as Ctrl-C
             process.kill()
             process.wait()
             raise
@@ -198,14 +202,14 @@ class ApiServer:
             if control is not None:
                 if not self._is_over:
                     with contextlib.suppress(OSError):
-                        control.send(b"\n")  # else it looks as if this process had gone, and the directory is removed
+                        control.send(b"\n")  # a byte: this process lives, so keep the directory
                 control.close()
 
     def _keep_port(self) -> None:
         """Reserves the port for this server until the server starts again.
 
-        A socket that is bound and does not listen is in the way of all who ask for any port, and on Linux not in the
-        way of a server. Whoever connects is refused as if there were none.
+        A socket that is bound and does not listen keeps the kernel from giving the port to others that ask for any
+        port. On Linux it does not keep a server from binding the port. Connections are refused, as without the socket.
         """
         if self._kept_port is not None or self._is_over or not self.port or sys.platform != "linux":
             return
@@ -213,7 +217,7 @@ class ApiServer:
         kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             kept.bind((LOCAL, self.port))
-        except OSError:  # a process that it has started listens for a moment longer
+        except OSError:  # a process of the server still listens for a moment
             kept.close()
         else:
             self._kept_port = weakref.finalize(self, kept.close)
@@ -224,7 +228,9 @@ class ApiServer:
             close()
 
     def _discard(self) -> None:
-        """Stops it for good. Its directory goes, also where this process ends before it has removed it."""
+        """Stops the server for good and removes its directory. If this process is killed meanwhile, the server's guard
+        removes the directory.
+        """
         self._is_over = True
         try:
             self.stop()
@@ -234,16 +240,16 @@ class ApiServer:
 
 
 def of_version(version: str) -> tuple[str, ...]:
-    """The flags by which a server serves a minor of Kubernetes; none where "" is given."""
+    """The flags for a minor of Kubernetes; none for ""."""
     return (f"--kubernetes-version={version}",) if version else ()
 
 
 @contextlib.contextmanager
 def api_server(*flags: str, etcd_servers: str = "", version: str = "") -> Iterator[ApiServer]:
-    """A running server that is gone, with all its data, when the block ends.
+    """Starts a server, which is removed with all its data at the end of the block.
 
-    `flags` are those of `apiserver-gateway serve`; with `etcd_servers` it uses that etcd instead of its own. `version`
-    is the minor of Kubernetes that it serves, such as "1.35". Raises ServerDidNotStart.
+    `flags` are those of `apiserver-gateway serve`. With `etcd_servers` the server uses that etcd instead of its own.
+    `version` is the minor of Kubernetes that it serves, such as "1.35". Raises ServerDidNotStart.
     """
     flags = (*flags, *of_version(version))
     server = ApiServer(new_place(), flags, etcd_servers, throw_away=True)

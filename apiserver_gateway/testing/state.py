@@ -1,4 +1,4 @@
-"""What tests do to a throw-away server that nobody may do to another: snapshots, users, time that passes at once."""
+"""Operations that only throw-away servers allow: snapshots, users, and setting the clock forward."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from apiserver_gateway.testing.server import ApiServer
 from apiserver_gateway.testing.waiting import wait_for
 
 RBAC = "rbac.authorization.k8s.io"
-GATHERED = 5.0  # seconds that a role waits for its rules
+GATHERED = 5.0  # seconds of waiting for the rules of an aggregated ClusterRole
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The whole state of a server as it once was."""
+    """A saved state of all objects of a server."""
 
     name: str
 
 
 def snapshot(server: ApiServer) -> Snapshot:
-    """Keeps the whole state as it is now. Raises Refused."""
+    """Saves the present state of all objects. Raises Refused."""
     return Snapshot(ask(server, "POST", "/testing/snapshots")["name"])
 
 
 def restore(server: ApiServer, to: Snapshot) -> None:
-    """Makes the whole state what it was; watches see the difference as events. Raises Refused.
+    """Restores all objects; watches see the differences as events. Raises Refused.
 
-    Objects have their names, uids and content again, and new resourceVersions where they differed.
+    Objects get their names, uids and content back. Those that differed get new resourceVersions.
     """
     ask(server, "PUT", f"/testing/snapshots/{to.name}")
 
 
 @contextlib.contextmanager
 def restored(server: ApiServer) -> Iterator[Snapshot]:
-    """Whatever the block changes is undone at its end."""
+    """Undoes all changes of the block at its end."""
     before = snapshot(server)
     try:
         yield before
@@ -51,10 +51,10 @@ def restored(server: ApiServer) -> Iterator[Snapshot]:
 
 
 def save(server: ApiServer, directory: str | Path, *resources: str, blank_secrets: bool = False) -> None:
-    """Writes the objects of a server to YAML files, with their status: all of them, or those of some resources.
+    """Writes the objects of a server to YAML files, with their status: all of them, or those of `resources`.
 
-    As `apiserver-gateway export` does: without what every cluster has, uids and the like. With `blank_secrets`, of
-    secrets only the keys. Raises Refused with what could not be read.
+    It works like `apiserver-gateway export`: without the objects that every cluster has, and without uids and other
+    fields that servers set. With `blank_secrets`, the values of Secrets are blank. Raises Refused.
     """
     Path(directory).mkdir(parents=True, exist_ok=True)
     options = ("--status", *(("--blank-secrets",) if blank_secrets else ()))
@@ -62,7 +62,7 @@ def save(server: ApiServer, directory: str | Path, *resources: str, blank_secret
 
 
 def load(server: ApiServer, *files: str | Path) -> None:
-    """Makes the objects of YAML files, or of directories of them, as `save` wrote them. Raises Refused."""
+    """Creates the objects of YAML files or of directories, as `save` has written them. Raises Refused."""
     _transfer(server, "import", *map(str, files), "--status", "--force-conflicts")
 
 
@@ -78,17 +78,17 @@ def _transfer(server: ApiServer, *words: str) -> None:
 
 
 def advance_clock(server: ApiServer, seconds: float) -> None:
-    """Sets the server's clock forward for what ends by itself, without waiting for it.
+    """Sets the server's clock forward, so that a test need not wait until something expires.
 
-    That is events, finished Jobs with ttlSecondsAfterFinished, tokens of service accounts, bootstrap tokens. It can't
-    be set back. Raises Refused.
+    That is for events, finished Jobs with ttlSecondsAfterFinished, service account tokens and bootstrap tokens. The
+    clock cannot be set back. Raises Refused.
     """
     ask(server, "POST", "/testing/clock", {"advance": seconds})
 
 
 @dataclass(frozen=True)
 class User:
-    """A user and what a client needs to be it."""
+    """A user, with credentials for clients."""
 
     name: str
     token: str
@@ -104,7 +104,7 @@ def user(
     rules: Sequence[Mapping[str, Any]] = (),
     namespace: str = "",
 ) -> User:
-    """A user who may do what the ClusterRoles `roles` say, and `rules`: in a namespace, or everywhere without one.
+    """Makes a user with the rights of the ClusterRoles `roles` and of `rules`, in a namespace, or everywhere for "".
 
     `user(api, "alice", roles=["view"], namespace="default")`. Raises Refused.
     """
@@ -123,18 +123,18 @@ def user(
 
 
 def _check_roles(server: ApiServer, roles: Sequence[str], token: str) -> None:
-    """Raises Refused where there is no such role: a binding would be taken, and give nothing.
+    """Raises Refused for a missing role: the server would accept a binding to it, without effect.
 
-    Roles such as `view` gather their rules from others; on a server that has just started a controller is about to.
+    Also waits until aggregated roles such as `view` have rules. On a new server, a controller has to fill them first.
     """
     __tracebackhide__ = True
     if roles:
         with contextlib.suppress(Refused):
-            ask(server, "GET", "/api", token=token)  # whoever is no administrator waits for the default roles
+            ask(server, "GET", "/api", token=token)  # requests of ordinary users wait for the default roles
     for path in (f"/apis/{RBAC}/v1/clusterroles/{role}" for role in roles):
         found = ask(server, "GET", path)
         if found.get("aggregationRule") and not found.get("rules"):
-            with contextlib.suppress(TimeoutError):  # it stays so without the controller
+            with contextlib.suppress(TimeoutError):  # a server without the controller never fills it
                 wait_for(server, path, lambda each: bool(each.get("rules")), GATHERED)
 
 

@@ -13,15 +13,17 @@ from apiserver_gateway.testing.server import ApiServer, ServerDidNotStart, api_s
 
 
 def up(flags: Sequence[str], command: Sequence[str], faults: str = "", pool: int = 0) -> int:
-    """Runs the command with KUBECONFIG set to a new server's; returns its exit status, as a shell would.
+    """Starts a server with `flags` of `serve`, and runs a command with its KUBECONFIG.
 
-    With `pool` there are so many servers: KUBECONFIG_1 and KUBERNETES_SERVER_1 are of the first, and so on. Without a
-    command that is printed, a line each, and they are there until standard input ends.
+    Returns the command's exit status as a shell would. At the end the server is removed with all its data.
 
-    `faults` is a YAML file of what goes wrong meanwhile. 1 and a line on standard error where it can't be read.
+    With `pool` there are so many servers. KUBECONFIG_1 and KUBERNETES_SERVER_1 are for the first, and so on. Without a
+    command these variables are printed, and the servers run until standard input ends.
 
-    The server, with `flags` of `serve`, is gone with all its data when the command has ended. 1 and a line on standard
-    error where the server does not start; 127 where there is no such command.
+    `faults` is a YAML file with faults for the servers.
+
+    The exit status is 1, with a line on standard error, if the server does not start or the faults are invalid. It is
+    127 if the command does not exist.
     """
     from apiserver_gateway.testing.faults import faults_in
     from apiserver_gateway.testing.requests import Refused
@@ -72,7 +74,7 @@ def _environment(servers: Sequence[ApiServer], pool: int) -> dict[str, str]:
 
 
 def _printed(environment: Mapping[str, str]) -> int:
-    """Tells who started this where the servers are, and waits until it is gone, or says that it needs them no more."""
+    """Prints the variables for the process that started this one. Returns 0 once that closes standard input."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     for name, value in environment.items():
         print(f"{name}={value}")
@@ -83,7 +85,11 @@ def _printed(environment: Mapping[str, str]) -> int:
 
 
 def _ended(process: subprocess.Popen[bytes]) -> int:
-    """Waits for the command. Ctrl-C reaches it by itself, and SIGTERM is passed on, so that the server outlives it."""
+    """Waits for the command; returns its exit status.
+
+    This process ignores Ctrl-C, which the command gets too, and passes SIGTERM on to the command. So the server runs
+    until the command has ended.
+    """
     before = {
         signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None),
         signal.SIGTERM: signal.signal(signal.SIGTERM, lambda *_: process.terminate()),

@@ -1,4 +1,4 @@
-"""Waiting until an object is as a test wants it."""
+"""Waits until an object has a state that a test wants."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from apiserver_gateway.testing.server import ApiServer
 
 Holds = Callable[[Mapping[str, Any]], bool]
 
-LONGEST_STATE = 1000  # characters of an object that a message has
+LONGEST_STATE = 1000  # the most characters of an object in a message
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Whether an object has a condition of some status."""
+    """A predicate: whether an object has a condition with a status."""
 
     kind: str
     status: str
@@ -29,14 +29,14 @@ class Condition:
 
 
 def condition(kind: str, status: str = "True") -> Condition:
-    """Whether an object has that condition: `wait_for(api, path, condition("Available"))`."""
+    """A predicate for a condition of an object: `wait_for(api, path, condition("Available"))`."""
     return Condition(kind, status)
 
 
 def wait_for(server: ApiServer, path: str, holds: Holds, timeout: float = PATIENCE) -> dict[str, Any]:
-    """The first state of the object at `path` for which `holds`, its present one included; it need not be there yet.
+    """Waits until `holds` is true for the object at `path`, and returns that state. The object need not exist yet.
 
-    It watches, and does not poll. Raises TimeoutError, with the last state seen, Refused.
+    It watches, and does not poll. Raises Refused, and TimeoutError with the last seen state.
     """
     __tracebackhide__ = True
     collection, _, name = path.rpartition("/")
@@ -58,7 +58,7 @@ def wait_for(server: ApiServer, path: str, holds: Holds, timeout: float = PATIEN
 
 
 def _states(server: ApiServer, collection: str, name: str, deadline: float) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The object as it is, and what happens to it. Raises TimeoutError."""
+    """Yields the present object as ADDED, and then its watch events: type and object. Raises TimeoutError."""
     from urllib.parse import urlencode
 
     __tracebackhide__ = True
@@ -83,7 +83,7 @@ def _states(server: ApiServer, collection: str, name: str, deadline: float) -> I
 
 
 def said(found: Mapping[str, Any] | None) -> str:
-    """What an object is like, in a line: its conditions, where it has some."""
+    """A line about the state of an object: its conditions, or its JSON if it has none."""
     if found is None:
         return "it is not there"
     conditions = (found.get("status") or {}).get("conditions")

@@ -1,4 +1,4 @@
-"""Admission webhooks written in Python: a function that looks at a request, served with a certificate and registered.
+"""Admission webhooks as Python functions; they are served over HTTPS and registered on the server.
 
 `with webhook(api, lambda request: "no more of these", "configmaps"): ...` refuses; see `webhook`.
 """
@@ -21,30 +21,30 @@ if TYPE_CHECKING:
     import ssl
 
 PATH = "/apis/admissionregistration.k8s.io/v1"
-_DAYS = 2  # that a certificate is good for
+_DAYS = 2  # the validity of certificates
 
 Verdict = bool | str | Mapping[str, Any] | None
-"""None or True allows a request, False refuses it, and so does a text, which says why; an object takes the place of the
-request's, if the webhook is a mutating one.
+"""None or True allows a request. False refuses it, and so does a text, which is the reason. An object replaces the
+object of the request, if the webhook is a mutating one.
 """
 
 Review = Callable[[dict[str, Any]], Verdict]
-"""Looks at an AdmissionRequest, as JSON: `request["object"]`, `request["operation"]`, `request["userInfo"]`, …"""
+"""Decides about an AdmissionRequest as JSON: `request["object"]`, `request["operation"]`, `request["userInfo"]`, …"""
 
 
 @dataclass(slots=True)
 class Webhook:
-    """A webhook that is served: where, by which CA (PEM), and what it was asked so far."""
+    """A served webhook: its URL, its CA (PEM), and the requests that it has received."""
 
     url: str
     authority: bytes
     requests: list[dict[str, Any]] = field(default_factory=list)
-    authorizations: list[str] = field(default_factory=list)  # the Authorization header of each, "" where it had none
-    headers: list[dict[str, str]] = field(default_factory=list)  # all that each came with, names in lower case
+    authorizations: list[str] = field(default_factory=list)  # the Authorization header of each, "" for none
+    headers: list[dict[str, str]] = field(default_factory=list)  # the HTTP headers of each, names in lower case
 
     @property
     def client_config(self) -> dict[str, str]:
-        """As a webhook's configuration has it."""
+        """The `clientConfig` for a webhook configuration."""
         return {"url": self.url, "caBundle": base64.b64encode(self.authority).decode()}
 
 
@@ -57,10 +57,10 @@ def webhook(
     mutating: bool = False,
     **fields: Any,
 ) -> Iterator[Webhook]:
-    """A webhook that `review` answers for, in force in the block.
+    """Serves and registers a webhook for the duration of the block; `review` decides about its requests.
 
-    `resources` are plurals of any group ("pods", "pods/status", "*"); `fields` are others of a webhook's configuration,
-    or take the place of those made here: `rules`, `failurePolicy`, `namespaceSelector`, `matchConditions`.
+    `resources` are plural names of any group ("pods", "pods/status", "*"). `fields` add fields to the webhook
+    configuration, or replace those made here: `rules`, `failurePolicy`, `namespaceSelector`, `matchConditions`.
     """
     __tracebackhide__ = True
     rule = {"apiGroups": ["*"], "apiVersions": ["*"], "resources": list(resources), "operations": list(operations)}
@@ -85,16 +85,16 @@ def webhook(
 
 
 def _settle(server: ApiServer, plural: str) -> None:
-    """A consistent read is answered once the server goes by all that was written before it."""
+    """Waits until the server uses the new configuration, by a consistent read, which waits for all writes before it."""
     ask(server, "GET", f"{PATH}/{plural}")
 
 
 @contextmanager
 def serve(review: Review, host: str = LOCAL) -> Iterator[Webhook]:
-    """Serves the webhook without registering it: a test writes the configuration itself, with `client_config`.
+    """Serves a webhook without registering it: a test creates the configuration itself, with `client_config`.
 
-    `host` is this machine's name or address as the server sees it; with another one than the default, it can be reached
-    from other machines.
+    `host` is the name or address by which the server reaches this machine. With any other than the default, the webhook
+    listens on all addresses.
     """
     from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -119,7 +119,7 @@ def serve(review: Review, host: str = LOCAL) -> Iterator[Webhook]:
             self.wfile.write(content)
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Says nothing."""
+            """Logs nothing."""
 
     listening = ThreadingHTTPServer((LOCAL if host == LOCAL else "", 0), Handler)
     listening.daemon_threads = True
@@ -138,7 +138,7 @@ def serve(review: Review, host: str = LOCAL) -> Iterator[Webhook]:
 def _response(review: Review, request: dict[str, Any]) -> dict[str, Any]:
     try:
         found = review(request)
-    except Exception as error:  # the test's own function: what it raises is what the client is told
+    except Exception as error:  # the exception of the test's function becomes the message of the refusal
         found = f"{type(error).__name__}: {error}"
     response: dict[str, Any] = {"uid": request["uid"], "allowed": found is None or found is True}
     if isinstance(found, str):
@@ -150,7 +150,7 @@ def _response(review: Review, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _certified(host: str = LOCAL) -> tuple[ssl.SSLContext, bytes]:
-    """A context with a certificate for the host, and that certificate, which is its own CA."""
+    """A TLS context with a self-signed certificate for the host, and that certificate in PEM."""
     import ssl
     import tempfile
     from datetime import UTC, datetime, timedelta
