@@ -22,8 +22,8 @@ def new_place() -> Path:
 
 
 def move_in(directory: Path) -> None:
-    """Makes the directory if it is missing. From now on, standard output and standard error of this process go to a log
-    there, and temporary files are made there if its path is short enough. Raises OSError.
+    """Makes the directory if it is missing, and redirects standard output and standard error of this process to a log
+    there. If its path is short enough, temporary files are made there too. Raises OSError.
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     log = os.open(directory / LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)

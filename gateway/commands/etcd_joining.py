@@ -1,8 +1,8 @@
 """Decides whether a member of etcd starts a new cluster, or joins an existing one.
 
 A member with data starts with these. One without data asks the other members. If they know it and it has run before,
-it has lost its data. It is then removed and added again with a new member ID, since it does not remember its old votes
-(etcd's guide to runtime reconfiguration, "Replace a failed machine").
+it has lost its data. It is then removed and added again with a new member ID, since it does not remember its old votes.
+Source: etcd's guide to runtime reconfiguration, "Replace a failed machine".
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ TICK = 0.1  # seconds between uvicorn's ticks, ten of which make a new Date head
 LOOK = 0.002  # seconds between two checks whether all requests have ended, when the server stops
 GRACE = 10  # seconds for requests under way when the server stops
 SWITCH = (
-    0.0005  # seconds that another thread keeps the GIL while the event loop waits, which needs it ten times a request
+    0.0005  # seconds that another thread may keep the GIL; the event loop needs the GIL some ten times for a request
 )
 RECURSION = 3000  # enough for values as deep as `gateway.jsontypes.MAX_DEPTH`; a stack of 8 MB allows several times it
 

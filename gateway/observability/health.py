@@ -178,9 +178,7 @@ class _Checks:
             raise Unhealthy("not finished") from None
 
     async def all_roles(self) -> None:
-        """Like `roles`, but also fails if the start went on without some default roles. For /readyz; `roles` is for
-        /livez.
-        """
+        """Like `roles`, but also fails if the start went on without some default roles. Only /readyz uses it."""
         await self.roles()
         if lacking := self._gateway.services.policy.lacking:
             raise Unhealthy(lacking)

@@ -55,7 +55,7 @@ async def log(endpoint: Endpoint, request: Request) -> Response:
 
 
 def _check_accepted(accept: str, types: Sequence[str]) -> None:
-    """Raises StatusError 406 for an Accept header that does not also accept the media types of a Status."""
+    """Raises StatusError 406 for an Accept header that accepts no media type of a Status, such as text/plain alone."""
     if not literally_acceptable(accept, ("text/plain", *types)):
         raise unacceptable(("text/plain", *types))
     for clause in parse_accept(accept or "*/*"):

@@ -66,5 +66,5 @@ class Schedule:
 
 
 def chaos(seed: int, intensity: float = 0.2) -> Answer:
-    """Faults at random, the same ones each time for a seed."""
+    """The answer `chaos`: random faults, the same ones each time for the same seed."""
     return Answer(pick=Schedule(seed, min(1.0, max(0.0, intensity))).pick)
