@@ -30,6 +30,9 @@ def up(flags: Sequence[str], command: Sequence[str], faults: str = "", pool: int
 
     try:
         ordered = faults_in(faults) if faults else []
+    except (ValueError, OSError) as error:
+        return _failed(f"--faults: {_text_of(error)}")
+    try:
         with _servers(flags, pool) as servers:
             for server in servers:
                 for each in ordered:
@@ -43,14 +46,22 @@ def up(flags: Sequence[str], command: Sequence[str], faults: str = "", pool: int
                 print(f"apiserver-gateway: {command[0]}: {error.strerror}", file=sys.stderr)
                 return 127
             return _ended(process)
-    except (ValueError, OSError, Refused) as error:
-        said = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else error
-        print(f"apiserver-gateway: --faults: {said}", file=sys.stderr)
-        return 1
+    except Refused as error:
+        return _failed(f"--faults: {error}")
+    except OSError as error:
+        return _failed(_text_of(error))
     except ServerDidNotStart as error:
-        said = str(error).strip().splitlines()[-1].removeprefix("apiserver-gateway: ")
-        print(f"apiserver-gateway: {said}", file=sys.stderr)
-        return 1
+        return _failed(str(error).strip().splitlines()[-1].removeprefix("apiserver-gateway: "))
+
+
+def _failed(text: str) -> int:
+    """Prints a line on standard error. Returns exit status 1."""
+    print(f"apiserver-gateway: {text}", file=sys.stderr)
+    return 1
+
+
+def _text_of(error: Exception) -> str:
+    return f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error)
 
 
 @contextmanager
