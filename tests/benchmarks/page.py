@@ -35,17 +35,19 @@ TEXT = """\
 # Performance
 
 Measured by `make bench` on {date}: apiserver-gateway {version} ({commit}), one worker, {cores} cores ({machine}),
-Python {python}, TLS, a token, {objects} pods in etcd on the same machine, whose load was {load:.1f}. Numbers of other
-machines differ, and fall with the load; ratios within one run differ less. This page is made by
-`tests/benchmarks/page.py`.
+Python {python}, TLS, a token, {objects} pods in etcd on the same machine, with a load average of {load:.1f}. The numbers
+depend on the machine and its load; ratios within one run differ less. `tests/benchmarks/page.py` makes this page.
 
 ## What the gateway adds
 
-Beside each case is what could be reached without a gateway: for reads and watches a bare ASGI function that sends
-the same bytes under the same server (*raw*), for writes the etcd client alone, with the same transaction (*direct*). A
-ratio of 1 would be a gateway that costs nothing. Both are measured in turn, round by round: each column shows the
-median of its rounds, so the ratio, a median too, is not always that of the two numbers beside it. The last column is
-what a change should not fall below; it is looked at by whoever changes something, and no gate enforces it.
+The name of a case says what is compared. *raw* and *direct* are upper bounds without a gateway. *raw* is a bare ASGI
+function that sends the same bytes under the same server, for reads and watches. *direct* is the etcd client alone, with
+the same transaction, for writes. A gateway without any cost would have the ratio 1. The other cases compare two ways of
+using the gateway, for example *encrypted / not*. Cases *by CPU* count per CPU second of the server.
+
+Both sides of a case are measured in turn, round by round. Each column is the median of its rounds, so the ratio, a median
+too, is not always the quotient of the two numbers. The last column is a target for the ratio, or for MB/s if there is no
+ratio. Authors compare it before a change. CI does not enforce it, and on a loaded machine some rows are below it.
 
 ![Ratio to what could be reached](plots/ratios.svg)
 
@@ -53,11 +55,16 @@ what a change should not fall below; it is looked at by whoever changes somethin
 |---|---:|---:|---:|---:|
 {rates}
 
-Numbers are requests a second, for watches events a second to all watchers, for representations of lists MB/s of JSON.
+Units, if the row names none:
+
+- requests per second, or per CPU second for cases *by CPU*; for *start* the starts per CPU second,
+- for watches: events per second, to all watchers together,
+- for a LIST in another representation than JSON: MB per second, *first* of the source JSON, *warm* of the bytes sent.
 
 ## Starting and stopping
 
-A throw-away server with its etcd, as tests have it; medians in seconds. The line is what it should take at most.
+Times of a throw-away server with its etcd, as in tests: medians in seconds, except rows in GB. The line in the plot is
+the target, *at most*. A pool forks a server when a test asks for it, or ahead.
 
 ![Seconds to start and stop](plots/starting.svg)
 
@@ -68,8 +75,9 @@ A throw-away server with its etcd, as tests have it; medians in seconds. The lin
 APART = """
 ## Measured apart
 
-What takes too long for `make bench`, or needs more than one server. Each row was measured by the program that its
-conditions name, which anyone can run; *at most* and *at least* are what it is to keep, for the ratio where it says so.
+These measurements take too long for `make bench`, or need more than one server. The line below each table names the
+program that measured it. *at most* and *at least* are limits for the gateway's number, or for the ratio where the row says
+*of it*.
 """
 
 
