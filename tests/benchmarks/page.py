@@ -35,8 +35,9 @@ TEXT = """\
 # Performance
 
 Measured by `make bench` on {date}: apiserver-gateway {version} ({commit}), one worker, {cores} cores ({machine}),
-Python {python}, TLS, a token, {objects} pods in etcd on the same machine, with a load average of {load:.1f}. The numbers
-depend on the machine and its load; ratios within one run differ less. `tests/benchmarks/page.py` makes this page.
+Python {python}, TLS, a token, {objects} pods in etcd on the same machine, with a load average of {load:.1f}. The
+numbers depend on the machine and its load; ratios within one run differ less. `tests/benchmarks/page.py` makes this
+page.
 
 ## What the gateway adds
 
@@ -45,9 +46,9 @@ function that sends the same bytes under the same server, for reads and watches.
 the same transaction, for writes. A gateway without any cost would have the ratio 1. The other cases compare two ways of
 using the gateway, for example *encrypted / not*. Cases *by CPU* count per CPU second of the server.
 
-Both sides of a case are measured in turn, round by round. Each column is the median of its rounds, so the ratio, a median
-too, is not always the quotient of the two numbers. The last column is a target for the ratio, or for MB/s if there is no
-ratio. Authors compare it before a change. CI does not enforce it, and on a loaded machine some rows are below it.
+Both sides of a case are measured in turn, round by round. Each column is the median of its rounds, so the ratio, a
+median too, is not always the quotient of the two numbers. The last column is a target for the ratio, or for MB/s if
+there is no ratio. Authors compare it before a change. CI does not enforce it, and some rows may be below it.
 
 ![Ratio to what could be reached](plots/ratios.svg)
 
@@ -76,8 +77,8 @@ APART = """
 ## Measured apart
 
 These measurements take too long for `make bench`, or need more than one server. The line below each table names the
-program that measured it. *at most* and *at least* are limits for the gateway's number, or for the ratio where the row says
-*of it*.
+program that measured it. *at most* and *at least* are limits for the gateway's number, or for the ratio where the row
+says *of it*.
 """
 
 
