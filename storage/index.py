@@ -1,8 +1,8 @@
 """Finds the objects of a resource that have one exact value of a field or label.
 
 A scan of all pods for each of thousands of kubelets takes seconds; kube-apiserver indexes pods by node for the same
-reason. An index of a field or label is built when lists have used it often, in short time slices, and is kept up to
-date after that. A resource has a few indexes; a new one replaces the least recently used one.
+reason. An index is built when lists have often selected by a field or label: in the background, in short time slices.
+It is kept up to date after that. A resource has a few indexes; a new one replaces the least recently used one.
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ from storage.time_slice import TimeSlice
 from storage.waking import Aspect, By, Interest
 
 FEW = 256  # with fewer objects a scan is as quick as an index
-MANY = 1000  # objects of one value; with more an index saves little
-OFTEN = 8  # requests for an aspect before it gets an index
+MANY = 1000  # with more objects of one value, a scan is as good
+OFTEN = 8  # requests for an aspect, a pair of By and the name of a field or label, before it gets an index
 MOST = 4  # indexes per resource
 ASKED = 64  # aspects per resource whose requests are counted
 
 
 class Index:
-    """The keys of objects by the value of one field or label. An unreadable object counts for every value."""
+    """The keys of objects by the value of one field or label.
+
+    An unreadable object is found under every value, because its value is unknown.
+    """
 
     def __init__(self, aspect: Aspect, labels_and_fields_of: LabelsAndFieldsOf) -> None:
         self.ready = False
@@ -92,9 +95,10 @@ class Indexes:
     def find(
         self, interest: Interest, keys: Callable[[], Iterable[bytes]], get: Callable[[bytes], Entry | None]
     ) -> list[bytes] | None:
-        """The keys of the objects with the interest's value, in order; None without an index: scan all objects then.
+        """The keys of the objects with the interest's value, in order.
 
-        `keys` and `get` are used to build an index, once the aspect was requested often enough.
+        None if there is no index yet, or if too many objects have the value: the caller must scan all objects. `keys`
+        and `get` are used to build an index, once the aspect was requested often enough.
         """
         if interest.by not in (By.FIELD, By.LABEL):
             return None

@@ -1,6 +1,6 @@
 """Removes the headers that authenticated a request, so that no server behind this one sees them.
 
-As in kube-apiserver's filter. Extension servers trust the headers of the --requestheader flags (ConfigMap
+As in kube-apiserver's filter. Extension API servers trust the headers of the --requestheader flags (ConfigMap
 extension-apiserver-authentication), whose names can be chosen freely. `forwarding/headers.py` removes the fixed names
 (X-Remote-*).
 """

@@ -42,7 +42,7 @@ UNAVAILABLE_TOTAL = counter(
 
 
 class Unavailable(Exception):
-    """An extension server is not available. `reason` is the condition's reason, `str()` its message."""
+    """An extension API server is not available. `reason` is the condition's reason, `str()` its message."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -50,7 +50,7 @@ class Unavailable(Exception):
 
 
 class Availability:
-    """Checks extension servers, and writes the condition. The queue has names of APIServices."""
+    """Checks extension API servers, and writes the condition. The queue has names of APIServices."""
 
     def __init__(
         self,

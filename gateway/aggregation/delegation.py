@@ -1,4 +1,4 @@
-"""Forwards an authorized request to the extension server of its group version, as kube-aggregator does."""
+"""Forwards an authorized request to the extension API server of its group version, as kube-aggregator does."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gateway.outbound.request import OutboundRequest, lines_of
 from gateway.outbound.services import NoAddress, ServiceAddresses
 from gateway.outbound.target import Target
 
-_MOST_HOPS = 32  # proxies that a request may have passed; stops loops of a server that is its own extension server
+_MOST_HOPS = 32  # proxies that a request may have passed; stops loops of a server that is its own extension API server
 _MEMORABLE = 512  # the greatest length of a path that is cached
 _OF_PLACES = (b"x-forwarded-host", b"x-forwarded-proto")  # headers that are the same for all requests to a place
 _NO_SNIFF: Header = (b"x-content-type-options", b"nosniff")
@@ -42,7 +42,7 @@ class Place(NamedTuple):
 
 
 class Delegation:
-    """Finds the extension server of a request, and forwards the request. Only for requests that are authorized."""
+    """Finds the extension API server of a request, and forwards the request. Only for requests that are authorized."""
 
     def __init__(
         self, services: ApiServices, client: Client, addresses: ServiceAddresses, identity: ClientIdentity
@@ -67,7 +67,7 @@ class Delegation:
         return place
 
     def __call__(self, request: Request) -> Awaitable[Response] | None:
-        """The response of an extension server; None if this server must answer the request itself."""
+        """The response of an extension API server; None if this server must answer the request itself."""
         info = request.info
         if info.is_resource:
             found = self.services.remote.get((info.group, info.version))

@@ -47,7 +47,7 @@ class _Known:
 
 
 class Described:
-    """Gets the OpenAPI of extension servers. The queue has names of APIServices."""
+    """Gets the OpenAPI of extension API servers. The queue has names of APIServices."""
 
     def __init__(
         self, services: ApiServices, client: Client, addresses: ServiceAddresses, identity: ClientIdentity

@@ -1,4 +1,4 @@
-"""Gets the discovery documents of extension servers, and merges them into this server's discovery."""
+"""Gets the discovery documents of extension API servers, and merges them into this server's discovery."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _CUSTOM = 1000, 100  # the priorities of a CRD's APIService, for the time before
 
 @dataclass(slots=True)
 class _Known:
-    """The discovery of one group version of an extension server."""
+    """The discovery of one group version of an extension API server."""
 
     resources: list[JsonObject] = field(default_factory=list)
     kinds: tuple[ForeignKind, ...] = ()
@@ -57,7 +57,7 @@ class _Told(NamedTuple):
 
 
 class Discovered:
-    """Gets the discovery of extension servers. The queue has names of APIServices."""
+    """Gets the discovery of extension API servers. The queue has names of APIServices."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Discovered:
         self._tell()
 
     def on_change(self, listener: Callable[[], None]) -> None:
-        """Calls a function whenever the resources of extension servers or the priorities of groups change."""
+        """Calls a function whenever the resources of extension API servers or the priorities of groups change."""
         self._listeners.append(listener)
 
     def _tell(self) -> None:

@@ -1,4 +1,4 @@
-"""Gets discovery and OpenAPI documents from extension servers."""
+"""Gets discovery and OpenAPI documents from extension API servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Selects the one process of a server that checks the availability of extension servers for all its processes.
+"""Selects the one process of a server that checks the availability of extension API servers for all its processes.
 
 This process binds a Unix socket to a name in the abstract namespace. Only one process can bind it. The kernel frees the
 name when the process ends, even by a crash.

@@ -1,4 +1,4 @@
-"""The kinds and objects of extension servers, for controllers (see gateway.endpoints.foreign.ForeignObjects)."""
+"""The kinds and objects of extension API servers, for controllers (see gateway.endpoints.foreign.ForeignObjects)."""
 
 from __future__ import annotations
 
@@ -15,24 +15,27 @@ from gateway.http.user import User
 if TYPE_CHECKING:  # imported with the first followed kind
     from gateway.aggregation.held import Held
 
-MOST = 500  # the most followed kinds: a limit, because extension servers decide how many there are
+MOST = 500  # the most followed kinds: a limit, because extension API servers decide how many there are
 _FOLLOWABLE = frozenset({"delete", "list", "watch"})
 
 
 class FollowedObjects:
-    """The kinds in discovery, and while `run` runs, the objects of the kinds that can be listed and watched."""
+    """The kinds in discovery, and while `run` runs, the objects of the followed kinds.
+
+    A kind is followed if it can be listed, watched and deleted, and a follower wants it. At most MOST are followed.
+    """
 
     def __init__(self, services: ApiServices, discovered: Discovered, objects: Objects) -> None:
         self._services, self._discovered, self._objects = services, discovered, objects
         self._kinds: dict[tuple[str, str], ForeignKind] = {}  # by apiVersion and kind
-        self._followed: dict[bytes, ForeignKind] = {}  # by prefix
+        self._followed: dict[bytes, ForeignKind] = {}  # by the key prefix RESOURCE.GROUP/
         self._held: dict[bytes, Held] = {}
         self._listeners: list[Callable[[], None]] = []
         self.metadata, self.patch, self.delete = objects.metadata, objects.patch, objects.delete
         discovered.on_change(self._discover)
 
     def kind(self, api_version: str, kind: str) -> ForeignKind | None:
-        """The extension server's kind of this apiVersion and kind; None if there is none."""
+        """The kind with this apiVersion and name; None if no extension API server has it."""
         return self._kinds.get((api_version, kind))
 
     def followed(self) -> Collection[ForeignKind]:
@@ -41,7 +44,7 @@ class FollowedObjects:
 
     @property
     def complete(self) -> bool:
-        """Whether the objects of all followed kinds were listed once."""
+        """Whether every followed kind has been listed at least once."""
         return all((held := self._held.get(prefix)) is not None and held.loaded for prefix in self._followed)
 
     def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
@@ -55,7 +58,7 @@ class FollowedObjects:
         return held is not None and held.has(namespace, name, uid)
 
     async def places(self, kind: ForeignKind, names: Collection[str], uids: Collection[str]) -> dict[str, str]:
-        """By uid, the namespaces of those known objects that have one of the names and one of the uids."""
+        """Maps uid to namespace, for the known objects whose name is in `names` and whose uid is in `uids`."""
         held = self._held.get(kind.prefix)
         return {} if held is None else await held.places(names, uids)
 
@@ -65,7 +68,7 @@ class FollowedObjects:
         return held.count(namespace) if held is not None and held.loaded else None
 
     async def run(self, followers: Sequence[ForeignFollower], user: User) -> None:
-        """Lists and watches all followed kinds as `user`, until cancelled."""
+        """Lists and watches the kinds that one of `followers` wants, as `user`, until cancelled."""
         changed = asyncio.Event()
         end = self.on_change(changed.set)
         running: dict[bytes, tuple[ForeignKind, asyncio.Task[None]]] = {}

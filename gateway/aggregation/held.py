@@ -1,4 +1,4 @@
-"""The objects of one kind of an extension server, by its list and watch: keys, uids, and counts by namespace."""
+"""The objects of one kind of an extension API server, by its list and watch: keys, uids, and counts by namespace."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from storage.entry import Change, ChangeType, Entry
 from storage.keys import namespace_and_name
 from storage.time_slice import TimeSlice
 
-MOST = 200_000  # the most objects of one kind: a limit, because the extension server decides how many there are
+MOST = 200_000  # the most objects of one kind: a limit, because the extension API server decides how many there are
 
 
 class Held:

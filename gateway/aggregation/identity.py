@@ -1,4 +1,4 @@
-"""The headers that tell an extension server the user of a request ("Authenticating Proxy")."""
+"""The headers that tell an extension API server the user of a request ("Authenticating Proxy")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests to extension servers for their objects: metadata, patches, deletions, lists and watches.
+"""Requests to extension API servers for their objects: metadata, patches, deletions, lists and watches.
 
 They are like those of kube-controller-manager's metadata client through kube-aggregator. The user is the controller's,
 and responses are PartialObjectMetadata ("Receiving resources as PartialObjectMetadata").

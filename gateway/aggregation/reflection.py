@@ -1,4 +1,4 @@
-"""Lists and watches the objects of one kind of an extension server, as client-go's reflectors do."""
+"""Lists and watches the objects of one kind of an extension API server, as client-go's reflectors do."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ AGGREGATION_HOOKS = (
 """The names of this module's work in health checks."""
 
 _REGISTERING = 4  # few, because a CRD may have thousands of versions, and each occupies the event loop
-_WORKERS = 16  # many, because an extension server that hangs blocks one worker for some seconds
+_WORKERS = 16  # many, because an extension API server that hangs blocks one worker for some seconds
 
 
 class Aggregation:

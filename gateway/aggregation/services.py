@@ -1,4 +1,4 @@
-"""All APIServices, kept up to date, and those of extension servers."""
+"""All APIServices, kept up to date, and those of extension API servers."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class ApiService:
 
 
 class ApiServices:
-    """All APIServices: `known` has them by name. `remote` has those of extension servers by group version.
+    """All APIServices: `known` has them by name. `remote` has those of extension API servers by group version.
 
     Listeners are called with the names of changed APIServices in the same turn of the event loop.
     """
@@ -81,7 +81,7 @@ class ApiServices:
         listener(list(self.known.all))
 
     def preferred(self) -> list[ApiService]:
-        """The APIServices of extension servers, sorted by group, and then with the preferred version first."""
+        """The APIServices of extension API servers, sorted by group, and then with the preferred version first."""
         return sorted(
             self.remote.values(), key=lambda each: (each.group, -each.version_priority, version_order(each.version))
         )

@@ -44,7 +44,7 @@ _NAMED = ("namespace", "name", "uid", "resourceVersion")
 
 
 class Recording(Protocol):
-    """An object that holds the record of a request: its context."""
+    """The context of a request, which has its audit record."""
 
     record: Record | None
 
@@ -58,13 +58,16 @@ class Audit:
     def record(
         self, request: Request, user: User | None, scope: MutableMapping[str, Any], times: Times
     ) -> Record | None:
-        """The record of a request of `user`, None for no user; None if the policy does not record it."""
+        """Makes the record of a request. `user` is None if the client is not authenticated.
+
+        Returns None if the policy does not record the request.
+        """
         rule = self._policy.rule_for(user, request.info)
         self.counts.levels[(Level.NONE if rule is None else rule.level).text] += 1
         return None if rule is None else Record(self, rule, request, user, scope, times)
 
     def listening(self, request: Request, held: Recording, send: Send) -> Send:
-        """Sets the request's time of arrival and Audit-ID, and wraps `send` so that its record sees the answer."""
+        """Sets the request's time of arrival and Audit-ID, and wraps `send`, so that its record sees the answer."""
         request.received = events.now()
         request.audit_id = audit_id(request.headers)
 
@@ -124,7 +127,7 @@ class Record:
     # calls during the request, in their order
 
     async def begin(self) -> None:
-        """Makes the event RequestReceived. Raises Undecided if the request must fail because it was not written.
+        """Makes the event RequestReceived. Raises Undecided if the request must fail because the event was not written.
 
         A request without a user has only one event, when its 401 is sent.
         """
@@ -133,7 +136,10 @@ class Record:
             raise Undecided("failed to store audit event")
 
     def impersonated(self, user: User, constraint: str) -> None:
-        """Records the impersonated user; `constraint` is the verb of the mode that allowed it, "" for the plain one."""
+        """Records the impersonated user.
+
+        `constraint` is the verb of the mode that allowed it, "" for an impersonation by the verb `impersonate`.
+        """
         self._impersonated, self._constraint = user, constraint
 
     def decided(self, verdict: Verdict) -> None:
@@ -175,7 +181,10 @@ class Record:
             self.annotate(TRUNCATED, "true")
 
     def answered(self, response: Response) -> None:
-        """Records the answer. The body of a streamed one, except a watch, is wrapped to collect its chunks."""
+        """Records the answer. At level RequestResponse a streamed body is wrapped to collect its chunks.
+
+        The bodies of long-running requests (watch, logs, exec, proxy) are not recorded.
+        """
         body, media = response.body, response.content_type.decode("latin-1")
         whole = self._rule.level is Level.REQUEST_RESPONSE and not self._long
         if isinstance(body, AsyncIterator):
@@ -258,14 +267,14 @@ class Record:
         return await self._audit.keep(made)
 
     def _texts(self) -> int:
-        """A rough number of the characters of an event whose length clients and webhooks determine."""
+        """About how many characters of the event come from clients and webhooks."""
         users = (0 if user is None else user.size for user in (self._user, self._impersonated))
         said = sum(len(key) + len(value) for key, value in self._annotations.items())
         named = sum(map(len, self._named.values())) + len((self._status or {}).get("message") or "")
         return len(self._uri) + len(self._request.audit_id) + sum(users) + said + named
 
     async def _take_objects(self) -> None:
-        """Parses the patch if the request has not, as when its object does not exist; converts the answer to JSON."""
+        """Parses the patch if the request failed before it did (for example with 404). Converts the answer to JSON."""
         if (read := self._patch) is not None:
             with suppress(Exception):  # the patch is invalid, so the event has no request object
                 self.patched(await in_thread(read))
@@ -302,7 +311,7 @@ class Record:
 
 
 def _joined(chunks: Sequence[bytes]) -> bytes:
-    """The chunks joined; if they are too large to be kept, any data that is too large, without joining them."""
+    """The chunks joined. If they are together over LARGEST_OBJECT, zeros of more than that size: they are not kept."""
     if sum(map(len, chunks)) <= LARGEST_OBJECT:
         return b"".join(chunks)
     return bytes(LARGEST_OBJECT + 1)
@@ -314,8 +323,9 @@ def _uri(scope: MutableMapping[str, Any]) -> str:
 
 
 def audit_of(settings: Settings) -> Audit:
-    """The audit of the settings, with open sinks. Must be called on the event loop. Raises OSError,
-    InvalidConfiguration.
+    """Makes the audit that the settings configure, with open sinks. Must be called on the event loop.
+
+    Raises OSError and InvalidConfiguration.
     """
     from gateway.audit.policy import read_policy
     from gateway.audit.rotation import Keeping

@@ -36,9 +36,10 @@ class _Total:
 
 @dataclass(slots=True, frozen=True)
 class _Place:
-    """A node of the schema. `cardinality`: the greatest number of its values in an object (None: not bounded).
+    """A node of the schema.
 
-    `inside`: a node around it has rules.
+    `cardinality`: the most values that the node can have in one custom object (None: not bounded).
+    `inside`: an enclosing node has rules.
     """
 
     path: str
@@ -46,17 +47,18 @@ class _Place:
     declared: Declared | None = None
     inside: bool = False
     root: bool = False
-    # the path of the list around the node whose old and new items cannot be matched by keys; "" if there is none
+    # the path of the outermost enclosing list that is not of type map; "" if there is none: old and new items of such
+    # a list cannot be matched
     uncorrelated: str = ""
 
 
 def validate_definition_rules(
     schema: JsonObject, path: str, found: list[FieldError], *, per_expression: bool = True
 ) -> list[FieldError]:
-    """The errors of the rules of a structural schema. Rules of nodes that have errors in `found`, at the node or below
-    it, are skipped.
+    """The errors of the rules of a structural schema.
 
-    `per_expression`: the cost limit of each single rule applies. It does not for a schema that is already stored.
+    Skips the rules of a node if `found` has an error at that node or below it. `per_expression`: whether the cost limit
+    of a single rule applies; False for a schema that is already stored.
     """
     total, errors = _Total(), list[FieldError]()
     broken = [each.field for each in found]

@@ -1,5 +1,7 @@
-"""Type-checks expressions of policies by the schemas of the kinds that they match (page "Validating Admission Policy",
-"Type checking"). Its errors are only warnings: objects are of type dyn when expressions are evaluated.
+"""Type-checks a policy's expressions against the schemas of the kinds that the policy matches.
+
+See the page "Validating Admission Policy", "Type checking". Errors of the type check are only warnings: objects have
+the type dyn when expressions are evaluated.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from gateway.cel.validators import validate
 
 
 class TypedExpressions:
-    """Type-checks the expressions of a policy for objects of one kind and params of one kind.
+    """Type-checks the expressions of a policy for one pair of an object kind and a params kind.
 
     `of_object` and `of_params` declare their types; None means dyn. `variables` are the names and texts of the
     policy's variables, in their order.

@@ -5,7 +5,7 @@ are removed. Foreground deletion waits for the dependents that block it. Orphani
 dependents first. Each write has the uid and resourceVersion of the examined object as preconditions.
 
 Owners and dependents may be objects of extension servers. Work that calls these servers has its own queue and workers.
-So an extension server that hangs does not delay the objects of this server.
+So an extension API server that hangs does not delay the objects of this server.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from storage.keys import namespace_and_name
 _IGNORED = (b"events/",)
 STEP = 1000  # dependents that are queued in one turn of the event loop
 AT_ONCE = 16  # dependents of one owner that are orphaned concurrently
-ABROAD = 16  # workers for objects that need calls of extension servers
-# seconds from the start in which extension servers may still report dependents; seconds between two checks for that
+ABROAD = 16  # workers for objects that need calls of extension API servers
+# seconds from the start in which extension API servers may still report dependents; seconds between two checks for that
 PATIENCE, AGAIN = 30.0, 1.0
 
 
@@ -45,7 +45,7 @@ class GarbageCollector:
     """The controller. The queues hold:
 
     `queue`: keys of objects that may have to be deleted. `orphaning`: keys of deleted owners whose dependents are
-    orphaned. `abroad`: keys of both, if extension servers must be asked. `changes`: uids of owners with many
+    orphaned. `abroad`: keys of both, if extension API servers must be asked. `changes`: uids of owners with many
     dependents, which `spread` puts into `queue`.
     """
 
@@ -203,7 +203,7 @@ class GarbageCollector:
             await self._orphan(owner)
 
     async def settle_abroad(self, key: bytes) -> None:
-        """Like `reconcile` or `orphan`, for objects that need calls of extension servers. Raises ForeignError."""
+        """Like `reconcile` or `orphan`, for objects that need calls of extension API servers. Raises ForeignError."""
         node = self.graph.nodes.get(key)
         if node is not None:
             await (self._orphan(node) if node.policy == ORPHAN else self._reconcile(node))
@@ -295,7 +295,7 @@ class GarbageCollector:
                 self._strangers.suspect(of, owner, about)
 
     def _may_miss_dependents(self) -> bool:
-        """Whether extension servers may have unknown dependents. kube-controller-manager waits as long for them."""
+        """Whether extension API servers may have unknown dependents. kube-controller-manager waits as long for them."""
         if time.monotonic() >= self._patient_until:
             return False
         return bool(self._actor.endpoints.services.foreign.undiscovered()) or not self._foreign.complete
@@ -316,7 +316,7 @@ class GarbageCollector:
         return now is not None and (now.uid, now.policy) == (node.uid, node.policy)
 
     def _is_abroad(self, node: Node) -> bool:
-        """Whether an object or one of its owners is on an extension server."""
+        """Whether an object or one of its owners is on an extension API server."""
         return node.prefix in self._kinds_abroad or any(self._owners.is_abroad(owner) for owner in node.owners)
 
     def _holder(self, node: Node) -> Holder | None:

@@ -1,4 +1,4 @@
-"""Access to the objects of the garbage collector, on this server or on an extension server."""
+"""Access to the objects of the garbage collector, on this server or on an extension API server."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Here:
 
 
 class There:
-    """Objects of an extension server. Methods raise ForeignError."""
+    """Objects of an extension API server. Methods raise ForeignError."""
 
     def __init__(self, actor: Actor, kind: ForeignKind) -> None:
         self._objects, self._user, self._kind = actor.endpoints.services.foreign_objects, actor.user, kind

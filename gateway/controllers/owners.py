@@ -44,10 +44,10 @@ class Classified:
 
 
 class Owners:
-    """Looks up owners in the watch cache, in etcd, and on extension servers."""
+    """Looks up owners in the watch cache, in etcd, and on extension API servers."""
 
     def __init__(self, endpoints: Endpoints, user: User) -> None:
-        """`user` is the user of requests to extension servers."""
+        """`user` is the user of requests to extension API servers."""
         self._endpoints, self._user = endpoints, user
         self._foreign = endpoints.services.foreign_objects
         self._absent: OrderedDict[tuple[Owner, str], None] = OrderedDict()
@@ -101,7 +101,7 @@ class Owners:
         return Presence.ABSENT
 
     async def _abroad(self, kind: ForeignKind, owner: Owner, namespace: str) -> Presence | None:
-        """The presence of an owner on an extension server; None if the server does not have it."""
+        """The presence of an owner on an extension API server; None if the server does not have it."""
         place = _place(kind.namespaced, owner, namespace)
         if self._foreign.holds(kind, place, owner.name, owner.uid):
             return Presence.THERE
@@ -109,7 +109,7 @@ class Owners:
         return _waits(metadata) if metadata is not None and metadata["uid"] == owner.uid else None
 
     def is_abroad(self, owner: Owner) -> bool:
-        """Whether an extension server serves the owner's kind, and this server does not."""
+        """Whether an extension API server serves the owner's kind, and this server does not."""
         return self.foreign(owner) is not None and self.endpoint(owner) is None
 
     def gone(self, uid: str, key: bytes, api_version: str, kind: str) -> None:
@@ -128,7 +128,7 @@ class Owners:
         return stored is None or loads(stored.value)["metadata"].get("uid") != owner.uid
 
     def seems_there(self, owner: Owner, namespace: str) -> bool:
-        """Whether the owner is in the caches of this process. Asks neither etcd nor extension servers."""
+        """Whether the owner is in the caches of this process. Asks neither etcd nor extension API servers."""
         endpoint = self.endpoint(owner)
         try:
             if endpoint is None and (kind := self.foreign(owner)) is not None:

@@ -59,7 +59,7 @@ class ResourceQuotas(Keyed):
         self._recounted: dict[bytes, float] = {}
         self._charged: dict[bytes, float] = {}  # by quota that is still to be recounted: when a group was charged last
         self._kinds: dict[bytes, Evaluator] = {}  # by key prefix: kinds of which quotas only count the objects
-        self._kinds_abroad = set[bytes]()  # those of them that are on extension servers
+        self._kinds_abroad = set[bytes]()  # those of them that are on extension API servers
         self._apart: dict[bytes, tuple[Evaluator, EtcdStore]] = {}  # by prefix: kinds in another etcd than quotas
         self._put_off: dict[bytes, float] = {}  # by quota: since when its lower usage is held back
         self._foreign = actor.endpoints.services.foreign_objects
@@ -114,7 +114,7 @@ class ResourceQuotas(Keyed):
                 self._tallies.start_over()
                 for entry in self.entries(QUOTAS):
                     self.queue.add(entry.key)
-        # objects that extension servers create are not charged by a request here
+        # objects that extension API servers create are not charged by a request here
         if change.type is ChangeType.DELETED or (change.type is ChangeType.ADDED and prefix in self._kinds_abroad):
             self._counted_anew(prefix, change.key[len(prefix) :].partition(b"/")[0].decode())
         elif change.type is ChangeType.ADDED and prefix in self._apart:

@@ -1,7 +1,7 @@
 """Finds owners that are in another namespace than their dependents, and writes an event for these dependents.
 
 Such owner references are invalid (page "Owners and Dependents"). To find an owner, all objects of its kind must be
-searched. One search finds many owners. Of extension servers, only the kinds that this process follows are searched.
+searched. One search finds many owners. Of extension API servers, only the kinds that this process follows are searched.
 """
 
 from __future__ import annotations

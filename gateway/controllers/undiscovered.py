@@ -1,4 +1,4 @@
-"""The namespace controller's message for extension servers whose discovery fails, in client-go's words."""
+"""The namespace controller's message for extension API servers whose discovery fails, in client-go's words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interface through which discovery gets the groups of extension servers."""
+"""The interface through which discovery gets the groups of extension API servers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _STABILITY = {None: 0, "beta": 1, "alpha": 2}
 
 
 class Others(Protocol):
-    """Knows the groups of extension servers, and the order of all groups and versions."""
+    """Knows the groups of extension API servers, and the order of all groups and versions."""
 
     def groups(self, local: Mapping[str, Iterable[str]]) -> list[tuple[str, list[str]]]:
         """All groups with their versions, given those that are served here."""

@@ -48,7 +48,7 @@ class Discovery:
     def __init__(
         self, registry: Registry, server_address: str, media: Negotiator = STANDARD, others: Others | None = None
     ) -> None:
-        """`media` has the media types of the documents of group versions; `others` knows extension servers."""
+        """`media` has the media types of the documents of group versions; `others` knows extension API servers."""
         self._media, self._others = media, others
         self._registry, self._address = registry, server_address
         self._builtin = builtin_groups(registry) & registry.groups.keys()
@@ -73,7 +73,7 @@ class Discovery:
         self._stale = False
 
     def paths(self) -> list[str]:
-        """The documents' paths, for the list of paths at /; with those of extension servers."""
+        """The documents' paths, for the list of paths at /; with those of extension API servers."""
         self._bring_up_to_date()
         versions = [version for group in loads(self._legacy["/apis"])["groups"] for version in group["versions"]]
         return [*self._legacy, *(f"/apis/{version['groupVersion']}" for version in versions)]

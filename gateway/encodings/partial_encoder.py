@@ -19,7 +19,10 @@ _FOUND = "where the metadata is"
 
 
 class PartialEncoder:
-    """Encodes PartialObjectMetadata in JSON. Each version of an object is parsed once, to find the metadata's end."""
+    """Encodes PartialObjectMetadata in JSON.
+
+    It parses an object to find the end of its metadata. A cache entry is parsed once: the result is cached on it.
+    """
 
     content_type = b"application/json"
     step = min(_STEP, CHUNK)
@@ -34,7 +37,7 @@ class PartialEncoder:
         return self.object(value[len(self._shape.head) :].rstrip(b"\n")) + b"\n"
 
     def object(self, tail: bytes) -> bytes:
-        """The PartialObjectMetadata of an object, given as its tail; without a newline."""
+        """The PartialObjectMetadata of an object, without a newline. `tail`: the object's JSON without its head."""
         return partial_metadata.partial_object(self._version, tail, Metadata.of(tail, self._fields))
 
     def entry(self, entry: Entry) -> bytes:
@@ -122,7 +125,7 @@ class PartialProtobufEncoder:
 
 
 def metadata_of(entry: Entry, fields: frozenset[str]) -> Metadata:
-    """The place of the metadata in an entry, without the annotations `fields`; it is remembered on the entry."""
+    """Where the metadata is in an entry, without the annotations named in `fields`. It is cached on the entry."""
     found = entry.recall(_FOUND)
     if isinstance(found, Metadata):
         return found

@@ -14,7 +14,7 @@ from storage.entry import Change
 
 @dataclass(slots=True)
 class Left:
-    """The objects of a namespace that remain at extension servers, after these were asked to delete all."""
+    """The objects of a namespace that remain at extension API servers, after these were asked to delete all."""
 
     resources: Counter[str] = field(default_factory=Counter)  # number of objects, by "things.example.com"
     finalizers: Counter[str] = field(default_factory=Counter)
@@ -22,24 +22,24 @@ class Left:
 
 
 class Foreign(Protocol):
-    """The extension servers, for the namespace controller."""
+    """The extension API servers, for the namespace controller."""
 
     def undiscovered(self) -> list[str]:
         """The group versions ("group/version") whose servers do not answer discovery, sorted."""
         ...
 
     async def empty(self, namespace: str, user: User) -> Left:
-        """Deletes all objects of a namespace at extension servers, as `user`; returns what is left."""
+        """Deletes all objects of a namespace at extension API servers, as `user`; returns what is left."""
         ...
 
 
 class ForeignError(Exception):
-    """An extension server could not be reached, or refused the request; the message says why."""
+    """An extension API server could not be reached, or refused the request; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignKind:
-    """A kind of an extension server, in one version."""
+    """A kind of an extension API server, in one version."""
 
     group: str
     version: str
@@ -67,7 +67,7 @@ class ForeignKind:
 
 
 class ForeignFollower(Protocol):
-    """A controller that follows objects of extension servers. A kind is named by its prefix."""
+    """A controller that follows objects of extension API servers. A kind is named by its prefix."""
 
     def follows(self, prefix: bytes) -> bool:
         """Whether it follows a kind."""
@@ -83,13 +83,13 @@ class ForeignFollower(Protocol):
 
 
 class ForeignObjects(Protocol):
-    """The objects of extension servers, with their metadata only.
+    """The objects of extension API servers, with their metadata only.
 
     If this process follows the kinds (`--controllers`, and only in one process), it knows which objects exist.
     """
 
     def kind(self, api_version: str, kind: str) -> ForeignKind | None:
-        """The kind that an extension server serves under this name; None without one."""
+        """The kind that an extension API server serves under this name; None without one."""
         ...
 
     def followed(self) -> Collection[ForeignKind]:

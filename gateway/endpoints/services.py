@@ -42,7 +42,7 @@ class Services:
 
     `database` is the main etcd; `apart` has the etcds of other resources, by storage prefix; `stores` finds the store
     of a key. `outbound` calls other servers; `kubelets` is its identity for kubelets. `foreign` and `foreign_objects`
-    are about the objects of extension servers. `following` reloads files that change.
+    are about the objects of extension API servers. `following` reloads files that change.
 
     `draining` is set when the process is told to stop. At `ends_at`, by the monotonic clock, it begins to shut down and
     sets `stopping`; watches end between the two.

@@ -84,7 +84,7 @@ class Endpoints:
         self._listeners.append(listener)
 
     def changed(self) -> None:
-        """Calls the listeners: the resources that this or an extension server serves have changed."""
+        """Calls the listeners: the resources that this or an extension API server serves have changed."""
         for listener in self._listeners:
             listener()
 

@@ -1,9 +1,9 @@
 """The queues of a priority level, and the virtual time by which they are served (KEP-1040, "Fair Queuing").
 
-Virtual time is in seat-seconds: it is what each busy queue would have been given if all of them were served at the same
-rate. A queue's start is the virtual time at which its next request would start. It grows by an estimate when a request
-starts, and by what the request really takes while it runs. kube-apiserver adds the latter only when the request ends.
-So flows whose requests have not ended yet may get all seats there for a while.
+Virtual time is in seat-seconds: how many of them each busy queue would have, had all been served equally since the
+start. A queue's start is the virtual time at which its next request would start. It grows by an estimate when a
+request starts, and by what the request really takes while it runs. kube-apiserver adds the latter only when the request
+ends. So in kube-apiserver flows whose requests have not ended yet can take all seats for a while.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-GUESS = 0.003  # seconds that a request is taken to last when it starts
+GUESS = 0.003  # estimated duration of a request, in seconds
 LEAD = 0.1  # seat-seconds that a queue may be ahead of the virtual time when it is served
 
 
@@ -41,11 +41,11 @@ class Queue:
     """Requests of some flows, those that wait and those that run."""
 
     index: int
-    waiting: list[Waiting] = field(default_factory=list)  # few at most, mostly none: an empty deque takes 600 bytes
+    waiting: list[Waiting] = field(default_factory=list)  # most queues are empty, and an empty deque takes 600 bytes
     executing: int = 0
     in_use: int = 0  # seats
     work: float = 0.0  # of waiting requests, in seat-seconds
-    _running: int = 0  # seats that are charged as time goes on
+    _running: int = 0  # seats of running requests, charged by elapsed time
     start: float = 0.0  # in virtual time, as of the last charge
     _charged: float = 0.0  # the time of the last charge
 
@@ -58,10 +58,10 @@ class Queue:
         return self.start + self._running * (now - self._charged)
 
     def join(self, virtual: float, now: float) -> None:
-        """Notes a request that comes at a virtual time, while none waits. The start is not before that time.
+        """Called for a request that arrives at virtual time `virtual` while no request waits here.
 
-        Without this bound a queue that is never empty, and uses less than its share, would save up the rest, and take
-        all seats later.
+        The queue's start is then at least `virtual`. Without this bound a queue that always has a request, but uses
+        less than its share, would save up the rest. It could take all seats later.
         """
         if not self.executing:
             self.start, self._charged = virtual, now
@@ -114,19 +114,29 @@ class Queue:
 
 
 def work_of(seats: int, kept: float) -> float:
-    """The estimated seat-seconds of a request. One that keeps its seats after its end counts as one seat until then."""
+    """The estimated seat-seconds of a request.
+
+    `kept`: for how many seconds the request keeps its seats after its end. If it keeps any, it counts as one seat while
+    it runs.
+    """
     return GUESS + seats * kept if kept else GUESS * seats
 
 
 class VirtualTime:
-    """The virtual time of a level, and its busy queues in the order in which they were served last."""
+    """The virtual time of a level, and its busy queues, the least recently served first.
+
+    A queue that becomes busy is put last.
+    """
 
     def __init__(self, now: float) -> None:
         self.now, self._advanced = 0.0, now
         self.busy: dict[Queue, None] = {}
 
     def advance(self, now: float, seats: int) -> None:
-        """Brings the virtual time up to `now`. Since the last call, `seats` were wanted and available."""
+        """Brings the virtual time up to `now`.
+
+        `seats`: the smaller of the seats wanted and the seats available since the last call.
+        """
         if self.busy:
             self.now += (now - self._advanced) * seats / len(self.busy)
         self._advanced = now
@@ -152,7 +162,7 @@ class VirtualTime:
         self.busy[queue] = None
 
     def leaves(self, queue: Queue) -> None:
-        """Notes that a request has left a queue, which may be idle now."""
+        """Removes a queue from the busy ones if it has become idle, after a request has left it."""
         if not queue.busy:
             self.busy.pop(queue, None)
 
@@ -166,9 +176,10 @@ class Dealing:
         self._chosen = 0
 
     def choose(self, hand: Sequence[int], queues: Sequence[Queue]) -> Queue:
-        """The queue of a hand in which the least work waits; equal queues take turns. `hand` has indexes of `queues`.
+        """The queue of a hand in which the least work waits; queues with equal work take turns.
 
-        Indexes of queues that do not exist any more are skipped; without others it is the first queue.
+        `hand` has indexes of `queues`. Indexes of queues that do not exist any more are skipped; if none is left, the
+        result is the first queue of the level.
         """
         size = len(hand)
         self._chosen = first = (self._chosen + 1) % size

@@ -1,4 +1,7 @@
-"""Which headers are forwarded: not those of one connection (RFC 9110, 7.6.1), and not those for this server alone."""
+"""Which headers are forwarded: not hop-by-hop headers (RFC 9110, 7.6.1), and not the client's credentials.
+
+A request for an upgrade keeps its hop-by-hop headers, except Transfer-Encoding.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +24,14 @@ _HOPS = frozenset(
     }
 )
 _FRAMING = frozenset({b"host", b"content-length", b"transfer-encoding"})  # set anew for the forwarded request
-_OURS = frozenset({b"authorization", b"expect"})  # the client's credentials are for this server alone
-_OF_IDENTITY = (b"impersonate-", b"x-remote-")  # for this server alone too, as are those of access/spent_headers.py
+_OURS = frozenset({b"authorization", b"expect"})  # the client's credentials for this server, and what it asks of it
+_OF_IDENTITY = (b"impersonate-", b"x-remote-")  # name users; access/spent_headers.py removes those of --requestheader-*
 _FORWARDED_FOR = b"x-forwarded-for"
 _OF_HERE = _FRAMING | _OURS | {_FORWARDED_FOR}
 _NOT_SENT = _OF_HERE | _HOPS
-_TE: Header = (b"te", b"trailers")  # the only value of TE that is forwarded: it is not about one connection
+_TE: Header = (b"te", b"trailers")  # the only value of TE that is forwarded: it holds for all hops
 _AGENT: Header = (b"user-agent", b"Go-http-client/1.1")
-_OPTIONS = frozenset({b"upgrade", b"keep-alive", b"close"})  # of Connection, which are not names of headers
+_OPTIONS = frozenset({b"upgrade", b"keep-alive", b"close"})  # options of Connection that are kept for an upgrade
 _CORS = b"access-control-"
 _NONE = frozenset[bytes]()
 
@@ -36,7 +39,8 @@ _NONE = frozenset[bytes]()
 def sent(request: Request, *replaced: Header, upgrade: bool = False, without: Container[bytes] = ()) -> list[Header]:
     """The headers of the forwarded request. Those in `without` are dropped; `replaced` replace those of the same names.
 
-    With `upgrade`, the headers that ask for an upgrade stay.
+    The client's address is appended to X-Forwarded-For. With `upgrade`, all hop-by-hop headers but Transfer-Encoding
+    are forwarded, and User-Agent is set if the client sent none. Without it, only `TE: trailers` is.
     """
     given, dropped = request.scope["headers"], _OF_HERE if upgrade else _NOT_SENT
     if b"connection" in request.headers and not upgrade:
@@ -73,7 +77,7 @@ def returned(headers: Sequence[Header], *others: bytes) -> list[Header]:
 
 
 def client_address(scope: Any) -> bytes:
-    """The address of the client, as a header has it."""
+    """The client's address, encoded for X-Forwarded-For."""
     return str((scope.get("client") or ("",))[0]).encode()
 
 
@@ -86,14 +90,14 @@ def asks_for_upgrade(request: Request) -> bool:
 
 
 def _says_who(name: bytes) -> bool:
-    """Whether a header names a user, also for servers that take _ in a header's name for -."""
+    """Whether a header names a user. `_` counts as `-`, because some servers treat them alike."""
     return name.startswith(_OF_IDENTITY) or (b"_" in name and name.replace(b"_", b"-").startswith(_OF_IDENTITY))
 
 
 def _about_upgrade(connection: bytes) -> bytes:
-    """The value of Connection without names of headers.
+    """The value of Connection with the options in _OPTIONS only.
 
-    A proxy behind this server would remove the headers named there, which may be those that name the user.
+    A proxy behind this server would remove every header that Connection names, such as X-Remote-User.
     """
     said = [each.strip() for each in connection.split(b",")]
     return b", ".join(each for each in said if each.lower() in _OPTIONS)

@@ -65,7 +65,7 @@ class Unreadable(Exception):
 class Links:
     """Rewrites the links of a proxied server, which clients reach below the path `prefix`.
 
-    `host` is the host of that server, `asked` the client's Host header. With a `scheme`, as for extension servers,
+    `host` is the host of that server, `asked` the client's Host header. With a `scheme`, as for extension API servers,
     links lead to `host` itself.
     """
 

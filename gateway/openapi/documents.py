@@ -45,7 +45,7 @@ class Documents:
     def index(self, others: Mapping[str, str]) -> bytes:
         """The JSON index of all documents. A document's URL has a hash of its content, so clients may cache it forever.
 
-        `others` has the URLs of extension servers' documents by place.
+        `others` has the URLs of extension API servers' documents by place.
         """
         places = {place: {"serverRelativeURL": f"{ROOT}/{place}?hash={self.hash_of(place)}"} for place in self.places}
         places |= {place: {"serverRelativeURL": url} for place, url in others.items()}

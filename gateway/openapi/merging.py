@@ -1,4 +1,4 @@
-"""Merges extension servers' parts into the OpenAPI v2 document, and renames conflicting definitions.
+"""Merges extension API servers' parts into the OpenAPI v2 document, and renames conflicting definitions.
 
 If a definition has the name of another one with other content, it is renamed as in kube-aggregator: to `NAME_v2`,
 `NAME_v3` and so on, the first name that is free or has the same content.
@@ -23,7 +23,7 @@ Encode = Callable[[str, str, JsonObject], bytes]  # (map of the document, name, 
 
 
 class Merged:
-    """The encoded paths and definitions of extension servers, by name.
+    """The encoded paths and definitions of extension API servers, by name.
 
     `own` are this server's definitions as JSON members (`"name":{…}`).
     """

@@ -1,4 +1,4 @@
-"""The interface to the OpenAPI documents of extension servers, which are merged into this server's documents."""
+"""The interface to the OpenAPI documents of extension API servers, which are merged into this server's documents."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ class Part(NamedTuple):
 
 
 class Others(Protocol):
-    """The documents of extension servers."""
+    """The documents of extension API servers."""
 
     def places(self, served: Collection[str]) -> Mapping[str, str]:
         """The documents of version 3: place ("apis/GROUP/VERSION") -> URL with a hash.
 
         `served` are this server's own places. They are included only if an APIService gives their group version to an
-        extension server.
+        extension API server.
         """
         ...
 
     async def document(self, place: str, query: str, headers: Mapping[str, str], served: bool) -> Document | None:
-        """A document of version 3, requested with some of the client's headers; None if no extension server has it.
+        """A document of version 3, requested with some of the client's headers; None if no extension API server has it.
 
         `served`: this server has a document of that place.
         """

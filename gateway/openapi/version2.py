@@ -60,7 +60,7 @@ class Version2:
     ) -> bytes:
         """The document as JSON or as an openapi.v2.Document. `served` is the result of `served()`.
 
-        `others` adds the parts of extension servers.
+        `others` adds the parts of extension API servers.
         """
         parts = [self._part(place, resources, protobuf) for place, resources in served.items()]
         known = {(*place, protobuf) for place in served}
@@ -75,7 +75,7 @@ class Version2:
         return _joined(paths, definitions, protobuf, self._registry.release.minor)
 
     def _merged(self, served: Mapping[tuple[str, str], Resources], protobuf: bool, others: Others) -> Merged:
-        """The parts of extension servers. To find conflicts, they are compared with the own definitions in JSON."""
+        """The parts of extension API servers. To find conflicts, they are compared with the own definitions in JSON."""
         own = [self._part(place, resources, False) for place, resources in served.items()]
         merged = Merged(
             dict(each for part in reversed(own) for each in part.definitions), _as_protobuf if protobuf else _as_json

@@ -1,4 +1,4 @@
-"""The HTTP client for calls to other servers: webhooks, extension servers, kubelets, pods, issuers of tokens.
+"""The HTTP client for calls to other servers: webhooks, extension API servers, kubelets, pods, issuers of tokens.
 
 `client.Client` makes them: `call` returns a whole answer, `stream` one that is read as it comes, or an upgraded
 connection. `target.Target` is the server, `request.OutboundRequest` the request, and `trust.context_of` makes the TLS

@@ -1,8 +1,8 @@
 """Bounds the proxied requests, so that file descriptors are left for the rest of the process.
 
 A proxied request is passed on to another server: exec and attach sessions, logs, pod and service proxies, requests to
-extension servers. Each has a connection of its own for as long as its client wants. One user gets only a part of the
-places.
+extension API servers. Each has a connection of its own for as long as its client wants. Each takes a place; one user
+gets only a part of the places.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections import Counter
 
 from gateway.outbound.errors import NoPlace
 
-SHARE = 4  # one in so many file descriptors of the process is for proxied requests
-SHARE_OF_USER = 2  # one in so many places may be used by one user
+SHARE = 4  # proxied requests may use 1/SHARE of the process's file descriptors
+SHARE_OF_USER = 2  # one user may use 1/SHARE_OF_USER of the places
 _UNBOUNDED = 1 << 30
 
 
@@ -34,7 +34,7 @@ class Place:
 
 
 class Places:
-    """At most `most` places; without it, a share of the process's file descriptors."""
+    """Limits proxied requests to `most`; the default is a share of the process's file descriptors."""
 
     def __init__(self, most: int | None = None) -> None:
         self.most = most_passed_on() if most is None else most
@@ -61,6 +61,6 @@ class Places:
 
 
 def most_passed_on() -> int:
-    """The maximum number of concurrent proxied requests."""
+    """The default limit of concurrent proxied requests."""
     descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return descriptors // SHARE if descriptors > 0 else _UNBOUNDED

@@ -57,7 +57,10 @@ def validate_columns(columns: list[JsonObject] | None, path: str) -> list[FieldE
 
 
 def validate_selectable_fields(fields: list[JsonObject], schema: JsonObject, path: str) -> list[FieldError]:
-    """Selectable fields must be in the schema, and be scalars."""
+    """Checks selectable fields: at most MAX_SELECTABLE_FIELDS, without duplicates.
+
+    Each must be a string, boolean or integer in the schema, and not a field of metadata.
+    """
     found, seen = list[FieldError](), set[tuple[str, ...]]()
     for i, one in enumerate(fields):
         where, value = f"{path}[{i}].jsonPath", one.get("jsonPath", "")

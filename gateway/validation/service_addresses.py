@@ -69,7 +69,10 @@ def _in_step(single: str, plural: list[str], path: str) -> list[FieldError]:
 
 
 def cluster_ips_update(spec: JsonObject, before: JsonObject) -> list[FieldError]:
-    """The primary address is immutable. A secondary one may be added, and removed with the policy SingleStack."""
+    """Checks an update of clusterIPs: the first address is immutable.
+
+    A second address may be added. It may be removed if ipFamilyPolicy is SingleStack.
+    """
     if "ExternalName" in (spec.get("type"), before.get("type")) or (is_headless(spec) and is_headless(before)):
         return []
     new: list[str] = spec.get("clusterIPs") or []
@@ -91,7 +94,7 @@ def cluster_ips_update(spec: JsonObject, before: JsonObject) -> list[FieldError]
 
 
 def ip_families_update(spec: JsonObject, before: JsonObject) -> list[FieldError]:
-    """ipFamilies have the rule of the addresses, but headless Services may change them."""
+    """Checks an update of ipFamilies by the rule for clusterIPs. A headless Service may change them."""
     if "ExternalName" in (spec.get("type"), before.get("type")) or is_headless(spec) or is_headless(before):
         return []
     new: list[str] = spec.get("ipFamilies") or []

@@ -1,7 +1,7 @@
 """Decides whether a delete marks an object with a deletionTimestamp or removes it (API Concepts, "Resource deletion").
 
-The rules are those of apiserver's `rest.BeforeDelete` and of its generic registry store. They depend on the object and
-the delete options only.
+The rules are those of apiserver's `rest.BeforeDelete` and of its generic registry store. They depend on the object, the
+kind's strategy, the delete options, the clock, and on whether a garbage collector runs.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def is_under_way(strategy: Strategy, obj: JsonObject, options: DeleteOptions) ->
 
 
 def plan(strategy: Strategy, obj: JsonObject, options: DeleteOptions, *, collected: bool) -> Plan:
-    """Decides on the deletion of `obj`; sets its deletionTimestamp and finalizers in place if it is to be marked.
+    """Decides what a delete does to `obj`. Sets its deletionTimestamp and finalizers in place if it is to be marked.
 
     `collected`: whether a garbage collector runs, which removes the finalizers of propagation policies.
     """
@@ -92,7 +92,7 @@ def _mark(meta: JsonObject, grace: int) -> None:
 
 
 def _shorten(meta: JsonObject, grace: int) -> int:
-    """Moves the deletionTimestamp for a shorter grace period, but not into the past; returns the grace period."""
+    """Sets an earlier deletionTimestamp, at the earliest now. Returns the new grace period in seconds."""
     now = int(time.time())
     moment = seconds_of(meta["deletionTimestamp"]) - meta["deletionGracePeriodSeconds"] + grace
     if moment < now:
@@ -132,8 +132,9 @@ def _finalizers(dependents: Dependents, meta: JsonObject, options: DeleteOptions
 
 
 def _asked_finalizers(meta: JsonObject, options: DeleteOptions) -> list[str]:
-    """The finalizers of an object that terminates, such as a Namespace. The kind's default policy does not count, and
-    orphanDependents=false means Foreground here.
+    """As `_finalizers`, for a kind that has its own termination phase, such as Namespace.
+
+    The kind's default policy does not count, and orphanDependents=false means Foreground here.
     """
     present: list[str] = meta.get("finalizers") or []
     if options.orphan_dependents is not None:
@@ -156,8 +157,9 @@ def _set_finalizers(meta: JsonObject, wanted: list[str]) -> None:
 
 
 def finalized(strategy: Strategy, obj: JsonObject, old: JsonObject) -> bool:
-    """Whether an update removes the last finalizer of an object being deleted, so that it is removed (API Concepts,
-    "Resource deletion").
+    """Whether an updated object that is being deleted has no finalizers and no grace period left.
+
+    The update then removes it (API Concepts, "Resource deletion").
     """
     meta, old_meta = obj["metadata"], old["metadata"]
     if strategy.termination is not None and strategy.termination.finalizers(obj):

@@ -16,7 +16,7 @@ _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 
 
 def _pulled(pod: JsonObject) -> Iterator[tuple[str, JsonObject, str]]:
-    """Yields each pull policy of a pod: its path, the container or image volume, and the name of the member there."""
+    """Yields each pull policy of a pod: its path, the object that holds it, and the field's name in that object."""
     spec = pod.get("spec") or {}
     for key in _CONTAINERS:
         for index, container in enumerate(spec.get(key) or ()):

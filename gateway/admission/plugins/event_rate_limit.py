@@ -73,13 +73,13 @@ class _Limit:
 
 
 class EventLimits:
-    """The limits of a configuration. Each event takes a token of each limit, even if one of them refuses it."""
+    """The limits of a configuration. Each event takes a token from every limit, also when another limit refuses it."""
 
     def __init__(self, limits: list[_Limit]) -> None:
         self._limits = limits
 
     async def validate(self, admission: Admission) -> None:
-        """Raises StatusError 429 if a limit is reached."""
+        """Raises StatusError 429 if a limit is reached. Dry-run requests are neither limited nor counted."""
         if admission.dry_run:
             return
         now = time.monotonic()

@@ -20,7 +20,7 @@ _MOST_COMPARISONS = 20_000  # about 50 ms
 
 
 def _handles(resource: Resource, operation: Operation) -> bool:
-    """New pods and their resizes; claims, but not their status."""
+    """Whether the plug-in handles it: create and resize of pods, create and update of PersistentVolumeClaims."""
     if resource.group or operation not in (Operation.CREATE, Operation.UPDATE):
         return False
     match resource.resource, resource.subresource:
@@ -40,6 +40,7 @@ def _limit_ranges(admission: Admission, objects: Objects) -> list[JsonObject]:
 
 
 def _admit(admission: Admission, objects: Objects, completes: bool) -> Awaitable[None] | None:
+    """Sets defaults on a pod. `completes`: the feature gate PodLevelResourcesFixDefaulting is off."""
     if admission.resource.resource != "pods":
         return None
     limit_ranges = _limit_ranges(admission, objects)
@@ -72,7 +73,7 @@ def _completed(
 
 
 def _set_defaults(admission: Admission, limit_ranges: list[JsonObject], pod: JsonObject, completes: bool) -> None:
-    from gateway.admission.limits.limit_range import set_defaults  # what a start does not need
+    from gateway.admission.limits.limit_range import set_defaults  # imported late, to keep the start fast
 
     for limit_range in limit_ranges:
         _refuse_too_much(admission, limit_range, pod)

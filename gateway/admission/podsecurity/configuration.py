@@ -46,7 +46,7 @@ class Configuration:
 
 
 def configuration_of(document: Document) -> Configuration:
-    """What a PodSecurityConfiguration says. Raises InvalidConfiguration."""
+    """Parses a PodSecurityConfiguration. Raises InvalidConfiguration."""
     given = of_kind(document, "PodSecurityConfiguration", _VERSIONS, _SHAPE)
     errors: list[str] = []
     defaults = given.get("defaults") or {}
