@@ -97,7 +97,7 @@ class Entry:
         return None if memo is None else MEMOS.find(memo, key)
 
     def remember(self, key: object, value: object, size: int) -> None:
-        """Remembers a value of about `size` bytes that was costly to compute. Nobody may change the value."""
+        """Remembers a value of about `size` bytes that was costly to compute. No caller may change the value."""
         memo = self._memo
         if memo is None:
             memo = self._memo = Memo()

@@ -2,7 +2,7 @@
 
 The caches of the other resources are set aside (`WatchCache.unfilled`), then filled one after the other, those with few
 objects first. Each is loaded at the revision that the watch cache has reached. Changes that come during the load are
-kept for it, as for a resource that is registered while the feed runs. Until a cache is filled nobody may read it:
+kept for it, as for a resource that is registered while the feed runs. Nothing may read a cache before it is filled:
 `Direct` reads from etcd instead.
 """
 

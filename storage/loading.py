@@ -74,8 +74,8 @@ def take_over(cache: WatchCache, values: Values) -> None:
 def apply_difference(cache: WatchCache, loaded: Loaded) -> None:
     """Applies, in order, the changes from the cache's state to the loaded one, whose values must not be entries.
 
-    It does not await: nobody may see a part of the changes before the revision is reached. Raises Rewound, with nothing
-    changed, if a loaded value is not newer than the cache and differs from it.
+    It does not await, so that no reader sees a part of the changes before the revision is reached. Raises Rewound if a
+    loaded value is not newer than the cache and differs from it; the cache is then unchanged.
     """
     changed = _changed(cache, loaded.values)
     for key, (value, mod) in loaded.values.items():

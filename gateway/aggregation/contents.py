@@ -22,13 +22,13 @@ class Contents:
         self._services, self._discovered, self._objects = services, discovered, objects
 
     def undiscovered(self) -> list[str]:
-        """The sorted group versions whose discovery can't be had now."""
+        """The sorted group versions whose discovery document is not known now."""
         return sorted(
             each.group_version for each in self._services.remote.values() if not self._discovered.is_fresh(each.name)
         )
 
     async def empty(self, namespace: str, user: User) -> Left:
-        """Deletes all objects of extension servers in a namespace. Returns the remaining objects and the failures."""
+        """Deletes all objects of extension API servers in a namespace. Returns what remains, and the failures."""
         left, kinds = Left(), dict[bytes, ForeignKind]()
         for service in self._services.preferred():
             for kind in self._discovered.kinds(service):

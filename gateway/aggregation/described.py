@@ -1,4 +1,4 @@
-"""Gets the OpenAPI of extension servers: the paths of version 3 documents, and their parts of the version 2 document.
+"""Gets the OpenAPI of extension API servers: the paths of version 3 documents, and parts of the version 2 document.
 
 If a server has only version 2, its document is converted to version 3.
 """

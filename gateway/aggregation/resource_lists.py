@@ -1,4 +1,4 @@
-"""Converts the discovery documents of extension servers to resources of aggregated discovery (APIResourceDiscovery).
+"""Converts discovery documents of extension API servers to resources of aggregated discovery (APIResourceDiscovery).
 
 Source: the responses of kube-apiserver 1.36.3, which decodes such documents into Go types and encodes these.
 """

@@ -49,7 +49,10 @@ class ApiService:
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
 
     def target(self, addresses: ServiceAddresses, identity: ClientIdentity) -> Target:
-        """The connection target of its extension server. Raises NoAddress; OSError, ValueError for bad certificates."""
+        """The connection target of the extension API server.
+
+        Raises NoAddress; OSError, ValueError for bad certificates.
+        """
         assert self.service is not None
         namespace, name, port = self.service
         host, at = addresses.address(namespace, name, port)
@@ -68,7 +71,7 @@ class ApiServices:
         self.known: ByName[ApiService] = ByName("aggregation", _read, self._changed)
         self.remote: dict[GroupVersion, ApiService] = {}
         self._by_service: dict[tuple[str, str], set[str]] = {}  # names, by the service (namespace, name)
-        self._told: dict[str, ApiService] = {}  # by name: the APIServices of extension servers, as they are in `remote`
+        self._told: dict[str, ApiService] = {}  # by name: APIServices of extension API servers, as in `remote`
         self._listeners: list[Callable[[Collection[str]], None]] = []
 
     def get(self, name: str) -> ApiService | None:

@@ -65,7 +65,7 @@ class NodePorts:
             await self._change(lambda bits: bits & ~mask)
 
     async def is_taken(self, port: int) -> bool:
-        """Whether a port is allocated, as etcd has it now; False for a port outside the range."""
+        """Whether a port is allocated in etcd now; False for a port outside the range."""
         if not self.first <= port <= self.last:
             return False
         self._known = await self._store.get(self._key)

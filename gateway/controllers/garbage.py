@@ -4,8 +4,8 @@ An object is deleted when none of its owners exists any more. If some owners exi
 are removed. Foreground deletion waits for the dependents that block it. Orphaning removes the owner references of the
 dependents first. Each write has the uid and resourceVersion of the examined object as preconditions.
 
-Owners and dependents may be objects of extension servers. Work that calls these servers has its own queue and workers.
-So an extension API server that hangs does not delay the objects of this server.
+Owners and dependents may be objects of extension API servers. Work that calls these servers has its own queue and
+workers. So an extension API server that hangs does not delay the objects of this server.
 """
 
 from __future__ import annotations

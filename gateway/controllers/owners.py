@@ -150,7 +150,7 @@ class Owners:
         return None if resource is None or not resource.storage_prefix else self._endpoints.of_resource(resource)
 
     def foreign(self, owner: Owner) -> ForeignKind | None:
-        """The extension server's kind of an owner, in the reference's version or else in another one of the group."""
+        """An owner's kind in an extension API server: in the reference's version, else in another of the group."""
         exact = self._foreign.kind(owner.api_version, owner.kind)
         if exact is not None:
             return exact

@@ -1,7 +1,7 @@
 """The client certificate for calls of extension API servers, if no flag names one.
 
-A CA is made for this certificate only, and its key is not stored. Extension servers find the CAs of all replicas in the
-ConfigMap `extension-apiserver-authentication`.
+A CA is made for this certificate only, and its key is not stored. Extension API servers find the CAs of all replicas in
+the ConfigMap `extension-apiserver-authentication`.
 """
 
 from __future__ import annotations

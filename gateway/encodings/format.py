@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """`whole` renders a JSON document, given as bytes. A list is rendered item by item, so that it blocks nobody.
+    """`whole` renders a JSON document, given as bytes. A list is rendered item by item, to not block the loop.
 
     `item` renders one parsed item; `separator` comes between items. `frame` returns the bytes before and after the
     items: its arguments are the JSON of the list without items, and the name of the items' field, which is the last.

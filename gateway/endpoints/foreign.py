@@ -1,4 +1,4 @@
-"""Interfaces to the objects of extension servers, for controllers: namespace deletion, garbage collection, quotas."""
+"""Interfaces to objects of extension API servers, for controllers: namespace deletion, garbage collection, quotas."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""How many seats a request takes: one; more for lists of many bytes and for writes of which many watches are told
-(KEP-1040, "Width of requests").
+"""How many seats a request takes (KEP-1040, "Width of requests").
+
+One; more for a list of many bytes, and for a write that is sent to many watches.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def _begins_with_a_list(request: Request) -> bool:
 
 
 def after_write(info: RequestInfo, watches: int, widest: int) -> tuple[int, float]:
-    """The seats of a write of which `watches` are told, and the seconds for which it keeps them after its end.
+    """The seats of a write that is sent to `watches` watches, and for how many seconds it keeps them after its end.
 
     If it gets fewer seats than it needs for that, it keeps them for longer.
     """

@@ -1,6 +1,6 @@
 """The content type of an answer that names none, found by how its body begins (WHATWG, "MIME Sniffing").
 
-Go's servers do this for every answer, so kube-apiserver does it for those that it forwards too.
+Go's servers do this for every answer, so kube-apiserver does it for forwarded answers too.
 """
 
 from __future__ import annotations

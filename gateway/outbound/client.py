@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 LARGEST = 64 << 20  # bytes of a whole answer
 _MOST_IDLE = 128  # idle connections per target; with fewer than are in use, calls need new handshakes
-_SHARE = 16  # one in so many file descriptors of the process may be an idle connection, and at most
-_MOST_IDLE_ALTOGETHER = 512
+_SHARE = 16  # idle connections may use 1/_SHARE of the process's file descriptors
+_MOST_IDLE_ALTOGETHER = 512  # and never more than this
 _IDLE = 90.0  # seconds until an idle connection is closed, as in Go's transports
 _DIAL, _HANDSHAKE = 30.0, 10.0  # seconds
 

@@ -20,7 +20,10 @@ EXACT, NOT_OLDER_THAN = "Exact", "NotOlderThan"
 
 @dataclass(slots=True)
 class ListOptions:
-    """The parameters of the query. `match` tells whether labels and fields are selected; None if all objects are."""
+    """The parameters of the query.
+
+    `match` returns whether an object's labels and fields are selected. It is None if all objects are selected.
+    """
 
     label_selector: str = ""
     field_selector: str = ""

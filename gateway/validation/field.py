@@ -47,7 +47,7 @@ _LONGEST_SHORT = 200  # characters of a string value
 
 
 MOST_ERRORS = 2_000
-"""The most errors that a rule makes: nobody reads more, and making them would delay other requests."""
+"""The most errors that a rule makes: more are useless to a reader, and making them would delay other requests."""
 
 
 class FieldError:

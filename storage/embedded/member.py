@@ -115,7 +115,7 @@ class EmbeddedEtcd:
             time.sleep(0.001)
 
     def resume(self) -> None:
-        """Go on after `pause`."""
+        """Continues etcd after `pause`."""
         os.kill(self.pid, signal.SIGCONT)
 
     def close(self) -> None:

@@ -277,7 +277,7 @@ class SharedWatch:
             self._deadline.cancel()
         if not self.origin.done():
             self.origin.set_exception(self._error or FeederLost("closed"))
-            self.origin.exception()  # marks it as retrieved: nobody may await it
+            self.origin.exception()  # marks it as retrieved, in case no task awaits it
         self.ended.set()
         self.told.set()
         if self._waiter is not None and not self._waiter.done():

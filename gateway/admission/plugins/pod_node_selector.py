@@ -102,7 +102,7 @@ def _check_allowed(selectors: NodeSelectors, admission: Admission, pod: JsonObje
 
 
 def configure(document: Document) -> NodeSelectors:
-    """What `podNodeSelectorPluginConfig` says. Raises InvalidConfiguration."""
+    """Parses `podNodeSelectorPluginConfig`. Raises InvalidConfiguration."""
     given = (document or {}).get("podNodeSelectorPluginConfig") or {}
     if not isinstance(given, dict) or not all(isinstance(each, str) for each in given.values()):
         raise InvalidConfiguration("podNodeSelectorPluginConfig must map namespaces to selectors such as env=test")

@@ -1,4 +1,4 @@
-"""What a check is: a rule of the Pod Security Standards, as each version of Kubernetes has it."""
+"""Defines a check: one rule of the Pod Security Standards, in the form of each version of Kubernetes."""
 
 from __future__ import annotations
 

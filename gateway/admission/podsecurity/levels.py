@@ -33,7 +33,7 @@ _LEVELS = {level.text: level for level in Level}
 
 
 class LevelVersion(NamedTuple):
-    """A level as one minor version of Kubernetes has it; `minor` None is the latest."""
+    """A level in the form of one minor version of Kubernetes; `minor` None is the latest."""
 
     level: Level
     minor: int | None = None

@@ -138,7 +138,7 @@ async def _yaml(answer: bytes) -> Any:
 
 
 def _kind_of(value: JsonObject, version: str) -> tuple[str, str]:
-    """The kind and apiVersion of a response; one that is missing is taken for the expected one.
+    """The kind and apiVersion of a response. If one is missing, the expected value is assumed.
 
     Raises Undecodable for an unknown kind or version.
     """
