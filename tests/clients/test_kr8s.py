@@ -18,7 +18,10 @@ PATIENCE = 60
 
 @pytest.fixture
 async def api(server: ApiServer, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """kr8s's client, with the test's namespace in place; it leaves the CA's certificate in a temporary file."""
+    """kr8s's client, in the test's namespace, which exists.
+
+    kr8s writes the CA certificate to a temporary file and does not delete it, so that file is in `tmp_path`.
+    """
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     connection = await kr8s.asyncio.api(kubeconfig=str(server.kubeconfig), namespace=namespace)
     await (await Namespace({"metadata": {"name": namespace}}, api=connection)).create()
@@ -64,7 +67,7 @@ async def test_scale(api: Any, namespace: str) -> None:
     spec = {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": template}
     web = await Deployment({"metadata": {"name": "web", "namespace": namespace}, "spec": spec}, api=api)
     await web.create()
-    # nothing makes pods here, so scaling is not waited for as kr8s's own scale() does
+    # kr8s's scale() waits for pods, and no controller creates them here
     await web.patch({"spec": {"replicas": 3}}, subresource="scale")
     await web.refresh()
     assert web.replicas == 3

@@ -1,4 +1,4 @@
-"""kubectl deletes: every --cascade, --grace-period, --force, -l, --all, --wait, and waits for what is deleted."""
+"""`kubectl delete` with each of its flags, and `kubectl wait --for=delete`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests ask of a server: ConfigMaps in a namespace of one's own, lists of them and watches."""
+"""A client for the ConfigMaps of one namespace, which each test has for itself: get, list, write, watch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Seen = tuple[str, str, int]  # type, name, resourceVersion
 
 
 def on_etcd(endpoint: str, do: Callable[[EtcdClient], Awaitable[Result]]) -> Result:
-    """Does something with a client of etcd, as a stranger who writes there would."""
+    """Runs `do` with an etcd client: a writer that is not an API server. Returns its result."""
 
     async def run() -> Result:
         async with EtcdClient(EtcdSettings((endpoint,), timeout=PATIENCE)) as client:
@@ -37,17 +37,17 @@ class Watch:
         self.status = response.status
 
     def event(self) -> dict[str, Any] | None:
-        """The next event as it is; None at the end of the stream."""
+        """The next event, as parsed JSON; None at the end of the stream."""
         line = self.response.readline()
         event: dict[str, Any] | None = json.loads(line) if line else None
         return event
 
     def seen(self, count: int) -> list[Seen]:
-        """The next events in short."""
+        """The next `count` events as (type, name, resourceVersion)."""
         return [short(self.event()) for _ in range(count)]
 
     def rest(self) -> list[Seen]:
-        """What comes until the end of the stream, which must be a clean one."""
+        """All events up to the end of the stream. Raises IncompleteRead if the stream is cut off."""
         return [short(json.loads(line)) for line in self.response.read().splitlines()]
 
 
@@ -60,7 +60,7 @@ def short(event: dict[str, Any] | None) -> Seen:
 
 
 class Client:
-    """One server as the tests of one namespace use it."""
+    """A client of one server, for one namespace."""
 
     def __init__(self, server: ApiServer, namespace: str) -> None:
         self.server, self.namespace = server, namespace
@@ -68,11 +68,11 @@ class Client:
         self._connection: http.client.HTTPSConnection | None = None
 
     def on(self, server: ApiServer) -> Client:
-        """The same on another replica."""
+        """A client for the same namespace on another replica."""
         return Client(server, self.namespace)
 
     def ask(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Answer:
-        """One request on a connection that is kept; on a new one when the server has gone meanwhile."""
+        """Sends one request on a connection that is kept. If it fails, the next request gets a new connection."""
         headers = {"Authorization": f"Bearer {self.server.token}", "Content-Type": content_type}
         if self._connection is None:
             self._connection = connect(self.server, PATIENCE)
@@ -91,7 +91,7 @@ class Client:
             connection.close()
 
     def put(self, name: str, data: str = "", **labels: str) -> int:
-        """Creates or replaces; the resourceVersion."""
+        """Creates or replaces a ConfigMap. Returns its resourceVersion."""
         metadata = {"name": name, "labels": labels}
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"data": data}}
         answer = self.ask("POST", self.path, body)

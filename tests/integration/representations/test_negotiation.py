@@ -1,4 +1,4 @@
-"""What is answered in which representation, when something is wrong and when nothing is."""
+"""Content negotiation: the media type and form of answers, for errors and for successful requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MERGE = {"Content-Type": "application/merge-patch+json"}
         ("application/yaml", "application/yaml"),
         (PROTOBUF, PROTOBUF),
         (f"application/json{TABLE},application/json", "application/json"),
-        (PROTOBUF + PARTIAL, "application/json"),  # a Status is no other kind
+        (PROTOBUF + PARTIAL, "application/json"),  # a Status cannot be sent as PartialObjectMetadata
         (f"application/yaml{TABLE}", "application/json"),
     ],
 )
@@ -154,7 +154,7 @@ def test_an_event_at_no_version_is_a_bad_request(client: Client) -> None:
 
 
 def test_any_other_object_at_no_version_is_an_internal_error_as_recorded(client: Client) -> None:
-    """As kube-apiserver answers it, which is no fault that a client could rely on otherwise."""
+    """kube-apiserver answers 500, too. No client depends on another code."""
     answer = client.ask("GET", f"/api/v1/namespaces/{client.namespace}/configmaps/c?resourceVersion=abc")
     assert (answer.status, json.loads(answer.body)["code"]) == (500, 500)
     assert 'resourceVersion: Invalid value: "abc"' in json.loads(answer.body)["message"]
@@ -196,7 +196,7 @@ def test_a_status_has_one_form(client: Client) -> None:
     [
         (f"{PROTOBUF}{TABLE}", True),  # the resource refuses it
         (f"application/json{PARTIAL}", True),
-        ("text/html", False),  # it is not asked
+        ("text/html", False),  # negotiation fails before the resource sees the request
     ],
 )
 def test_a_resource_that_refuses_a_representation_says_that_it_is_deprecated(

@@ -1,4 +1,7 @@
-"""Plug-ins that look at what others made of an object: nodes, namespaces, signers; and those that refuse all."""
+"""PodTopologyLabels, the checks of a pod's resize, AlwaysDeny and ClusterTrustBundleAttest.
+
+The last test: a cached result of LimitRanger or PodSecurity is not used after their rules have changed.
+"""
 
 from __future__ import annotations
 
@@ -124,7 +127,7 @@ async def test_who_publishes_trust_must_be_allowed_to_attest(api: Api) -> None:
     unsigned = {**bundle, "spec": {"trustBundle": "t"}}
     await validated(AlwaysDeny(), unsigned)
     collected = {**bundle, "metadata": {"name": "x", "finalizers": ["f"], "ownerReferences": []}}
-    await validated(AlwaysDeny(), collected, bundle)  # nothing of it has changed but what the garbage collector needs
+    await validated(AlwaysDeny(), collected, bundle)  # only finalizers and ownerReferences have changed
     await refusal(validated(AlwaysDeny(), {**bundle, "spec": {**bundle["spec"], "trustBundle": "u"}}, bundle))
 
 
@@ -137,7 +140,7 @@ async def test_what_took_a_specification_is_asked_again_once_it_has_changed(api:
         return await api.send("POST", PODS, {"metadata": {"name": name}, "spec": {"containers": [container]}})
 
     await api.send("POST", limits, most)
-    for index in range(4):  # from the third one on its specification is known to be taken
+    for index in range(4):  # from the third pod on, the result for this specification is cached
         assert (await create(f"p{index}"))[0] == 201
     most["spec"] = {"limits": [{"type": "Container", "max": {"cpu": "500m"}}]}
     await api.send("PUT", f"{limits}/l", most)

@@ -1,4 +1,4 @@
-"""Flags whose values are handed on to what has its own tests: that they arrive there."""
+"""Checks that the values of flags reach the settings of audit, webhooks, limits and the like, which have own tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seats: who gets them, who waits, who is refused."""
+"""The seats of a priority level: which requests get them, which wait, and which are refused."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def test_without_queues_who_finds_no_seat_is_refused() -> None:
         await made.take("s", 1, (0,), 1)
     assert (refused.value.cause, refused.value.retry_after) == (Cause.CONCURRENCY_LIMIT, 1)
     first.give_back()
-    first.give_back()  # once is enough
+    first.give_back()  # a second call does nothing
     await made.take("s", 1, (0,), 1)
     assert made.in_use == 2
 

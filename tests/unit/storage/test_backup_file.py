@@ -1,4 +1,4 @@
-"""A backup's file comes back as it was written, and no file that was cut or changed is taken."""
+"""The file of a backup: it is read as it was written, and a truncated or changed file is refused."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_no_part_of_a_file_and_no_other_file_is_taken(
 
 
 def resealed(plain: bytes) -> bytes:
-    """A file with a right digest around any frames."""
+    """A backup file with arbitrary frames and a correct digest."""
     compressor = zlib.compressobj(6, zlib.DEFLATED, 31)
     data = files.MAGIC + compressor.compress(plain) + compressor.flush()
     return data + hashlib.sha256(data).digest()

@@ -1,4 +1,6 @@
-"""Caches that are set aside at a start are filled one after the other, with what changes meanwhile; all is told."""
+"""Caches that are set aside at the start are filled one by one. Changes during a load are included, and followers hear
+of all objects.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ class Etcd:
 
 
 class World:
-    """Two resources that are set aside, somebody who follows both, and an etcd with their objects."""
+    """The caches of two resources that are set aside, a follower of both, and an etcd with their objects."""
 
     def __init__(self) -> None:
         self.cache = WatchCache(ROOT)
@@ -66,7 +68,7 @@ class World:
         await fill(self.etcd, self.cache)  # type: ignore[arg-type]
 
     def put(self, key: bytes, revision: int) -> None:
-        """As the feed does what it is told of no resource that is there."""
+        """Applies a change as the feed does for a key that no filled cache owns."""
         assert self.cache.of_key(key) is None
         self.cache.unowned.put(key, canonical(key.rpartition(b"/")[2].decode()), revision)
         self.cache.advance(revision)
@@ -117,7 +119,7 @@ async def test_what_was_begun_before_all_is_loaded_anew_is_void() -> None:
     def load_anew() -> None:
         if voids and world.etcd.asked[-1] == SPEC.prefix:
             voids.pop()
-            world.cache.unowned.start_over()  # by the feed, with a load
+            world.cache.unowned.start_over()  # the feed does this when it reloads everything
             world.etcd.keys.remove(SPEC.prefix + b"b")
 
     world.etcd.before = load_anew

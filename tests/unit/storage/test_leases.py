@@ -1,4 +1,4 @@
-"""A lease that etcd has lost costs the writer another lease, and the client nothing."""
+"""If etcd has lost a lease, the write is repeated with a new one; the client sees no error."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Granting:
 
 
 class Forgetful:
-    """A store that has lost the lease 1."""
+    """A store that has lost the leases `lost`: writes with one of them raise LeaseNotFound."""
 
     def __init__(self, lost: tuple[int, ...] = (1,)) -> None:
         self.lost, self.used = lost, list[int]()

@@ -3,21 +3,25 @@
     python -m tests.upstream definition_fuzz --peer https://127.0.0.1:6443 --peer-token tok
         [--ours URL --ours-token tok]
 
-The peer is a kube-apiserver, the judge; ours is started if it is not named. In three parts:
+The peer is a kube-apiserver, whose answers are right by definition. Ours is started if --ours is not given. The parts:
 
-  definitions  random definitions with structural schemas, defaults and rules, most of them with a mistake: create, and
-               updates of installed ones; dry run
-  objects      of definitions that are installed: create, PUT, merge and JSON patch, apply, status; dry run
-  changed      the same and reads, after the definitions have got another schema, so that what is stored is defaulted,
-               pruned and, where it no longer is valid, ratcheted by it
+  definitions  Creates random CRDs with structural schemas, defaults and rules, most with one mistake (dry run).
+  updates      Updates installed CRDs with random mistakes (dry run).
+  objects      Writes and lists objects of the installed CRDs: create, PUT, merge and JSON patch, apply, status. Writes
+               are dry runs.
+  changed      The same as objects, after each installed CRD has got another schema. So stored objects are defaulted and
+               pruned by the new schema, and writes of invalid ones are ratcheted.
 
-Known to differ: empty members of a definition's schema (dependencies, required), which are gone here before they are
-judged; whole floats in defaults, integers here at once; integers over 2^53 that name items of sets and maps in managed
-fields, which a kube-apiserver rounds when it reads them back; a list that it is still making its cache for (429).
+Known differences:
 
-A case is a function of --seed and its number. Of the levels, each includes the one before: status (with the Status'
-reason and the content type), causes (the set of their reasons and fields), body (all but messages; for what is
-accepted, the object as it would be stored), wording. Exit 1 if fewer agree than --require says.
+- Empty `dependencies` and `required` in a CRD's schema are dropped here before validation.
+- A default of 1.0 becomes 1 here immediately.
+- kube-apiserver rounds integers over 2^53 that are keys of set and map items in managedFields.
+- kube-apiserver answers 429 to a list while it fills its watch cache.
+
+A case depends only on --seed and its number. Levels of agreement, each of which includes the one before: status (with
+the Status' reason and the content type), causes (the set of their reasons and fields), body (all but messages; for an
+accepted write, the object as it would be stored), wording. Exits with 1 if the agreement is below --require.
 """
 
 from __future__ import annotations
@@ -43,11 +47,11 @@ from .values import mutate_value, sites, value_of
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 DRY = "dryRun=All&fieldManager=fuzz"
-OBJECTS = 4  # that each installed definition has
+OBJECTS = 4  # at most, for each installed definition
 
 
 class Fuzz:
-    """A run."""
+    """One run: its definitions, objects and results."""
 
     def __init__(self, options: argparse.Namespace, peer: Side, ours: Side) -> None:
         self.options, self.peer, self.ours = options, peer, ours
@@ -60,7 +64,7 @@ class Fuzz:
         return random.Random(f"{self.options.seed} {what}")
 
     def all(self, part: str, cases: list[tuple[str, Request]]) -> None:
-        """Asks both servers and keeps what they said."""
+        """Sends the requests to both servers and keeps the answers."""
 
         def one(case: tuple[str, Request]) -> Result:
             return Result(case[0], case[1], self.peer.ask(case[1]), self.ours.ask(case[1]))
@@ -100,7 +104,7 @@ class Fuzz:
         self.all("updates", cases)
 
     def install(self) -> None:
-        """Creates valid definitions on both, and some objects of each."""
+        """Creates random definitions on both servers, and objects of each one that both accept."""
         for number in range(self.options.kinds):
             definition = Maker(self.rng("kind", number), rules=0.05).definition(self.group, 100_000 + number)
             request = Request("POST", f"{DEFINITIONS}?fieldManager=fuzz", definition, about="nothing")
@@ -248,7 +252,7 @@ def new_object(rng: random.Random, definition: Json, name: str, *, version: Json
 
 
 def spoil(rng: random.Random, obj: Json) -> list[str]:
-    """Changes an object at no, one or two places."""
+    """Changes an object in 0 to 2 places. Returns descriptions of the changes."""
     done = []
     for _ in range(rng.choice([0, 0, 1, 1, 2])):
         found = [path for path in sites(obj) if path and path[0] not in ("metadata", "apiVersion", "kind")]
@@ -258,7 +262,7 @@ def spoil(rng: random.Random, obj: Json) -> list[str]:
 
 
 def merge_patch(old: Any, new: Any) -> Any:
-    """The merge patch from one object to another; metadata as it is in the other."""
+    """The merge patch from one object to another. Metadata is taken from `new` as it is."""
     if not isinstance(old, dict) or not isinstance(new, dict):
         return new
     patch: Json = {key: None for key in old if key not in new}
@@ -307,7 +311,7 @@ def as_json(result: Result) -> Json:
 
 
 def main(words: Sequence[str]) -> int:
-    """The process's exit status comes out."""
+    """Returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--peer", required=True, help="URL of a kube-apiserver")
     parser.add_argument("--peer-token", default="tok")

@@ -8,12 +8,12 @@ from typing import Any
 
 from .facts import FORMATS, INTEGERS, NUMBERS, ODD_NUMBERS, PATTERNS, STRINGS, WRONG, Json
 
-ODD = 0.02  # how often a value is of any type
+ODD = 0.02  # probability of a value of a random type
 RESOURCE = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "inner", "labels": {"a": "b"}}}
 
 
 def value_of(rng: random.Random, schema: Json, odd: float = ODD, depth: int = 0) -> Any:
-    """A value of a schema; one in `1/odd` of its parts is no matter what."""
+    """A value of a schema. Each part is, with probability `odd`, a random value of any type."""
     if rng.random() < odd:
         return copy.deepcopy(rng.choice(WRONG))
     if schema.get("nullable") and rng.random() < 0.2:
@@ -122,7 +122,7 @@ def at(value: Any, path: Path) -> Any:
 
 
 def mutate_value(rng: random.Random, value: Any, path: Path) -> str:
-    """Changes the part at a path, in place; what was done."""
+    """Changes the part at a path, in place. Returns a description of the change."""
     holder, key, old = at(value, path[:-1]), path[-1], at(value, path)
     match rng.randrange(7):
         case 0:
