@@ -1,11 +1,7 @@
-"""A real server for hostile requests: none of them may end it, hold up others, or stay in its memory.
+"""A real server for hostile requests. None of them may end it, delay the requests of others, or leave memory behind.
 
-`held_at_most` and `memory_returns` of tests.hostile.probe are what most tests are made of:
-
-    def test_something(server: ApiServer) -> None:
-        with held_at_most(server, 0.1), memory_returns(server):
-            answer = ask(server, "POST", "/api/v1/namespaces", hostile)
-        assert answer.status == 400
+Most tests use `held_at_most` and `memory_returns` of tests.hostile.probe: a hostile request is sent inside `with
+held_at_most(server, 0.1), memory_returns(server):`.
 """
 
 from __future__ import annotations
@@ -27,7 +23,7 @@ WRITTEN = ("/api/v1/namespaces/default/configmaps", "/api/v1/namespaces/default/
 
 @pytest.fixture(scope="module")
 def server_flags() -> tuple[str, ...]:
-    """Flags of the module's server; a module that wants some overrides this fixture."""
+    """Flags of the module's server. A module that needs other flags overrides this fixture."""
     return ()
 
 
@@ -45,7 +41,7 @@ def module_server(server_flags: tuple[str, ...]) -> Iterator[ApiServer]:
 
 @pytest.fixture
 def server(module_server: ApiServer) -> Iterator[ApiServer]:
-    """The module's server, which the test must leave alive; started again after one that did not."""
+    """The module's server. The test must leave it alive; if a test did not, the server is started again."""
     if not is_alive(module_server):
         module_server.kill()
         module_server.start()
@@ -57,15 +53,15 @@ def server(module_server: ApiServer) -> Iterator[ApiServer]:
 
 
 def is_ready(server: ApiServer) -> bool:
-    """Whether it says so, which its etcd has two seconds for: a busy machine may take more now and then.
+    """Whether the server is ready. Its check of etcd has a limit of two seconds, which a busy machine may exceed.
 
-    No answer says nothing: a server that has little patience lets go a client which such a machine keeps waiting.
+    No answer counts as not ready: a server with short time limits closes the connection of a client that is slow.
     """
     return answers(server, "/readyz")
 
 
 def answers(server: ApiServer, path: str) -> bool:
-    """Whether a path is answered, and with 200."""
+    """Whether a GET of a path is answered with 200."""
     try:
         return ask(server, "GET", path).status == 200
     except (OSError, http.client.HTTPException):

@@ -47,7 +47,7 @@ RULES = [not_a_server_error, response_schema_conformance, content_type_conforman
 
 @dataclass(slots=True)
 class Findings:
-    """How the answers were: by status, and those that break a rule, in words."""
+    """The results: how often each status was answered, and descriptions of the answers that break a rule."""
 
     statuses: Counter[int] = field(default_factory=Counter)
     broken: list[str] = field(default_factory=list)
@@ -61,7 +61,7 @@ ISSUER = {"/.well-known/openid-configuration/", "/openid/v1/jwks/"}
 
 
 class Contract:
-    """The operations of a server's documents, and a session that sends cases to them."""
+    """The operations of a server's OpenAPI documents, and a session that sends cases to them."""
 
     def __init__(self, server: ApiServer, only: str = "") -> None:
         self._server = server
@@ -151,11 +151,11 @@ class Contract:
 
 
 def _completed(document: Any) -> Any:
-    """A document with what Kubernetes' documents leave unsaid, and clients know.
+    """Adds to a document what Kubernetes' own documents leave out, and clients know.
 
-    Go writes a list, a map or a time that is required and that nobody set as null. A deletion answers a Status or the
-    object, whichever the document names: the object where finalizers keep it, or as the kind has it. What tells of
-    service accounts' issuer is called a string there, and is an object.
+    Go writes a required list, map or time that is not set as null. A deletion answers a Status or the object, whichever
+    the document names: the object if finalizers keep it, or if the kind does so. The document of the service account
+    issuer's discovery says string where the answer is an object.
     """
     for path in ISSUER & document["paths"].keys():
         for content in document["paths"][path]["get"]["responses"]["200"]["content"].values():
@@ -177,7 +177,7 @@ def _completed(document: Any) -> Any:
 
 
 def _is_status(answer: Any) -> bool:
-    """Whether an answer is a Status of its own code, or text, as for paths that name no resource."""
+    """Whether an answer is a Status with the code of the answer, or text, as for paths that name no resource."""
     if not answer.headers.get("Content-Type", "").startswith("application/json"):
         return answer.status_code < 500
     body = answer.json()
@@ -197,7 +197,7 @@ def _known_objects() -> Iterator[tuple[str, Any]]:
 
 
 def check(contract: Contract, cases: int, number: int) -> Findings:
-    """Sends `cases` requests, spread evenly over the operations of all documents, each document's in turn."""
+    """Sends `cases` requests, spread evenly over the operations of all documents, one document after the other."""
     findings = Findings()
     turns = [(place, operation) for place, operations in contract.documents.items() for operation in operations]
     if cases < len(turns):
@@ -210,7 +210,7 @@ def check(contract: Contract, cases: int, number: int) -> Findings:
 
 
 def _spread(documents: dict[str, list[Any]], count: int, number: int) -> list[tuple[str, Any]]:
-    """So many operations: of each document as many as of the others, as far as it has them."""
+    """Chooses `number` operations, as evenly from all documents as their numbers of operations allow."""
     chosen: list[tuple[str, Any]] = []
     rounds = max(map(len, documents.values()))
     for offset in range(rounds):
@@ -221,7 +221,7 @@ def _spread(documents: dict[str, list[Any]], count: int, number: int) -> list[tu
 
 
 def main() -> int:
-    """Prints what is wrong, and the statuses; 1 when anything is."""
+    """Prints the broken rules and the number of each status. Returns 1 if a rule was broken."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,4 @@
-"""Whether work takes time in proportion to what it is given."""
+"""Checks that the CPU time of a function grows in proportion to the size of its input."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Callable
 Work = Callable[[], object]
 
 SIZE = 3000
-GROWTH, LARGEST = 4, 64 * SIZE  # of sizes that take too little time to be judged
+GROWTH, LARGEST = 4, 64 * SIZE  # sizes that take too little time to be judged
 FACTOR = 3.2
 ROUNDS = 5
-ENOUGH = 0.004  # seconds below which nothing can be said
+ENOUGH = 0.004  # seconds; less than this is too little to be judged
 
 
 def cpu(work: Work) -> float:
-    """CPU time that one run takes, in seconds, without collections of what tests before have left in this process."""
+    """The CPU time of one run in seconds, without the garbage collection of objects that earlier tests left behind."""
     gc.disable()
     try:
         began = time.thread_time()
@@ -27,9 +27,9 @@ def cpu(work: Work) -> float:
 
 
 def is_in_proportion(case: Callable[[int], Work], size: int = SIZE) -> None:
-    """Fails when twice as much takes far more than twice as long, as quadratic work does, in each of several rounds.
+    """Fails if double the input takes far more than double the time, as quadratic work does, in each of several rounds.
 
-    A size of which nothing can be said makes way for a larger one, until work of `LARGEST` takes next to no time.
+    If a size takes too little time to be judged, a larger one is tried, up to `LARGEST`.
     """
     once, twice = case(size), case(2 * size)
     once()

@@ -58,9 +58,9 @@ _VALID: Json = {
     "batch/v1/CronJob": {"spec": {"schedule": "* * * * *", "jobTemplate": {"spec": _JOB}}},
     "v1/Event": {"metadata": {"namespace": "default"}, "involvedObject": {"namespace": "default"}},
 }  # objects that are not in the table of the smallest ones
-# kinds whose objects decide about others' requests
+# objects of these kinds affect other requests
 _FAR_REACHING = ("Validating", "Mutating", "APIService", "FlowSchema", "PriorityLevel", "CustomResourceDefinition")
-# members which tell entries apart, and without which little else is looked at
+# members that tell entries apart; without them validation ends early
 _KEYS = (
     "name",
     "key",
@@ -85,7 +85,7 @@ _KEYS = (
 
 
 class Entries(Enum):
-    """What a field is filled with."""
+    """The kinds of entries that a field is filled with."""
 
     EQUAL = "equal"
     DISTINCT = "distinct"
@@ -93,7 +93,7 @@ class Entries(Enum):
 
 
 class Way(Enum):
-    """How an object is written."""
+    """The ways in which an object is written."""
 
     POST = ("POST", "application/json", "")
     PUT = ("PUT", "application/json", "")
@@ -105,7 +105,7 @@ class Way(Enum):
 
 @dataclass(frozen=True)
 class Field:
-    """A list or map of a kind."""
+    """A list or map in an object of a kind."""
 
     kind: str
     api_version: str
@@ -124,14 +124,14 @@ class Field:
         return self.steps[0] == "status"
 
     def value(self, entries: Entries, size: int) -> Any:
-        """So many entries."""
+        """Makes `number` entries."""
         made = (_entry(self.schemas, self.item, entries, number) for number in range(size))
         if self.steps[-1] == "*":
             return {f"a{number}.io/k{number}": each for number, each in enumerate(made)}
         return list(made)
 
     def filled(self, obj: Json, entries: Entries, size: int) -> Json:
-        """An object with so many entries in the field, and what leads to it."""
+        """Makes an object with `number` entries in the field, and with the objects that enclose the field."""
         found: Json = json.loads(json.dumps(obj))
         here: Any = found
         schema, steps = _resolved(self.schemas, self.body), [step for step in self.steps if step != "*"]
@@ -167,7 +167,7 @@ def _reference(schema: Json) -> str:
 
 
 def minimal(schemas: Json, schema: Json, number: int, name: str = "", depth: int = 0) -> Any:
-    """A value with what is required, and what tells it from those with another number."""
+    """A value with all required members, and with a number in the members that tell entries apart."""
     schema = _resolved(schemas, schema)
     if "oneOf" in schema or "anyOf" in schema:
         return 80 if name.lower().endswith("port") else 1
@@ -237,7 +237,7 @@ def fields(schemas: Json, schema: Json, outer: frozenset[str] = frozenset()) -> 
 
 
 class Search:
-    """What there is to be tried with a server, and a try."""
+    """The fields of a server's kinds, and a function that tries one of them."""
 
     def __init__(self, server: ApiServer) -> None:
         self.server = server
@@ -246,7 +246,7 @@ class Search:
 
     @cached_property
     def fields(self) -> list[Field]:
-        """All fields of all kinds; those of metadata once."""
+        """All fields of all kinds; those of metadata only once."""
         found: list[Field] = []
         for group_version, entry in self._get("/openapi/v3")["paths"].items():
             if group_version.startswith(("api/", "apis/")) and group_version not in ("api", "apis"):
@@ -283,14 +283,14 @@ class Search:
             connection.close()
 
     def tries(self, field: Field) -> list[tuple[Way, Entries]]:
-        """How a field can be tried: those that need an object only where one could be made."""
+        """The ways to try a field. Those that need a stored object are left out if none could be created."""
         ways = [Way.STATUS] if field.in_status else [Way.POST, Way.APPLY, Way.PUT, Way.MERGE, Way.STRATEGIC]
         if self.existing(field) is None:
             ways = [way for way in ways if way in (Way.POST, Way.APPLY)]
         return [(way, entries) for way in ways for entries in Entries]
 
     def existing(self, field: Field) -> Json | None:
-        """An object of the field's kind that is stored, None where none could be made."""
+        """A stored object of the field's kind; None if none could be created."""
         if field.collection not in self._existing:
             self._existing[field.collection] = self._made(field)
         return self._existing[field.collection]
@@ -307,7 +307,7 @@ class Search:
         return None
 
     def request(self, field: Field, way: Way, entries: Entries, size: int) -> tuple[str, str, bytes, str]:
-        """Method, path, body and media type."""
+        """Returns method, path, body and media type of a request."""
         present = self.existing(field)
         base = {**(present or minimal(field.schemas, field.body, 0)), "metadata": {"name": NAME}}
         base |= {"apiVersion": field.api_version, "kind": field.kind}
@@ -324,7 +324,9 @@ class Search:
         return method, f"{path}?dryRun=All&fieldValidation=Ignore{more}", json.dumps(obj).encode(), media_type
 
     def judge(self, field: Field, way: Way, entries: Entries, size: int = SIZE) -> str:
-        """The statuses of the answers. Raises AssertionError where the entries cost more than their share."""
+        """Tries a field. Returns the statuses of the answers. Raises AssertionError if the entries cost more than their
+        share.
+        """
         once, twice = (self.request(field, way, entries, times * size) for times in (1, 2))
         if len(twice[2]) > LONGEST:
             return "too long"
@@ -350,13 +352,13 @@ class Search:
         words = f"{what}: {{found:.0f}} MB %s for {len(body)} bytes, {{limit:.0f}} are allowed"
         at_most((_peak(pid) - before) / MEGABYTE, allowed / MEGABYTE, words % "of memory")
         at_most(len(text) / MEGABYTE, (SHARE * len(body) + 4 * MEGABYTE) / MEGABYTE, words % "of an answer")
-        if status >= 500 and b"failed to create typed patch object" not in text:  # as kube-apiserver has it
+        if status >= 500 and b"failed to create typed patch object" not in text:  # as in kube-apiserver
             raise AssertionError(f"{what}: {status} {text[:300]!r}")
         return status, taken
 
 
 def _peak(pid: int) -> int:
-    """Bytes of memory that a process had at most since that was last cleared, without what it shares."""
+    """The peak of the process's own memory in bytes, since the peak was last cleared."""
     fields = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines())
     found = {name: int(fields[name].split()[0]) * 1024 for name in ("VmHWM", "RssFile", "RssShmem")}
     return found["VmHWM"] - found["RssFile"] - found["RssShmem"]

@@ -16,7 +16,7 @@ from gateway.credentials.certificates import ensure_certificates, server_context
 
 @dataclass
 class Hook:
-    """A webhook that reads a head and then does what `answer` says; `asked` counts its connections."""
+    """A webhook that reads the head of a request and then calls `answer`; `asked` counts its connections."""
 
     port: int = 0
     ca_bundle: str = ""
@@ -38,7 +38,7 @@ class Hook:
 
 @contextlib.contextmanager
 def serving(directory: Path) -> Iterator[Hook]:
-    """A webhook at localhost; its keys are made in a directory."""
+    """A webhook at localhost. Its certificate and key are made in a directory."""
     files = ensure_certificates(directory, ["localhost"])
     made = Hook(ca_bundle=base64.b64encode(files.ca.read_bytes()).decode())
     with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:

@@ -1,6 +1,6 @@
-"""What tells that an object of a kind is in force, for all kinds that a server goes by itself.
+"""For each kind that the server itself follows: a request whose answer shows that an object of the kind is in force.
 
-Of each kind there is one sound object, a question whose answer it decides, and a patch that makes the answer another.
+Each kind has a valid object, a request whose answer that object decides, and a patch that changes this answer.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ MERGE = {"Content-Type": "application/merge-patch+json"}
 
 @dataclass(frozen=True)
 class Force:
-    """A kind: where its objects are in etcd (with what is `{}` for a name) and in the API, and a sound one of them.
+    """A kind, a valid object of it, and the paths of its objects in etcd and in the API (`{}` stands for the name).
 
-    `answers` gives `yes` while the object is as it was made, and something else with `patch`; `back` undoes that.
+    `answers` returns `yes` while the object is as it was created, and another value after `patch`; `back` undoes the
+    patch.
     """
 
     prefix: str
@@ -37,22 +38,22 @@ class Force:
     yes: object
     patch: Object
     back: Object
-    beside: tuple[tuple[str, Object], ...] = ()  # what else there has to be
+    beside: tuple[tuple[str, Object], ...] = ()  # the other objects that it needs
 
     @property
     def name(self) -> str:
-        """Of the sound object."""
+        """The name of the valid object."""
         name: str = self.made["metadata"]["name"]
         return name
 
 
 def status(method: str, path: str, body: Object | None = None, **headers: str) -> Question:
-    """The status of an answer."""
+    """The status code of an answer."""
     return lambda server: ask(server, method, path, body, headers=headers).status
 
 
 def member(path: str, body: Object, *names: str) -> Question:
-    """A member of what a creation answers, which is not kept; None where there is none."""
+    """A member of the answer to a creation that is not stored; None if it is absent."""
 
     def answer(server: ApiServer) -> object:
         found = ask(server, "POST", f"{path}?dryRun=All", body).json
@@ -64,7 +65,7 @@ def member(path: str, body: Object, *names: str) -> Question:
 
 
 def allowed(user: str, namespace: str = "") -> Question:
-    """Whether somebody may read secrets."""
+    """Whether a user may read secrets."""
     attributes = {"verb": "get", "resource": "secrets", "namespace": namespace, "name": "x"}
     review = {"spec": {"user": user, "resourceAttributes": attributes}}
 
@@ -77,7 +78,7 @@ def allowed(user: str, namespace: str = "") -> Question:
 
 
 def flow(user: str, header: str) -> Question:
-    """Whether a user's requests go by what was made for that."""
+    """Whether the flow schema and priority level that were created apply to a user's requests."""
 
     def answer(server: ApiServer) -> object:
         found = ask(server, "GET", "/version", headers={"Impersonate-User": user}).headers

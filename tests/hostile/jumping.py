@@ -1,8 +1,9 @@
-"""A server whose clock jumps, as after a wrong NTP answer. Its etcd, and the C libraries that it uses, keep the time.
+"""A server whose clock jumps, as after a wrong NTP answer. Its etcd, and the C libraries that it uses, keep the right
+time.
 
-Python's `time.time` and `datetime.now` of the server's process say another time, at once and on all threads. The
-monotonic clock stays right, as it does on a machine whose clock is set. gRPC takes a call's deadline from Python and
-compares it with a clock of its own, which does not jump: it is given the real time.
+Python's `time.time` and `datetime.now` in the server's process return the shifted time, at once and in all threads. The
+monotonic clock stays right, as on a machine whose clock is set. gRPC takes a call's deadline from Python and compares
+it with its own clock, which does not jump. So it is given the real time.
 """
 
 from __future__ import annotations
@@ -52,10 +53,10 @@ sys.exit(main(sys.argv[1:]))
 
 
 class JumpingServer(ApiServer):
-    """Has the right time until `jump`."""
+    """The process has the right time until `jump` is called."""
 
     def jump(self, seconds: int) -> None:
-        """Sets the server's clock so many seconds before or behind the right time, at once."""
+        """Sets the server's clock `seconds` before or after the right time, at once."""
         place = self.directory / "offset"
         with place.open("r+b" if place.exists() else "wb", buffering=0) as file:
             file.write(struct.pack("=q", seconds))

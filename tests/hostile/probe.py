@@ -1,7 +1,7 @@
-"""What others notice of a request: a GET every 20 ms from another process, and the server's memory.
+"""Measures how a request affects others: by a GET every 20 ms from another process, and by the server's memory.
 
-A wait counts for as long as the server computed meanwhile, and not while its event loop, or a thread that may hold the
-interpreter, waited for a core: what else runs on the machine, or on the one under it, does not count.
+A wait counts only while the server computes. It does not count while the event loop, or a thread that may hold the GIL,
+waits for a core: other load on the machine, or on its host, must not change the result.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ MEGABYTE = 1 << 20
 
 @dataclass(slots=True)
 class Report:
-    """What the probe saw: `worst` is the longest that a GET was held, in seconds; `wall` with the machine's share."""
+    """The result: `worst` is the longest delay of a GET in seconds; `wall` includes the time that other load took."""
 
     count: int = 0
     worst: float = 0.0
     wall: float = 0.0
-    failures: int = 0  # answers that were no 200, connections that broke
+    failures: int = 0  # answers other than 200, and broken connections
 
 
 @contextlib.contextmanager
 def probing(server: ApiServer) -> Iterator[Report]:
-    """Asks all the while; the report is complete when the block is left."""
+    """Sends GETs while the block runs. The report is complete when the block is left."""
     report = Report()
     command = [sys.executable, "-m", "tests.hostile.probe", server.url, str(server.ca_file), str(server.pid)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -58,7 +58,7 @@ def probing(server: ApiServer) -> Iterator[Report]:
 
 @contextlib.contextmanager
 def held_at_most(server: ApiServer, seconds: float) -> Iterator[Report]:
-    """Asserts that nobody else waits longer, or gets no answer, while the block runs."""
+    """Asserts that no other request waits longer than the limit, or gets no answer, while the block runs."""
     with probing(server) as report:
         yield report
     assert report.failures == 0, f"{report.failures} of {report.count} GETs failed"
@@ -66,7 +66,7 @@ def held_at_most(server: ApiServer, seconds: float) -> Iterator[Report]:
 
 
 def memory(pid: int) -> int:
-    """Bytes of memory that a server's processes alone take, swapped ones too."""
+    """The private memory of a server's processes in bytes, including swapped pages."""
     total = 0
     for each in processes(pid):
         with contextlib.suppress(OSError):
@@ -77,7 +77,7 @@ def memory(pid: int) -> int:
 
 
 def processes(pid: int) -> list[int]:
-    """A server's process and, with --workers, those that it has started to serve; not its etcd's."""
+    """The server's process and, with --workers, its worker processes; not the process of its etcd."""
     command = _command(pid)
     if b"--workers=" not in command:
         return [pid]
@@ -86,7 +86,7 @@ def processes(pid: int) -> list[int]:
 
 
 def _command(pid: int) -> bytes:
-    """How a process was started, b"" where it has ended."""
+    """The command line of a process; b"" if it has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
@@ -95,7 +95,7 @@ def _command(pid: int) -> bytes:
 
 @contextlib.contextmanager
 def memory_returns(server: ApiServer, *, share: float = 0.2, patience: float = 60.0) -> Iterator[None]:
-    """Asserts that the server's memory comes back to within `share` of what it was, in at most `patience` seconds."""
+    """Asserts that the server's memory returns to within `share` of its size before, in at most `patience` seconds."""
     before = memory(server.pid)
     yield
     deadline, now = time.monotonic() + patience, memory(server.pid)
@@ -109,25 +109,25 @@ def is_alive(server: ApiServer) -> bool:
     """Whether the server's process runs."""
     try:
         return Path(f"/proc/{server.pid}/stat").read_text(encoding="ascii").rpartition(") ")[2][0] != "Z"
-    except (OSError, AssertionError):  # it was not started, or has no process any more
+    except (OSError, AssertionError):  # the server was not started, or its process has ended
         return False
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU time that a server's processes have used until now, to the nanosecond."""
+    """The CPU time in nanoseconds that a server's processes have used until now."""
     total = 0.0
     for each in processes(pid):
         with contextlib.suppress(OSError):
             for task in os.scandir(f"/proc/{each}/task"):
-                with contextlib.suppress(OSError):  # a thread that has just ended; the others count all the same
+                with contextlib.suppress(OSError):  # the thread has just ended; the others still count
                     total += _schedstat(task.path)[0]
     return total
 
 
 def withheld_seconds(pid: int) -> dict[str, float]:
-    """For how long each thread of a server, and this process, has waited for a core until now.
+    """How long each thread of a server, and this process, has waited for a core until now.
 
-    What a machine under this one has kept counts as the wait of this process.
+    CPU time that the host of a virtual machine took away counts as a wait of this process.
     """
     found = {"": _schedstat("/proc/self")[1] + stolen()}
     for each in processes(pid):
@@ -139,7 +139,7 @@ def withheld_seconds(pid: int) -> dict[str, float]:
 
 
 def _withheld(pid: int, before: dict[str, float], until: dict[str, float]) -> float:
-    """The part of a wait in which no thread that answers had a core: the asker's, one event loop's, one thread's."""
+    """The part of a wait in which the client's process, an event loop or one thread waited for a core."""
     waits = {task: until[task] - before.get(task, 0.0) for task in until}
     loops = [task for task in waits if task and Path(task).name == Path(task).parents[1].name]
     most = max((wait for task, wait in waits.items() if task and task not in loops), default=0.0)
@@ -147,7 +147,7 @@ def _withheld(pid: int, before: dict[str, float], until: dict[str, float]) -> fl
 
 
 def _schedstat(process: str) -> tuple[float, float]:
-    """Seconds that a process or thread has computed, and waited for a core."""
+    """The seconds that a process or thread has computed, and has waited for a core."""
     computed, waited = Path(process, "schedstat").read_text(encoding="ascii").split()[:2]
     return int(computed) / 1e9, int(waited) / 1e9
 

@@ -1,4 +1,5 @@
-"""Admission webhooks whose answers are too large, too many or never end: writes fail, and nobody else is held up."""
+"""Admission webhooks whose answers are too large, too many or never end: writes fail, and no other request is delayed.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from tests.integration.server.client import ask
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 LIMIT = 0.1
-PATIENCE = 60.0  # seconds for what merely has to happen
+PATIENCE = 60.0  # seconds until something that has no time limit of its own must have happened
 ALONE: dict[str, Any] = {"objectSelector": {"matchLabels": {"asks": "hook"}}, "timeoutSeconds": 30}
 Response = dict[str, Any]
 
@@ -55,7 +56,7 @@ def answering(respond: Callable[[BaseHTTPRequestHandler, dict[str, Any]], None])
                 respond(self, json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Says nothing."""
+            """Logs nothing."""
 
     listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     listening.daemon_threads = True
@@ -132,7 +133,7 @@ def test_a_webhook_that_is_deleted_while_it_is_asked_still_decides(server: ApiSe
             thread = threading.Thread(target=lambda: found.append(create(server)))
             thread.start()
             assert asked.wait(PATIENCE)
-        assert create(server).status == 201  # it is gone for whoever comes now
+        assert create(server).status == 201  # the webhook does not apply to new requests any more
         going.set()
         thread.join(PATIENCE)
     assert found[0].status == 400 and "denied the request: late" in found[0].json["message"]

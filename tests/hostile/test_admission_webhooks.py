@@ -1,4 +1,4 @@
-"""Admission webhooks that talk nonsense, never end or lead elsewhere: what their failure policy says holds."""
+"""Admission webhooks that send invalid or endless answers, or redirects: their failurePolicy decides."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LIES = {
 
 @pytest.fixture(scope="module")
 def hook(module_server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hook]:
-    """A webhook of both sorts; those whose objects are labelled `open` are let in where it fails."""
+    """A mutating and a validating webhook. For objects with the label `open`, failurePolicy is Ignore."""
     with serving(Path(tmp_path_factory.mktemp("hook"))) as made:
         for sort in ("mutating", "validating"):
             configuration = {

@@ -1,6 +1,7 @@
-"""Numbers, texts and repeated members whose arithmetic, matching or joining is meant to take long: they hold nobody.
+"""Numbers, strings and repeated members that are chosen to make arithmetic, matching or joining slow delay nothing
+else.
 
-One operation on big integers, or one match of a pattern, gives no other thread a turn.
+During one operation on big integers, or one match of a pattern, no other thread can run.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def defined(module_server: ApiServer) -> Iterator[None]:
 
 
 def custom(plural: str, kind: str, spec: Any) -> tuple[str, Any]:
-    """The path and the body of a custom object."""
+    """The path of a custom object's collection, and its body."""
     made = {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": {"generateName": "a"}, "spec": spec}
     return f"/apis/{GROUP}/v1/namespaces/default/{plural}", made
 
@@ -112,7 +113,7 @@ REPEATED = {
 
 @pytest.mark.parametrize("repeated", REPEATED)
 def test_repeated_members(server: ApiServer, repeated: str) -> None:
-    """The time that they take grows with their number, and no faster."""
+    """The time grows in proportion to the number of repeated members."""
     start, one, end = REPEATED[repeated]
     took = []
     for size in (LARGE // 32, LARGE // 8):

@@ -1,6 +1,6 @@
-"""Requests that Go's net/http, or kube-apiserver behind it, takes otherwise than a lenient reader would.
+"""Requests that Go's net/http, or kube-apiserver, reads in another way than a lenient parser.
 
-What is expected was asked of a kube-apiserver 1.36.3.
+The expected answers were recorded from kube-apiserver 1.36.3.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 
 def sent(server: ApiServer, head: bytes, body: bytes = b"") -> Reply:
-    """The answer to a head without its last empty line, and with the administrator's token."""
+    """The answer to a request with the administrator's token. The head is given without its last empty line."""
     token = f"\r\nAuthorization: Bearer {server.token}\r\nConnection: close\r\n\r\n".encode()
     with Wire(server) as wire:
         wire.send(head + token + body)
@@ -69,7 +69,7 @@ def test_paths_that_nobody_serves(server: ApiServer, path: str) -> None:
 
 
 def test_whoever_may_not_list_may_not_with_two_slashes(server: ApiServer) -> None:
-    """Authorization is asked about what the parts of a path name, wherever it is served."""
+    """Authorization checks what the parts of a path name, also if the path is written with extra slashes."""
     assert 'cannot list resource "pods"' in ask(server, "GET", "/apis//v1/pods", token=None).json["message"]
     assert ask(server, "GET", "/api/v1//pods", token=None).json["message"].startswith('forbidden: User "system:')
     answer = ask(server, "GET", "//api/v1/pods", token=None)
@@ -117,9 +117,9 @@ def test_there_is_one_way_to_write_a_token(server: ApiServer) -> None:
 
 
 def modes(place: Path) -> Iterator[tuple[Path, int]]:
-    """What is in a directory, itself included, that others write in meanwhile."""
+    """The file modes of a directory and of its contents, while other processes write there."""
     for path in (place, *place.rglob("*")):
-        with contextlib.suppress(FileNotFoundError):  # it has just gone
+        with contextlib.suppress(FileNotFoundError):  # the file has just been removed
             yield path, path.lstat().st_mode
 
 

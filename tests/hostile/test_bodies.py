@@ -1,4 +1,4 @@
-"""Bodies, patches and parameters that are meant to end, hold or fill the server."""
+"""Bodies, patches and parameters that are meant to crash, block or fill the server."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
 REVISIONS = "/apis/apps/v1/namespaces/default/controllerrevisions"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All"
 LONG = "9" * 5000
-PATIENCE = 240.0  # seconds for an answer: what gives way to others takes long where many compute
-HELD = 1.0  # seconds, for those who have a token
+PATIENCE = 240.0  # seconds for an answer: work that yields to other requests takes long on a busy machine
+HELD = 1.0  # seconds that an authenticated client may delay others
 
 
 def send(server: ApiServer, method: str, path: str, body: Any = b"", media_type: str = JSON) -> tuple[int, str]:
-    """Status and text of the answer to a body as it is, or to an object as JSON."""
+    """The status and the text of the answer. `body` is sent as it is if it is bytes, else as JSON."""
     data = body if isinstance(body, bytes) else body.encode() if isinstance(body, str) else json.dumps(body).encode()
     headers = {"Authorization": f"Bearer {server.token}", "Content-Type": media_type}
     connection = connect(server, PATIENCE)
@@ -75,7 +75,7 @@ def test_deep_json_that_is_kept(server: ApiServer, depth: int, expected: int) ->
         assert send(server, "DELETE", f"{REVISIONS}/{name}")[0] == 200
 
 
-QUOTAS = CLAIMS[:-22] + "resourcequotas?dryRun=All"  # a quota that is there would refuse what comes after
+QUOTAS = CLAIMS[:-22] + "resourcequotas?dryRun=All"  # dry run: a stored quota would refuse the following requests
 
 
 @pytest.mark.parametrize("size", ["1e2147483647", "-1e2147483647", "1e-2147483648", "9" * 20_000, LONG, "0" * 5000])

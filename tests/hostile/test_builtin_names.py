@@ -1,4 +1,4 @@
-"""Definitions that are named like built-in resources: they are kept like others, and touch nothing that is built in."""
+"""CRDs that are named like built-in resources are stored like others, and change nothing that is built in."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.until import until
 
 APPROVED = {"api-approved.kubernetes.io": "unapproved, a test"}
 BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
-LATE = ("configmaps/kube-root-ca.crt", "serviceaccounts/default")  # of each namespace, made by controllers
-OF_CONTROLLERS = "apiserver-gateway-controllers"  # a lease; another one is of the server's identity
+LATE = ("configmaps/kube-root-ca.crt", "serviceaccounts/default")  # in each namespace; controllers create them
+OF_CONTROLLERS = "apiserver-gateway-controllers"  # a Lease; another Lease is named after the server's identity
 BRICKS = ("customresourcedefinitions.apiextensions.k8s.io", "apiservices.apiregistration.k8s.io")
 REGISTRY = builtin_registry()
 NAMES = sorted({(each.group, each.resource) for each in REGISTRY.resources.values()})
@@ -27,7 +27,7 @@ DOTLESS = [(group, plural) for group, plural in NAMES if "." not in group]
 
 
 def named_like(group: str, plural: str) -> dict[str, Any]:
-    """A definition of a built-in resource's names, of all its versions and one that it has not."""
+    """A CRD with the names of a built-in resource, with all its versions and one that it does not have."""
     served = [each.version for each in REGISTRY.resources.values() if (each.group, each.resource) == (group, plural)]
     kind = next(each.kind for key, each in REGISTRY.resources.items() if key[::2] == (group, plural) and not key[3])
     versions = [version(name, storage=name == "v9") for name in (*dict.fromkeys(served), "v9")]
@@ -46,7 +46,7 @@ def lists() -> Iterator[str]:
 
 
 def objects(server: ApiServer) -> dict[str, tuple[int, list[str]]]:
-    """All that is built in, apart from what a server writes by itself: the uids of each collection's objects."""
+    """The uids in each built-in collection, without the objects that a server writes by itself."""
     found = {}
     for path in lists():
         answer = ask(server, "GET", path)
@@ -64,7 +64,9 @@ def server() -> Iterator[ApiServer]:
 
 
 def settle(server: ApiServer) -> dict[str, tuple[int, list[str]]]:
-    """Waits for what every cluster has, some of which is made after the start, and by controllers; all objects then."""
+    """Waits for the objects that every cluster has; controllers create some of them after the start. Returns all
+    objects.
+    """
     core, leases = "/api/v1/namespaces", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 
     def has_all() -> bool:
@@ -118,8 +120,8 @@ def test_a_definition_of_a_storage_prefix_that_is_built_in(server: ApiServer, na
 
 
 def test_all_that_is_built_in_is_held_against_definitions_of_its_names(server: ApiServer) -> None:
-    """A definition of each built-in resource: made, shown, not served, deleted; nothing built in notices."""
-    before = settle(server)  # others have started it again
+    """Creates a CRD for each built-in resource: it is stored, not served, and deleted; no built-in object changes."""
+    before = settle(server)  # earlier tests may have started the server again
     names = []
     for group, plural in DOTTED:
         made = named_like(group, plural)

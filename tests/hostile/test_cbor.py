@@ -1,4 +1,4 @@
-"""Bodies in CBOR, of which a byte or two may be a whole value."""
+"""CBOR bodies, in which one or two bytes may be a complete value."""
 
 from __future__ import annotations
 

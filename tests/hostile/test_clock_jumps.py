@@ -1,8 +1,8 @@
-"""The clock of a server jumps, forward and backward: what waits goes on waiting as long as before, and nothing is lost.
+"""The clock of a server jumps forward and backward: waits last as long as without the jump, and nothing is lost.
 
 Waits, leases, the election, compaction and times to live are measured by clocks that do not jump, as in kube-apiserver.
-What a time is written in (a token, a certificate, an object) is compared with the present time, and is good again when
-the clock is right again.
+Times in tokens, certificates and objects are compared with the present time. They are valid again when the clock is
+right again.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ JUMPS = (MINUTE, -MINUTE, HOUR, -HOUR, YEAR, -YEAR)
 MAPS, EVENTS = "/api/v1/namespaces/default/configmaps", "/api/v1/namespaces/default/events"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/apiserver-gateway-controllers"
 INTERVAL = 2  # seconds between compactions
-NEAR = 30  # seconds: far from the least jump, and from what a busy machine needs
+NEAR = 30  # seconds: much less than the smallest jump, much more than a busy machine needs
 POLICY = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Metadata"}]}
 
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[JumpingServer, ApiServer]]:
-    """Two replicas; the first one leads, and its clock jumps."""
+    """Two replicas. The first one is the leader, and its clock jumps."""
     place = tmp_path_factory.mktemp("jumps")
     (place / "policy.json").write_text(json.dumps(POLICY))
     one, other = place / "one", place / "other"
@@ -63,7 +63,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[JumpingS
 
 @pytest.fixture(params=JUMPS, ids=lambda seconds: f"{seconds:+d} s")
 def jumped(servers: tuple[JumpingServer, ApiServer], request: pytest.FixtureRequest) -> Iterator[JumpingServer]:
-    """A server whose clock has jumped; it jumps back behind the test."""
+    """A server whose clock has jumped. It is set right after the test."""
     jumping, _ = servers
     jumping.jump(request.param)
     yield jumping
@@ -75,13 +75,13 @@ def holder(server: ApiServer) -> str:
 
 
 def present(server: ApiServer) -> datetime:
-    """The server's time, by an object that it makes."""
+    """The server's time, read from the creationTimestamp of a new object."""
     made = ask(server, "POST", f"{MAPS}?dryRun=All", {"metadata": {"generateName": "now-"}})
     return datetime.fromisoformat(made.json["metadata"]["creationTimestamp"])
 
 
 def rounds(server: ApiServer) -> int:
-    """How many compactions there were, as kube-apiservers count them."""
+    """How many compactions there were, by the counter that kube-apiservers share in etcd."""
 
     async def version() -> int:
         async with EtcdClient(EtcdSettings((server.etcd_endpoint,), timeout=60)) as client:
@@ -92,7 +92,7 @@ def rounds(server: ApiServer) -> int:
 
 
 class Watcher:
-    """A watch that is open for the whole test, read by a thread."""
+    """A watch that stays open for the whole test; a thread reads it."""
 
     def __init__(self, server: ApiServer, path: str) -> None:
         version = ask(server, "GET", path).json["metadata"]["resourceVersion"]
@@ -204,7 +204,7 @@ def test_each_request_is_recorded_with_the_time_of_the_clock(jumped: JumpingServ
 
 
 def test_a_jump_costs_nothing(jumped: JumpingServer) -> None:
-    """Nothing wakes again and again because of it: a server that nobody asks stays idle."""
+    """No timer fires again and again after the jump: an idle server uses no CPU."""
     used = cpu_seconds(jumped.pid)
     select.select([], [], [], 2.0)
     at_most_cpu(cpu_seconds(jumped.pid) - used, 1.0)

@@ -1,4 +1,4 @@
-"""Connections of people who want nothing but to keep them, or to have all of them."""
+"""Clients that open very many connections, or keep them open without a use, do not lock out others."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from tests.hostile.wire import Wire
 from tests.integration.server.client import ask
 from tests.until import until
 
-PATIENCE = 1.0  # of the server with heads and bodies
-PART = 400  # bytes: more than the server wants in its patience
+PATIENCE = 1.0  # the server's limits for heads and bodies, in seconds
+PART = 400  # bytes: more than the server requires within PATIENCE
 MOST = 40  # connections from one address
 SOON = 60 * PATIENCE  # seconds in which a connection must be gone
 HEAD = b"POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -36,7 +36,7 @@ def server_flags() -> tuple[str, ...]:
 
 
 def peers(server: ApiServer) -> list[int]:
-    """The ports of those whose connections the server has taken and not closed."""
+    """The client ports of the connections that the server has accepted and not closed."""
     own, found = f":{server.port:04X}", []
     for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]:
         _, local, remote, *_, inode = line.split()[:10]
@@ -46,13 +46,14 @@ def peers(server: ApiServer) -> list[int]:
 
 
 def refusals(server: ApiServer) -> list[dict[str, object]]:
-    """What the log says of too many connections."""
+    """The log lines about too many connections."""
     lines = server.log_file.read_text().splitlines()
     return [json.loads(line) for line in lines if "too many connections from this address" in line]
 
 
 def opened(server: ApiServer) -> Wire:
-    """A connection: a busy machine may take longer for a handshake than the server's patience lasts."""
+    """Opens a TLS connection. Tries again: on a busy machine a handshake may take longer than the server's time limit.
+    """
     deadline = time.monotonic() + SOON
     while True:
         try:
@@ -62,7 +63,7 @@ def opened(server: ApiServer) -> Wire:
 
 
 def is_closed_soon(connection: socket.socket) -> bool:
-    """Whether the other end closes a plain connection, having said whatever it likes."""
+    """Whether the server soon closes a plain connection, with or without an answer."""
     deadline = time.monotonic() + SOON
     while select.select([connection], [], [], max(deadline - time.monotonic(), 0))[0]:
         try:
@@ -74,7 +75,7 @@ def is_closed_soon(connection: socket.socket) -> bool:
 
 
 def drip(wire: Wire, data: bytes) -> bytes:
-    """Sends bytes one at a time until the other end has had enough; what that said before it closed."""
+    """Sends bytes one at a time until the server closes the connection. Returns what the server sent before."""
     said = b""
     wire.socket.settimeout(0.02)
     deadline = time.monotonic() + SOON
@@ -157,7 +158,7 @@ def test_a_watch_and_an_idle_connection_stay(server: ApiServer) -> None:
 
 @contextlib.contextmanager
 def crowd(connect: Callable[[], object], count: int) -> Iterator[None]:
-    """So many connections at once, as long as the block runs."""
+    """Keeps `number` connections open while the block runs."""
     with contextlib.ExitStack() as stack:
         for _ in range(count):
             with contextlib.suppress(OSError):
@@ -166,7 +167,7 @@ def crowd(connect: Callable[[], object], count: int) -> Iterator[None]:
 
 
 def has_at_most(server: ApiServer, most: int) -> bool:
-    """Whether the server soon has no more connections than `most`: one that is refused is open for a moment."""
+    """Whether the server soon has at most `most` connections: a refused one is open for a moment."""
     deadline = time.monotonic() + SOON
     while len(peers(server)) > most and time.monotonic() < deadline:
         select.select([], [], [], 0.01)
@@ -174,7 +175,7 @@ def has_at_most(server: ApiServer, most: int) -> bool:
 
 
 def test_one_address_cannot_have_all_connections() -> None:
-    # With patience for silent clients: only a refusal closes a connection here.
+    # The time limits for silent clients are long here: only a refusal closes a connection.
     with api_server("--header-timeout=1h", f"--max-connections-per-address={MOST}", "--log-format=json") as server:
         assert ask(server, "GET", "/version").status == 200
         began = time.monotonic()
@@ -183,11 +184,11 @@ def test_one_address_cannot_have_all_connections() -> None:
             while not refusals(server) and time.monotonic() < deadline:
                 select.select([], [], [], 0.01)
             assert has_at_most(server, MOST)
-            found, *more = refusals(server)  # one line in a while, however many were refused
+            found, *more = refusals(server)  # one line per interval, for any number of refusals
             assert len(more) <= (time.monotonic() - began) / BETWEEN_REPORTS
             assert (found["address"], found["connections"]) == ("127.0.0.1", MOST)
         assert has_at_most(server, 0)
-        assert ask(server, "GET", "/version").status == 200  # places come back, of handshakes that failed too
+        assert ask(server, "GET", "/version").status == 200  # places are free again, also after failed handshakes
 
 
 def test_broken_handshakes_give_their_place_back(server: ApiServer) -> None:
@@ -195,7 +196,7 @@ def test_broken_handshakes_give_their_place_back(server: ApiServer) -> None:
         with socket.create_connection(("127.0.0.1", server.port)) as plain:
             plain.sendall(b"GET / HTTP/1.1\r\n\r\n")
             assert is_closed_soon(plain)
-    context = ssl.create_default_context()  # that does not know the server's CA
+    context = ssl.create_default_context()  # this context does not trust the server's CA
     for _ in range(2 * MOST):
         with (
             pytest.raises(ssl.SSLError),
@@ -260,7 +261,7 @@ def test_a_client_that_reads_nothing_is_let_go(server: ApiServer) -> None:
 
 
 def test_large_heads_that_never_end_have_a_limit_together() -> None:
-    """As many as the connections are, they take no more than so much memory, and small ones come through."""
+    """The heads of all connections share a memory limit; small heads are still read when it is reached."""
     with api_server("--header-timeout=1h") as server, contextlib.ExitStack() as stack:  # the limit alone ends them
         before = memory(server.pid)
         for _ in range(150):
@@ -273,7 +274,7 @@ def test_large_heads_that_never_end_have_a_limit_together() -> None:
 
 
 class PoorServer(ApiServer):
-    """A server that may have few descriptors."""
+    """A server with a low limit of file descriptors."""
 
     def _command(self, control: int) -> list[str]:
         return ["prlimit", "--nofile=400:400", *super()._command(control)]

@@ -1,4 +1,4 @@
-"""Requests made from the served OpenAPI documents, a few of each; tests.hostile.contract sends as many as one likes."""
+"""Sends a few requests for each operation of the served OpenAPI documents. tests.hostile.contract can send more."""
 
 from __future__ import annotations
 

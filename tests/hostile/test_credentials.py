@@ -1,6 +1,6 @@
-"""Bearer tokens that nobody gave out: each is somebody's, nobody's, or refused in words.
+"""Bearer tokens that were not issued: each belongs to a user or to none, or is refused with a message.
 
-HYPOTHESIS_PROFILE=search looks further.
+HYPOTHESIS_PROFILE=search tries more.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ OWN = {"namespace": "x", "serviceaccount": {"name": "robot", "uid": "1"}}
 
 
 class Everything:
-    """A cluster in which each object that is asked for is there, and says nothing of itself."""
+    """A cluster in which every requested object exists, with empty data."""
 
     async def get(self, gvr: GroupVersionResource, namespace: str, name: str) -> JsonObject | None:
         return {"metadata": {"name": name, "uid": "1"}}
@@ -66,9 +66,9 @@ def part(data: bytes) -> str:
 
 @st.composite
 def tokens(draw: st.DrawFn) -> str:
-    """Claims with a signature that holds, or parts that may be JSON or not, or be too few or too many."""
+    """Claims with a valid signature, or parts that may be no JSON, in the wrong number."""
     if draw(st.booleans()):
-        with contextlib.suppress(TypeError, ValueError):  # what cannot be signed is sent unsigned
+        with contextlib.suppress(TypeError, ValueError):  # claims that cannot be signed are sent without a signature
             return Signer(ISSUER, KEY).sign(draw(CLAIMS))
     words = SOUP.map(lambda text: text.encode("utf-8", "replace"))
     return ".".join(draw(st.lists((words | st.binary(max_size=20)).map(part), min_size=2, max_size=4)))
@@ -113,7 +113,7 @@ class OneSecret:
     ],
 )
 def test_a_bootstrap_token_is_read_as_go_reads_it(data: dict[str, str], holds: bool) -> None:
-    """cluster-bootstrap's util/secrets: a time in Go's RFC 3339, and no group without a name."""
+    """As in cluster-bootstrap's util/secrets: the time is in Go's RFC 3339, and no group may have an empty name."""
     found = asyncio.run(BootstrapTokens(OneSecret(**data)).authenticate("abcdef.0123456789abcdef", []))
     assert (found is not None) is holds
 

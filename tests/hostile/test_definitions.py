@@ -1,4 +1,4 @@
-"""Definitions whose schemas and rules are meant to take long, and objects that such rules go through."""
+"""CRDs with schemas and rules that are chosen to take long, and objects that are checked by them."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ def test_a_schema_holds_nobody(server: ApiServer, schema: str) -> None:
 
 
 def test_rules_that_go_through_lists_hold_nobody(server: ApiServer) -> None:
-    """An object of a few kilobytes may use up the whole budget of its rules."""
-    group = f"g{uuid.uuid4().hex}.example.com"  # of this run alone: there may be another
+    """An object of a few kilobytes may use up the whole cost budget of its rules; other requests are not delayed."""
+    group = f"g{uuid.uuid4().hex}.example.com"  # unique for this run: another run may use the same server
     establish(server, definition(group, version("v1", {"spec": objects({f"a{i}": NUMBERS for i in range(12)})})))
     things = f"/apis/{group}/v1/namespaces/default/widgets"
     spec = {f"a{i}": list(range(250)) for i in range(12)}
     body = {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": spec}
     small = {**body, "metadata": {"name": "small"}, "spec": {}}
-    assert send(server, "POST", things, small)[0] == 201  # compiled from here on
+    assert send(server, "POST", things, small)[0] == 201  # the rules are compiled from here on
     with held_at_most(server, LIMIT):
         assert send(server, "POST", things, body)[0] == 201
         spec["a0"][0] = 1
@@ -122,7 +122,8 @@ HARD: dict[str, tuple[JsonObject, Any]] = {
 
 @pytest.mark.parametrize("case", HARD)
 def test_an_object_that_a_schema_refuses_holds_nobody(server: ApiServer, case: str) -> None:
-    """A small object may take long by a large schema: it is judged in a thread, and for no longer than needed."""
+    """A small object may take long to validate by a large schema. It is validated in a thread, only as long as needed.
+    """
     schema, value = HARD[case]
     group = f"g{uuid.uuid4().hex}.example.com"
     establish(server, definition(group, version("v1", {"spec": objects({"a": schema})})))

@@ -1,6 +1,6 @@
-"""What walks a body takes time in proportion to it: twice the length takes about twice as long.
+"""Functions that walk a body take time in proportion to it: twice the length takes about twice as long.
 
-Measured in CPU time, the best of several rounds; quadratic work would take four times as long.
+CPU time is measured, the best of several rounds. Quadratic work would take four times as long.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def patched(operations: list[JsonObject], document: JsonObject) -> Callable[[], 
 
 
 def with_a_long_key(size: int) -> Callable[[], object]:
-    """An object of a CRD whose map has one long key, and many values below it."""
+    """An object of a CRD whose map has one long key with many values below it."""
     items: JsonObject = {"type": "array", "x-kubernetes-list-type": "set", "maxItems": 9, "items": {"type": "string"}}
     items["x-kubernetes-validations"] = [{"rule": "self.size() < 3"}]
     lists: JsonObject = {"type": "array", "items": items}

@@ -1,4 +1,4 @@
-"""Lists by which one asks for rights, or takes a place in a pod, cost time in proportion to their length."""
+"""Lists in access reviews, and lists that give access to a pod, cost time in proportion to their length."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def places(size: int) -> Callable[[], object]:
 
 
 def audiences(size: int) -> Callable[[], object]:
-    """A review of a token for very many audiences, of one that is meant for as many."""
+    """A TokenReview for very many audiences, of a token that is meant for as many."""
     tokens = ServiceAccountTokens(["i"], lambda: [KEY.public], ["api"], Everything())
     own: Sequence[str] = [f"own{i}" for i in range(size)]
     claims: JsonObject = {"iss": "i", "aud": own, "exp": 4e9, "kubernetes.io": OWN}

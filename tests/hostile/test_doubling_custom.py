@@ -1,4 +1,4 @@
-"""What walks an object of a custom kind by its schema, or a body in binary, takes time in proportion to it."""
+"""Functions that walk a custom object by its schema, or a binary body, take time in proportion to its size."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ ATTRIBUTES = WriteContext(Attributes(User("me"), RequestInfo("update", "/")), RE
 
 
 def version() -> Version:
-    """The version of a kind with SCHEMA."""
+    """The version of a CRD with SCHEMA."""
     served = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": SCHEMA}}
     names = {"plural": "things", "kind": KIND, "listKind": "ThingList", "singular": "thing"}
     spec = {"group": "ex.io", "scope": "Namespaced", "names": names, "versions": [served]}
@@ -101,7 +101,7 @@ def read(data: bytes) -> JsonObject:
 
 
 def written(**spec: Any) -> Work:
-    """Creates an object and updates it: decodes, prunes, defaults, compares, validates."""
+    """Creates and updates an object: this decodes, prunes, defaults, compares and validates."""
     data = json.dumps(thing(**spec)).encode()
     old = read(data)
 
@@ -115,7 +115,7 @@ def written(**spec: Any) -> Work:
 
 
 def applied(**spec: Any) -> Work:
-    """Applies an object as two managers, the second of whom takes what the first has."""
+    """Applies an object as two field managers; the second takes over the fields of the first."""
 
     def apply() -> object:
         live = None
@@ -140,7 +140,7 @@ def items(count: int, **more: Any) -> list[JsonObject]:
 
 
 def binary(obj: JsonObject) -> Work:
-    """Writes and reads a pod in protobuf and in CBOR."""
+    """Encodes and decodes a pod in protobuf and in CBOR."""
     pod = decode(POD, obj, DecodeReport())
     message = protobuf.message(POD, pod)
     encoded = cbor.answer(cbor.content(pod, POD))
@@ -153,7 +153,7 @@ def binary(obj: JsonObject) -> Work:
 
 
 def patched(*operations: JsonObject, document: JsonObject) -> Work:
-    """A JSON patch, as clients send it and admission webhooks answer it."""
+    """Applies a JSON patch, as clients send it and mutating webhooks return it."""
 
     def patch() -> None:
         try:

@@ -1,4 +1,4 @@
-"""What is made of a schema, and what looks at a value by it, takes time and memory in proportion to both."""
+"""Compiling a schema, and checking a value by it, takes time and memory in proportion to the size of both."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def required_members(size: int) -> Work:
 
 
 def listed_objects(size: int) -> Work:
-    """As many values, none of which is among those that are listed."""
+    """As many values as the schema lists, none of which is equal to a listed one."""
     items = {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "enum": [{"a": i} for i in range(size)]}
     check, value = compile_values({"type": "array", "items": items}), [{"a": -i - 1} for i in range(size)]
     return lambda: check(value, "", None)
@@ -59,7 +59,7 @@ def test_twice_as_much_takes_about_twice_as_long(case: str) -> None:
 
 
 def nested(key: str, depth: int) -> JsonObject:
-    """A schema with alternatives in alternatives, none of which a short text fits."""
+    """A schema with nested alternatives, none of which matches a short string."""
     schema: JsonObject = {"minLength": 100}
     for i in range(depth):
         schema = {key: schema if key == "not" else [schema, {"minLength": 100 + i}]}
@@ -68,9 +68,9 @@ def nested(key: str, depth: int) -> JsonObject:
 
 @pytest.mark.parametrize("key", ["anyOf", "oneOf", "allOf", "not"])
 def test_alternatives_in_alternatives_take_no_longer_at_each_level(key: str) -> None:
-    """One that was tried, and what was counted for it, is known to those around it.
+    """The result and the cost of an alternative are kept, and used by all alternatives around it.
 
-    Where a level took k times as long as the one below it, ten more levels would take k to the power of ten.
+    If a level took k times as long as the one below it, ten more levels would take k to the power of ten.
     """
 
     def work(depth: int) -> Work:
@@ -83,7 +83,7 @@ def test_alternatives_in_alternatives_take_no_longer_at_each_level(key: str) -> 
 
 
 def test_many_errors_share_the_values_that_a_schema_lists() -> None:
-    """30 000 wrong values of 40 000 that were listed took 3 GB."""
+    """30 000 wrong values, for which the schema listed 40 000, once took 3 GB."""
     items = {**STRING, "enum": [f"e{i}" for i in range(20_000)]}
     schema: JsonObject = {"type": "array", "items": items}
     value = [f"x{i}" for i in range(MOST_ERRORS)]
@@ -98,7 +98,7 @@ def test_many_errors_share_the_values_that_a_schema_lists() -> None:
 
 
 def test_defaults_in_defaults_take_no_longer_at_each_level() -> None:
-    """Of what is below a default only that is looked at which it has: 30 levels above 3 000 members took 7 s."""
+    """Only members that a default has are checked below it: 30 levels above 3 000 members once took 7 s."""
 
     def work(levels: int) -> Work:
         schema: JsonObject = {"type": "object", "properties": {f"a{i}": STRING for i in range(SIZE)}}

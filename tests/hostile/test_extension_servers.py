@@ -1,4 +1,5 @@
-"""Extension servers and kubelets that are silent, slow or endless, or talk nonsense, and clients that do so by them."""
+"""Extension API servers and kubelets that are silent, slow, endless or invalid, and clients that are so through them.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +36,14 @@ HEAD = re.compile(rb"([A-Z]+) (\S+) HTTP/1\.1\r\n(.*?)\r\n\r\n", re.DOTALL)
 
 @dataclass
 class Backend:
-    """A server of discovery; requests for things below it are answered as `answer` says."""
+    """An extension API server that answers discovery. Requests below it are answered by `answer`."""
 
     port: int = 0
     bundle: str = ""
     answer: Callable[[ssl.SSLSocket], None] = lambda _: None
     heads: list[bytes] = field(default_factory=list)
     ended: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
-    busy: set[ssl.SSLSocket] = field(default_factory=set)  # connections on which an answer is given
+    busy: set[ssl.SSLSocket] = field(default_factory=set)  # connections on which an answer is being sent
 
     def serve(self, listener: socket.socket, context: ssl.SSLContext) -> None:
         with contextlib.suppress(OSError):
@@ -73,7 +74,7 @@ class Backend:
 
 @pytest.fixture
 def backend(server: ApiServer, registered: Backend) -> Backend:
-    """It is available, and nothing that an earlier test asked of it goes on there."""
+    """The extension API server, available, and without connections of an earlier test."""
     until(lambda: ask(server, "GET", ROOT).status == 200)
     until(lambda: not registered.busy)
     return registered
@@ -166,7 +167,7 @@ def test_an_answer_without_end_ends_with_its_client_and_holds_nobody(server: Api
         with Wire(server) as wire:
             wire.request(f"GET {ROOT}/things")
             assert wire.socket.recv(100).startswith(b"HTTP/1.1 200")
-            time.sleep(1)  # nobody reads: what is not read is not fetched
+            time.sleep(1)  # the client does not read, so the server must not fetch more
             wire.close()
         assert backend.ended.acquire(timeout=60)
 
@@ -176,15 +177,15 @@ def test_slow_bodies_in_both_directions_hold_nobody(server: ApiServer, backend: 
         connection.sendall(OK + b"Content-Length: 20\r\n\r\n")
         for _ in range(20):
             connection.sendall(b"x")
-            time.sleep(0.05)  # it is slow
+            time.sleep(0.05)  # a slow server
 
     backend.answer = slowly
     with held_at_most(server, LIMIT):
         with Wire(server) as wire:
             wire.request(f"POST {ROOT}/things", "Content-Length: 200000")
             for _ in range(10):
-                wire.offer(b"y" * 100)  # the answer may have come to its end meanwhile
-                time.sleep(0.05)  # so is it
+                wire.offer(b"y" * 100)  # the answer may have ended meanwhile
+                time.sleep(0.05)  # a slow client
         assert asked(server, f"GET {ROOT}/things").body == b"x" * 20
 
 
@@ -247,7 +248,7 @@ def test_a_tunnel_whose_client_has_said_all_ends(server: ApiServer, backend: Bac
         assert wire.socket.recv(100) == b"hello"
         plain = wire.socket.detach()
         with socket.socket(fileno=plain) as bare:
-            bare.shutdown(socket.SHUT_WR)  # without goodbye
+            bare.shutdown(socket.SHUT_WR)  # without a TLS close_notify
             assert backend.ended.acquire(timeout=60)
 
 
@@ -269,13 +270,13 @@ def test_a_tunnel_that_nobody_reads_holds_back_who_writes(server: ApiServer, bac
         with Wire(server) as wire:
             wire.request(f"GET {ROOT}/things", *UPGRADE)
             assert wire.socket.recv(10)
-            time.sleep(1)  # as above
+            time.sleep(1)  # the client does not read
             wire.close()
         assert backend.ended.acquire(timeout=60)
 
 
 def test_a_server_that_is_this_one_ends_the_loop(server: ApiServer, backend: Backend) -> None:
-    """The service of an available server comes to lead here: what is asked then does not go round without end."""
+    """The Service of an available APIService is made to lead to this server itself: requests do not loop for ever."""
     merge = {"Content-Type": "application/merge-patch+json"}
     service = "/api/v1/namespaces/default/services/ext"
     own = {"insecureSkipTLSVerify": True, "caBundle": None}
@@ -288,7 +289,8 @@ def test_a_server_that_is_this_one_ends_the_loop(server: ApiServer, backend: Bac
             assert ask(server, "PATCH", f"{SERVICES}/v1.{GROUP}", changed, headers=merge).status == 200
             with within(10):
                 status = asked(server, f"GET {ROOT}/things").status
-                # 401: not yet found unavailable, and the front proxy's CA is none of this server's --client-ca-file
+                # 401: the APIService is still available, and the front proxy's CA is not in this server's
+                # --client-ca-file
                 assert status in (401, 403, 503, 508)
     finally:
         back = {"spec": {"insecureSkipTLSVerify": None, "caBundle": backend.bundle, "service": {"port": backend.port}}}

@@ -1,4 +1,4 @@
-"""The first write of a kind: what decides about it is imported, for a tenth of a second, while others are served."""
+"""The first write of a kind imports modules for a tenth of a second; other requests are not delayed meanwhile."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ RULES = {"type": "object", "x-kubernetes-validations": [{"rule": "true"}]}
 
 @pytest.fixture
 def fresh() -> Iterator[ApiServer]:
-    """Its start is over, of which a busy machine does some later: that is no part of what a first write takes."""
+    """A new server whose start is complete. On a busy machine some of that work comes later; it must not be measured.
+    """
     with api_server() as running:
         until(lambda: is_ready(running) and ask(running, "GET", ACCOUNT).status == 200)
         yield running
@@ -53,7 +54,8 @@ def test_a_first_definition_of_many_versions_holds_nobody(fresh: ApiServer) -> N
 
 
 def test_many_first_applies_of_a_kind_are_taken_at_once(fresh: ApiServer) -> None:
-    """They are read and decoded in threads, each of which makes what the kind's types need."""
+    """The first applies of a kind are decoded in threads, and each thread makes the kind's types if they are missing.
+    """
     template = {"metadata": {"labels": {"app": "one"}}, "spec": {"containers": CONTAINERS["containers"]}}
     workload = {"selector": {"matchLabels": {"app": "one"}}, "template": template}
     kinds = {

@@ -1,6 +1,6 @@
-"""Long lists and maps of built-in kinds cost no more than their share: those that once did, and a sample of all.
+"""Long lists and maps of built-in kinds cost no more than their share: the known cases, and a sample of all fields.
 
-`python -m tests.hostile.growing` goes through all of them, which `make hostile` does with a part.
+`python -m tests.hostile.growing` tries all fields; `make hostile` tries a part of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FAULTS = [
     ("storage.k8s.io/v1/StorageClass:allowedTopologies", Way.POST, Entries.WRONG),
     ("v1/Node:status.addresses", Way.STATUS, Entries.DISTINCT),
 ]
-SAMPLE, PARTS = 401, 4  # one of so many tries, in so many tests
+SAMPLE, PARTS = 401, 4  # one of SAMPLE tries, spread over PARTS tests
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""What comes before TLS has begun: crowds that begin it at once, and clients that have the wrong scheme."""
+"""Connections before TLS: many handshakes at once, and clients that speak plain HTTP."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ NO_TLS = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTT
 
 @pytest.fixture(scope="module")
 def server_flags() -> tuple[str, ...]:
-    """None of a crowd is let go because the others take their time."""
+    """Time limits are long: no connection may be closed because the others take their time."""
     return ("--header-timeout=10m",)
 
 
 def hello() -> bytes:
-    """The first message of a handshake."""
+    """The first message of a TLS handshake (ClientHello)."""
     outgoing = ssl.MemoryBIO()
     client = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="localhost")
     with contextlib.suppress(ssl.SSLWantReadError):
@@ -34,7 +34,7 @@ def hello() -> bytes:
 
 
 def test_a_crowd_that_begins_tls_at_once_holds_nobody(server: ApiServer) -> None:
-    """Each costs the server a key exchange and a signature, and its clients nothing."""
+    """A handshake costs the server a key exchange and a signature, and its client nothing; others are not delayed."""
     message = hello()
     with held_at_most(server, HELD), contextlib.ExitStack() as stack:
         before = cpu_seconds(server.pid)
@@ -44,7 +44,7 @@ def test_a_crowd_that_begins_tls_at_once_holds_nobody(server: ApiServer) -> None
         for connection in crowd:
             connection.sendall(message)
         for connection in crowd:
-            assert connection.recv(1) == b"\x16"  # a record of the server's own handshake
+            assert connection.recv(1) == b"\x16"  # a record of the server's own handshake message
         assert ask(server, "GET", "/version").status == 200
     at_most_cpu(cpu_seconds(server.pid) - before, 10)
 
@@ -60,14 +60,14 @@ def test_plain_http_is_told_so(server: ApiServer, start: bytes) -> None:
         with contextlib.suppress(ConnectionError):
             while part := plain.recv(65536):
                 said += part
-    assert said == NO_TLS or (len(start) > 10_000 and said in (b"", NO_TLS))  # what is unread may cut the answer
+    assert said == NO_TLS or (len(start) > 10_000 and said in (b"", NO_TLS))  # unread bytes may cut off the answer
 
 
 @pytest.mark.parametrize("start", [b"SSH-2.0-x\r\n", b"\0" * 100, b"GET", b"DELETE / HTTP/1.1\r\n\r\n"])
 def test_what_is_neither_is_let_go(server: ApiServer, start: bytes) -> None:
     with socket.create_connection(("127.0.0.1", server.port), timeout=60) as plain:
         plain.sendall(start)
-        with contextlib.suppress(OSError):  # the connection may be gone
+        with contextlib.suppress(OSError):  # the server may have closed the connection
             plain.shutdown(socket.SHUT_WR)
         with contextlib.suppress(ConnectionError):
             assert plain.recv(65536) == b""

@@ -1,4 +1,4 @@
-"""Request lines and headers, which anybody may send: their size, their number, their Accept header."""
+"""Request lines and headers of clients without credentials: their size, their number, the Accept header."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tests.integration.server.client import ask
 NAMESPACE = "/api/v1/namespaces/default"
 MEGABYTE = 1 << 20
 TOO_LARGE = 431
-LIMIT = 0.1  # seconds that somebody without credentials may hold others
+LIMIT = 0.1  # seconds that a client without credentials may delay others
 
 
 def test_headers_of_nearly_a_megabyte_are_read(server: ApiServer) -> None:
-    """As kube-apiserver reads them."""
+    """kube-apiserver reads them too."""
     with held_at_most(server, LIMIT), Wire(server) as wire:
         wire.request(f"GET {NAMESPACE}", f"X: {'a' * (MEGABYTE - 1000)}")
         assert wire.reply().status == 200
@@ -39,7 +39,7 @@ def test_headers_that_never_end_are_refused_as_they_come(server: ApiServer) -> N
     with held_at_most(server, LIMIT), memory_returns(server), Wire(server) as wire:
         wire.send(b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ")
         with pytest.raises(OSError):
-            while True:  # until the server hangs up
+            while True:  # until the server closes the connection
                 wire.send(b"a" * 65536)
 
 
@@ -54,7 +54,7 @@ def test_long_urls_are_served(server: ApiServer, where: str) -> None:
 
 @pytest.mark.parametrize("piece", ["%41", "/", "a/", "%2f", "%ff", "%01", "%22", "&", "%e2%80%8b"])
 def test_long_paths_hold_nobody(server: ApiServer, piece: str) -> None:
-    """Whatever they have to be told in, and however their characters are escaped there."""
+    """Long paths delay no other request, in any representation of the answer and with any escaped characters."""
     with held_at_most(server, LIMIT), Wire(server) as wire:
         for start in ("/api/v1/", "/api/v1/namespaces/"):
             path = start + piece * (1_000_000 // len(piece))
@@ -93,7 +93,7 @@ def test_an_accept_header_holds_nobody(server: ApiServer, accept: str) -> None:
 
 
 def test_many_clauses_are_read_to_the_last(server: ApiServer) -> None:
-    """As kube-apiserver reads them; the best is taken wherever it stands."""
+    """As in kube-apiserver, all clauses are read, and the best one is used wherever it stands."""
     clauses = ",".join(f"a{number}/b;q=0.5" for number in range(2500))
     answer = ask(server, "GET", NAMESPACE, headers={"Accept": f"{clauses},application/yaml"})
     assert (answer.status, answer.headers["content-type"]) == (200, "application/yaml")

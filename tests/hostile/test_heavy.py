@@ -1,4 +1,4 @@
-"""Inputs that are small for what they make a server do: none of them holds anybody else."""
+"""Small inputs that cause a lot of work do not delay other requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MERGE, STRATEGIC = "application/merge-patch+json", "application/strategic-merge-
 
 
 def field(number: int, content: bytes) -> bytes:
-    """A member of a protobuf message, with its length before it."""
+    """A field of a protobuf message with its length before it."""
     size, length = b"", len(content)
     while length > 127:
         size, length = size + bytes((length & 127 | 128,)), length >> 7
@@ -66,7 +66,7 @@ MESSAGES = {
 
 @pytest.mark.parametrize("case", MESSAGES)
 def test_short_fields_in_protobuf(server: ApiServer, case: str) -> None:
-    """A field takes two bytes: the event loop reads few of them, though the body is small."""
+    """A field takes two bytes: the event loop must not decode too many of them at once, though the body is small."""
     kind, message, expected = MESSAGES[case]
     body = b"k8s\0" + field(1, field(1, b"v1") + field(2, kind.encode())) + field(2, message)
     path = PODS if kind == "Pod" else f"{MAPS}?dryRun=All"
@@ -77,7 +77,7 @@ def test_short_fields_in_protobuf(server: ApiServer, case: str) -> None:
 
 @pytest.mark.parametrize(("count", "expected"), [(30_000, 422), (300_000, 400)])
 def test_many_containers(server: ApiServer, count: int, expected: int) -> None:
-    """Each of them is given the token of the pod's account before anything is said of it."""
+    """Each container gets a volume mount for the service account's token before the pod is validated."""
     body = '{"metadata":{"name":"many"},"spec":{"containers":[' + ",".join(["{}"] * count) + "]}}"
     with held_at_most(server, LIMIT):
         status, text = send(server, "POST", PODS, body)
@@ -85,7 +85,8 @@ def test_many_containers(server: ApiServer, count: int, expected: int) -> None:
 
 
 def test_many_errors(server: ApiServer) -> None:
-    """The rule ends, and the answer is made, before anybody else has waited for long: the body is read on the loop."""
+    """Validation ends early, and the answer is made, before another request has waited for long: this runs on the loop.
+    """
     with held_at_most(server, LIMIT):
         status, text = send(
             server, "POST", f"{MAPS}?dryRun=All", {"metadata": {"name": "a", "finalizers": [""] * 30_000}}

@@ -1,4 +1,4 @@
-"""Who says to be somebody else: forged headers, tokens of what is gone, and the API for tests in others' hands."""
+"""Clients that claim another identity: by forged headers, by tokens of deleted objects, and by the testing API."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tests.until import until
 CORE = "/api/v1/namespaces/default"
 SYSTEM = "/api/v1/namespaces/kube-system/secrets"
 REVIEW = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
-ALL = 12  # connections, that each of a few processes gets one
-EACH = 32  # of two processes: surely
+ALL = 12  # connections, so that each of a few processes gets at least one
+EACH = 32  # connections: enough to reach each of two processes
 FORGED = {
     "X-Remote-User": "admin",
     "X-Remote-Uid": "1",
@@ -49,7 +49,7 @@ def status_of(server: ApiServer, token: str) -> int:
 
 
 def is_void(server: ApiServer, token: str) -> bool:
-    """Whether a token is refused: at once by the process that was told, soon by others that serve with it."""
+    """Whether a token is refused: at once by the process that handled the deletion, soon by the other workers."""
     if len(processes(server.pid)) == 1:
         return status_of(server, token) == 401
     until(lambda: all(status_of(server, token) == 401 for _ in range(ALL)))
@@ -57,14 +57,14 @@ def is_void(server: ApiServer, token: str) -> bool:
 
 
 def is_known(server: ApiServer, token: str) -> bool:
-    """Whether a token is taken by all that serve: a few hear of it later than others."""
+    """Whether all workers accept a token; some learn of it later than others."""
     count = 1 if len(processes(server.pid)) == 1 else EACH
     return all(status_of(server, token) == 201 for _ in range(count))
 
 
 @pytest.fixture
 def account(server: ApiServer) -> Iterator[tuple[str, str]]:
-    """A service account, and a token of it."""
+    """A service account, and a token for it."""
     name = f"forger-{time.monotonic_ns()}"
     assert ask(server, "POST", f"{CORE}/serviceaccounts", {"metadata": {"name": name}}).status == 201
     yield name, token_of(server, name)
@@ -107,7 +107,7 @@ def test_tokens_of_what_is_gone_are_void_at_once(server: ApiServer, account: tup
     assert [status_of(server, each) for each in (token, bound)] == [201, 201]
     assert ask(server, "DELETE", f"{CORE}/secrets/of-{name}").status == 200
     assert is_void(server, bound) and status_of(server, token) == 201
-    assert ask(server, "POST", f"{CORE}/secrets", secret).status == 201  # another one of its name
+    assert ask(server, "POST", f"{CORE}/secrets", secret).status == 201  # another secret with the same name
     assert is_void(server, bound)
     assert ask(server, "DELETE", f"{CORE}/serviceaccounts/{name}").status == 200
     assert is_void(server, token)

@@ -1,4 +1,6 @@
-"""Issuers of tokens that lie, redirect, are slow or have no end: their tokens are nobody's, and nobody else notices."""
+"""OIDC issuers that lie, redirect, are slow or never end: their tokens are refused, and other requests are not
+affected.
+"""
 
 from __future__ import annotations
 
@@ -52,10 +54,10 @@ def endless(piece: bytes, start: bytes) -> Answer:
 
 
 def slow(connection: ssl.SSLSocket) -> None:
-    """A byte now and then, for a second."""
+    """Sends a byte now and then, for a second."""
     connection.sendall(OK + b"\r\n{")
     for _ in range(20):
-        time.sleep(0.05)  # it is slow
+        time.sleep(0.05)  # a slow server
         connection.sendall(b" ")
 
 
@@ -101,7 +103,7 @@ DISCOVERY = {
 
 @dataclass
 class Issuers:
-    """All lies, each by an issuer of its own: the first part of the path says which."""
+    """Serves all wrong issuers; the first part of the path names one."""
 
     url: str
     authority: str
@@ -181,7 +183,7 @@ def who(server: ApiServer, token: str) -> tuple[int, str]:
 
 @pytest.mark.parametrize("lie", [_place("discovery", lie) for lie in DISCOVERY] + [_place("keys", lie) for lie in KEYS])
 def test_who_lies_names_nobody(server: ApiServer, issuers: Issuers, lie: str) -> None:
-    until(lambda: who(server, issuers.token("good")) == (201, "ada"))  # with keys that are kept from then on
+    until(lambda: who(server, issuers.token("good")) == (201, "ada"))  # with keys that are cached from then on
     with held_at_most(server, LIMIT), memory_returns(server):
         assert who(server, issuers.token(lie)) == (401, "")
         assert who(server, issuers.token("good")) == (201, "ada")
@@ -215,7 +217,7 @@ def test_strange_claims_are_somebodys_or_nobodys(server: ApiServer, issuers: Iss
 
 
 def test_no_more_keys_are_tried_than_an_issuer_may_have(server: ApiServer, issuers: Issuers) -> None:
-    """A token that names no key is held against all of them."""
+    """A token that names no key is checked with all keys of the issuer, so their number is limited."""
     assert MOST_KEYS <= 100
     said = {"iss": f"{issuers.url}/keys-many-keys", "aud": "us", "exp": int(time.time()) + 600, "sub": "ada"}
     token = jwt.encode(said, KEY.key, algorithm="ES256")

@@ -1,4 +1,4 @@
-"""Lists of much, which take long to write and whose bytes are many: they hold nobody, and none of them stays."""
+"""Large lists take long to encode and have many bytes: they delay no other request, and leave no memory behind."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ COUNT = 1500
 SIZE = 16_000  # bytes of an object
 LIST = "/api/v1/configmaps?resourceVersion=0"
 CROWD = 20
-PATIENCE = 1.5  # seconds that clients go on reading
+PATIENCE = 1.5  # seconds that clients continue to read
 LIMIT = 0.1
-LARGE = 240.0  # seconds that one large answer may take, where others compute as well
+LARGE = 240.0  # seconds that one large answer may take on a busy machine
 META = "v=v1;g=meta.k8s.io"
 
 
 @pytest.fixture(scope="module", autouse=True)
 def objects(module_server: ApiServer) -> Iterator[None]:
-    """A resource of some tens of megabytes."""
+    """Creates objects of together some tens of megabytes."""
     data = {f"key-{number}": "value " * 32 for number in range(SIZE // 200)}
 
     def create(first: int) -> None:
@@ -50,7 +50,7 @@ def objects(module_server: ApiServer) -> Iterator[None]:
 
 
 def read(server: ApiServer, path: str, accept: str, patience: float = LARGE, coding: str = "identity") -> int:
-    """Reads an answer, or some of it; its status."""
+    """Reads an answer, or a part of it. Returns its status."""
     connection, deadline = connect(server, LARGE), time.monotonic() + patience
     try:
         headers = {"Accept": accept, "Accept-Encoding": coding, "Authorization": f"Bearer {server.token}"}
@@ -79,7 +79,7 @@ CASES = {
 def test_many_lists_at_once_hold_nobody(server: ApiServer, accept: str, query: str, coding: str) -> None:
     path = LIST + query
     with held_at_most(server, LIMIT):
-        read(server, path, accept, PATIENCE, coding)  # what is remembered of objects is in memory from here on
+        read(server, path, accept, PATIENCE, coding)  # the caches of encoded objects are full from here on
     with held_at_most(server, LIMIT), memory_returns(server), ThreadPoolExecutor(CROWD) as pool:
         answers = pool.map(lambda _: read(server, path, accept, PATIENCE, coding), range(CROWD))
         assert set(answers) == {200}
@@ -95,7 +95,7 @@ def read_selections(server: ApiServer, numbers: range) -> None:
 
 
 def test_lists_of_many_selections_do_not_stay(server: ApiServer) -> None:
-    read_selections(server, range(25))  # what is remembered at the most is in memory from here on
+    read_selections(server, range(25))  # the caches of selections are full from here on
     with memory_returns(server, share=0.3):
         read_selections(server, range(25, 50))
         keeps_at_most(server, 700)
@@ -118,10 +118,10 @@ def test_clients_that_stop_reading_take_places_and_little_memory(server: ApiServ
         assert answer.json["details"]["retryAfterSeconds"] == 1
     finally:
         for wire in wires:
-            with contextlib.suppress(OSError):  # the server may have ended it
+            with contextlib.suppress(OSError):  # the server may have closed the connection
                 wire.socket.shutdown(socket.SHUT_RDWR)
     deadline = time.monotonic() + LARGE
-    while ask(server, "GET", f"{LIST}&pretty=1").status != 200:  # places come back as soon as the clients are gone
+    while ask(server, "GET", f"{LIST}&pretty=1").status != 200:  # places are free again as soon as the clients are gone
         assert time.monotonic() < deadline
 
 
@@ -129,7 +129,7 @@ def test_clients_that_stop_reading_take_places_and_little_memory(server: ApiServ
 def test_one_big_object_holds_nobody(server: ApiServer, accept: str) -> None:
     data = {f"key-{number}": "value" for number in range(40_000)}
     path = "/api/v1/namespaces/default/configmaps"
-    name = f"big-{uuid.uuid4().hex}"  # of this run alone: there may be another
+    name = f"big-{uuid.uuid4().hex}"  # unique for this run: another run may use the same server
     assert ask(server, "POST", path, {"metadata": {"name": name}, "data": data}).status == 201
     with held_at_most(server, LIMIT), ThreadPoolExecutor(4) as pool:
         assert set(pool.map(lambda _: read(server, f"{path}/{name}", accept), range(4))) == {200}

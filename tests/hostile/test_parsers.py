@@ -1,6 +1,6 @@
-"""Whatever a client sends, each parser gives a value or the refusal that it documents.
+"""Each parser returns a value, or raises the error that it documents, for any input of a client.
 
-HYPOTHESIS_PROFILE=search looks further.
+HYPOTHESIS_PROFILE=search tries more.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def test_yaml(data: bytes) -> None:
 
 @st.composite
 def messages(draw: st.DrawFn) -> bytes:
-    """Something like a message: fields of small numbers, of any wire type, one in the other."""
+    """Bytes like a protobuf message: fields with small numbers and any wire type, nested."""
     out = b""
     for _ in range(draw(st.integers(0, 5))):
         wire = draw(st.sampled_from([0, 0, 1, 2, 2, 2, 2, 3, 4, 5, 6, 7]))
@@ -218,7 +218,7 @@ def test_merge_patches(patch: object) -> None:
             value, _ = module.parse(dumps(patch), True)
             dumps(module.apply(document, value, TYPES[1]))
         except StatusError as error:
-            assert error.code < 500 or module is strategic_merge_patch  # where kube-apiserver answers 500 as well
+            assert error.code < 500 or module is strategic_merge_patch  # kube-apiserver answers 500 here, too
 
 
 ELEMENTS = st.sampled_from(
@@ -262,7 +262,7 @@ def test_integers(text: str) -> None:
 
 @st.composite
 def damaged(draw: st.DrawFn) -> bytes:
-    """A value in CBOR, some bytes of which are others."""
+    """A CBOR value with some bytes changed."""
     data = bytearray(cbor2.dumps(draw(VALUES.filter(_fits))))
     for place in draw(st.lists(st.integers(0, len(data) - 1), max_size=3)):
         data[place] = draw(st.integers(0, 255))
@@ -288,7 +288,7 @@ HEADS = st.sampled_from(
 @example(b"\x9b" + b"\xff" * 8)
 @example(b"\xc1\xfb\x7f\xef" + b"\xff" * 6)
 def test_cbor(data: bytes) -> None:
-    """Values, values with some bytes changed, and rows of heads that promise more than there is."""
+    """Values, values with changed bytes, and sequences of heads that announce more data than follows."""
     with contextlib.suppress(cbor.CborError):
         dumps(cbor.decode(data))
 
@@ -312,10 +312,10 @@ WORDS += ["has(", "all(", "map(", "matches(", "optional.none()", "duration('1h')
 WORDS += ["null", "//", "1u", "é", "\ufffd"]
 
 
-@settings(max_examples=settings().max_examples // 4)  # a compiler takes its time
+@settings(max_examples=settings().max_examples // 4)  # compiling takes long
 @given(st.lists(st.sampled_from(WORDS), max_size=20).map("".join) | SOUP)
 def test_expressions(text: str) -> None:
-    """A program that compiles also runs, to a value or an error."""
+    """An expression that compiles can also be evaluated, to a value or an error."""
     with contextlib.suppress(CompilationError, InstantiationError):
         program = compile_expression(text, Environment({"self": DYN, "object": DYN}))
         program.evaluate({"self": {"a": [1, "x", None]}, "object": {}})

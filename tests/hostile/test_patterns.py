@@ -1,4 +1,4 @@
-"""Patterns of clients that take long to compile: nothing else in Python goes on meanwhile."""
+"""Patterns of clients that take long to compile: no other Python thread can run during one compilation."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ COUNT = 60
 
 
 def patterned(pattern: str, count: int) -> dict[str, Any]:
-    """A definition with so many properties, each of which has a pattern of its own."""
+    """A CRD with `number` properties, each with another pattern."""
     properties = {f"p{index}": {"type": "string", "pattern": pattern.format(index)} for index in range(count)}
     return definition("patterns.example.com", version("v1", {"spec": {"type": "object", "properties": properties}}))
 
 
 def create(server: ApiServer, body: dict[str, Any], path: str = DEFINITIONS) -> int:
-    """The status of the answer to an object that is not kept."""
-    connection = connect(server, PATIENCE)  # the compiling gives way to others
+    """The status of the answer to a dry-run creation."""
+    connection = connect(server, PATIENCE)  # compiling yields to other requests, so it takes long
     headers = {"Authorization": f"Bearer {server.token}", "Content-Type": "application/json"}
     with contextlib.closing(connection):
         connection.request("POST", f"{path}?dryRun=All", json.dumps(body), headers)

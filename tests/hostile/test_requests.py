@@ -1,4 +1,4 @@
-"""Requests that other servers get wrong: upgrades, rows of them on a connection, methods nobody knows, odd bodies."""
+"""Requests that some servers handle wrongly: upgrades, pipelined requests, unknown methods, odd bodies."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def chunked(data: bytes) -> bytes:
 @pytest.mark.parametrize("pieces", [1, 2, 1000])
 @pytest.mark.parametrize("framing", ["length", "chunked"])
 def test_a_wish_for_an_upgrade_takes_no_body_away(server: ApiServer, framing: str, pieces: int) -> None:
-    name = f"upgrade-{uuid.uuid4().hex}"  # of this run alone: there may be another
+    name = f"upgrade-{uuid.uuid4().hex}"  # unique for this run: another run may use the same server
     data = body(name)
     header = f"Content-Length: {len(data)}" if framing == "length" else "Transfer-Encoding: chunked"
     with Wire(server) as wire:
@@ -125,7 +125,8 @@ def test_delete_options_are_an_object(server: ApiServer, path: str, sent: str) -
 
 
 def test_nobody_is_taken_for_somebody_else(server: ApiServer) -> None:
-    """An administrator may act as others, and is then held to what they may do; half of an identity is refused."""
+    """An administrator may impersonate others, and then has only their rights. An incomplete impersonation is refused.
+    """
     for headers, status in (
         ({"Impersonate-User": "alice"}, 403),
         ({"impersonate-user": "alice", "Impersonate-Group": "g"}, 403),
@@ -149,7 +150,7 @@ def test_a_path_writes_no_line_of_its_own_into_the_log(server: ApiServer) -> Non
 
 
 def test_names_of_types_are_not_remembered(server: ApiServer) -> None:
-    """Some kinds belong to every group, also to those that somebody makes up."""
+    """Some kinds exist in every group, also in groups that do not exist: their type names are not cached."""
     with memory_returns(server):
         for number in range(20):
             sent = {"kind": "Status", "apiVersion": f"{number:01000000d}/v1"}

@@ -1,4 +1,4 @@
-"""Questions about access that everybody may ask, and acting as somebody with much to his name."""
+"""Access reviews, which every user may create, and impersonation of a user with very many groups and extras."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.hostile.probe import held_at_most, memory_returns
 from tests.hostile.test_bodies import send
 from tests.hostile.wire import Wire
 
-HELD = 1.0  # seconds, for those who have a token
+HELD = 1.0  # seconds that an authenticated client may delay others
 AUTHORIZATION, AUTHENTICATION = "authorization.k8s.io", "authentication.k8s.io"
 MANY = 100_000
 TOKEN = "/api/v1/namespaces/default/serviceaccounts/default/token"
@@ -59,7 +59,7 @@ def test_a_question_holds_nobody(server: ApiServer, name: str) -> None:
 @pytest.mark.parametrize("header", ["Impersonate-Group: g{}", "Impersonate-Extra-e{}: v", "Impersonate-Extra-e: v{}"])
 @pytest.mark.parametrize("count", [1000, 20_000])
 def test_hundreds_of_headers_of_impersonation_hold_nobody(server: ApiServer, header: str, count: int) -> None:
-    """As many as are read; more than that is said to be too much."""
+    """As many headers as the server reads; more are refused as too many."""
     with held_at_most(server, HELD), memory_returns(server, share=0.3), Wire(server) as wire:
         wire.request(
             "GET /api/v1/namespaces/default", "Impersonate-User: alice", *(header.format(i) for i in range(count))

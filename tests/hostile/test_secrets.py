@@ -1,4 +1,4 @@
-"""What a crash, or somebody who looks inside, gets to see of a server's memory."""
+"""What a core dump, or a process with access to the server's memory, can see."""
 
 from __future__ import annotations
 

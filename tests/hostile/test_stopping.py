@@ -1,4 +1,4 @@
-"""A server stops when it is told to, whatever a request does; and does not start with what it does not serve."""
+"""A server stops on a signal, whatever a request does. It does not start with flags that it does not serve."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tests.limits import Withheld, at_most
 from tests.until import until
 
 PATIENCE = 2.0  # seconds until a server that does not stop is killed
-LONG = 120.0  # the same, of one that stops by itself
-SOON = 30.0  # seconds in which one does that has nothing to do
-COMPUTING = "sum(range(10**12))"  # one call of C, which no other thread and no signal handler gets into
+LONG = 120.0  # seconds until a server that stops by itself is killed
+SOON = 30.0  # seconds in which an idle server stops
+COMPUTING = "sum(range(10**12))"  # one C call, during which no other thread and no signal handler runs
 SLOW = f"""
 import sys
 from gateway.discovery.serving import Discovery
@@ -58,7 +58,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 class SlowServer(ApiServer):
-    """A server that computes for ever when it is asked for its version, or waits for ever."""
+    """A server whose /version computes for ever or waits for ever."""
 
     program = SLOW
 

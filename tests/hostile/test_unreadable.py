@@ -1,6 +1,6 @@
-"""Values in etcd that nobody can read, under every key that a server reads by itself: none ends a start or a process.
+"""Unreadable values in etcd, under every key that a server reads by itself, neither prevent a start nor end a process.
 
-Not among them is the mark of a restore that did not end (storage/backups/marker.py): it is there to end starts.
+An exception is the marker of an incomplete restore (storage/backups/marker.py), whose purpose is to prevent a start.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 TOGETHER = 2  # servers
 ROOT = "/registry/"
-# what a server reads besides the objects that it has written itself
+# keys that a server reads besides the objects that it has written itself
 MORE = (
     "ranges/servicenodeports",
     "ranges/serviceips",
@@ -68,7 +68,7 @@ MORE = (
     "no-such-thing/other",
     "no-slash",
 )
-OWN = ("compact_rev_key",)  # below no prefix
+OWN = ("compact_rev_key",)  # without the prefix
 WRONG: dict[str, bytes] = {
     "nothing": b"",
     "a zero": b"\0",
@@ -97,7 +97,7 @@ World = tuple[EmbeddedEtcd, ApiServer]
 
 @pytest.fixture(scope="module")
 def worlds() -> Iterator[list[World]]:
-    """Two servers, each with an etcd: what waits for one of them leaves time to the other."""
+    """Two servers, each with its own etcd, so that the waits of both can overlap."""
     with ExitStack() as stack:
         yield [stack.enter_context(_world()) for _ in range(TOGETHER)]
 
@@ -112,7 +112,7 @@ def _world() -> Iterator[World]:
 
 
 async def _overwrite(endpoint: str, value: bytes) -> dict[bytes, bytes]:
-    """Puts a value in place of all that servers read; what was there."""
+    """Replaces the values of all keys that servers read. Returns the old values."""
     async with EtcdClient(EtcdSettings((endpoint,), timeout=60)) as client:
         there = {kv.key: kv.value for kv in (await client.range(ROOT.encode(), b"/registry0")).kvs}
         keys = {*there, *(f"{ROOT}{key}".encode() for key in MORE), *map(str.encode, OWN)}
@@ -131,11 +131,11 @@ async def _put_back(endpoint: str, values: dict[bytes, bytes]) -> None:
 
 
 def _goes_on(server: ApiServer) -> None:
-    """The server lives, and answers for what is not stored, or can be read."""
+    """The server runs, and answers requests about objects that are not stored, or can be read."""
     assert is_alive(server)
     until(lambda: ask(server, "GET", "/readyz").status == 200)
     assert ask(server, "GET", "/apis").status == 200
-    with ThreadPoolExecutor(8) as pool:  # what was overwritten is an error, and no end
+    with ThreadPoolExecutor(8) as pool:  # a request for a replaced value is an error, and does not end the server
         for status in pool.map(lambda path: ask(server, "GET", path).status, ASKED):
             assert status in (200, 403, 404, 500, 503)
     for path in ("/api/v1/namespaces/default/services", "/api/v1/namespaces/default/configmaps"):
@@ -177,7 +177,7 @@ def test_an_unreadable_value_ends_neither_a_process_nor_a_start(worlds: list[Wor
         _all(_overwrite(*each) for each in zip(endpoints, [WRONG[each] for each in wrong], strict=True))
     )
     try:
-        time.sleep(1.5)  # for those who look at intervals: nothing tells when they have
+        time.sleep(1.5)  # for loops that look at intervals: nothing shows when they have looked
         with ThreadPoolExecutor(TOGETHER) as pool:
             for failed in [pool.submit(_outlives, server) for _, server in concerned]:
                 failed.result()
@@ -194,9 +194,9 @@ async def _all(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 def _outlives(server: ApiServer) -> None:
-    """A server goes on, and starts again."""
+    """The server continues to run, and starts again."""
     _goes_on(server)
     server.kill()
     server.start()
-    time.sleep(0.5)  # as above
+    time.sleep(0.5)  # for loops that look at intervals
     _goes_on(server)

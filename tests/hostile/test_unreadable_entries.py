@@ -1,7 +1,7 @@
-"""One object in etcd that nobody can read, of each kind that a server goes by: the others stay in force, and change.
+"""One unreadable object in etcd, of each kind that a server follows: the other objects stay in force, and can change.
 
-Some of what is written is not even JSON, some is an object that lacks all that its kind is about, and some looks as if
-this server had written it.
+Some of the values are no JSON. Some are objects without any of their kind's fields. Some look as if this server had
+written them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ def _wrong(namespace: str, name: str, kind: str, version: str) -> bytes:
 
 
 def _stranger(namespace: str, name: str, kind: str, version: str) -> bytes:
-    """What says to be the sound object: whose place it would take for those who go by names."""
+    """A value under another key that has the name of the valid object: code that goes by names would take it for that
+    object.
+    """
     return json.dumps(_object(namespace, "sound", kind, version, spec={}, rules=[], webhooks=[])).encode()
 
 
@@ -56,7 +58,7 @@ WRONG: dict[str, Make] = {
     "another's name": _stranger,
     "wrong, as if it was written here": lambda *named: _wrong(*named) + MARK,
 }
-FOLLOWED = 14  # kinds, from the first on, that are kept up to date as they change: they are told of anything
+FOLLOWED = 14  # the number of kinds whose changes are followed: changes of these are noticed at once
 BESIDE = (
     *(f"{name}/{PLACE}/{{}}" for name in ("pods", "secrets", "serviceaccounts", "endpointslices", "leases")),
     *(f"{name}/{{}}" for name in ("minions", "servicecidrs", "deviceclasses", "persistentvolumes", "ipaddresses")),
@@ -154,7 +156,7 @@ def test_others_are_in_force_after_a_start(world: tuple[str, ApiServer]) -> None
 
 @pytest.mark.parametrize("wrong", ["an empty object", "a list", "no UTF-8", "members of wrong types"])
 def test_what_cannot_be_read_any_more_stays_as_it_was(world: tuple[str, ApiServer], wrong: str) -> None:
-    """Policies, webhooks and rights are neither dropped nor void because somebody has broken their bytes."""
+    """Policies, webhooks and rights stay in force after their stored values have become unreadable."""
     endpoint, server = world
     broken = {each: FORCES[each] for each in ("validating policies", "validating webhooks", "cluster roles", "roles")}
     kinds, values = _kinds(server), {}

@@ -1,4 +1,4 @@
-"""Watchers that never read, while large objects change all the time."""
+"""Watches whose clients never read, while large objects change all the time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def deaf(server: ApiServer, query: str) -> Iterator[Wire]:
 
 @pytest.mark.parametrize("query", ["resourceVersion=0", "allowWatchBookmarks=true&labelSelector=a%3Db"])
 def test_watchers_that_never_read_keep_nothing(server: ApiServer, query: str) -> None:
-    """What they have not read is kept once for all of them, and no more of it than of any history."""
+    """Unread events are kept once for all watches, and no more of them than of any history."""
     body = {"metadata": {"name": "large", "labels": {"a": "b"}}, "data": {"a": "x" * LARGE}}
     ask(server, "DELETE", f"{MAPS}/large")
     assert ask(server, "POST", MAPS, body).status == 201

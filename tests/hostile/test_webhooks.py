@@ -1,4 +1,5 @@
-"""Conversion webhooks that are silent, slow, endless or talk nonsense: who asks is told so, and nobody else notices."""
+"""Conversion webhooks that are silent, slow, endless or invalid: the client gets an error, and others are not affected.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ CROWD = 40
 
 @pytest.fixture(scope="module")
 def hook(module_server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hook]:
-    """A webhook, and a definition whose objects it converts."""
+    """A webhook, and a CRD whose objects it converts."""
     with serving(Path(tmp_path_factory.mktemp("hook"))) as made:
         client = {"url": f"https://localhost:{made.port}/convert", "caBundle": made.ca_bundle}
         versions = [version("v1", {"spec": ANY}), {**version("v2", {"spec": ANY}), "storage": False}]
@@ -89,7 +90,7 @@ def test_nonsense_is_an_error_of_the_webhooks(server: ApiServer, hook: Hook, ans
 
 
 def test_webhooks_that_say_nothing_hold_nobody(server: ApiServer, hook: Hook) -> None:
-    """However many wait for one: what is worked on beside the loop, such as big bodies, goes on."""
+    """Many requests wait for a silent webhook; work beside the event loop, such as large bodies, is still done."""
     told = threading.Event()
     hook.answer = lambda _: bool(told.wait(60)) and None  # type: ignore[func-returns-value]  # a callback
     while hook.asked.acquire(blocking=False):
@@ -98,7 +99,7 @@ def test_webhooks_that_say_nothing_hold_nobody(server: ApiServer, hook: Hook) ->
     header = f"Content-Length: {len(body)}"
     big = {"metadata": {"name": "big"}, "data": {f"key-{number}": "value" * 10 for number in range(12_000)}}
     with contextlib.ExitStack() as stack:
-        stack.callback(told.set)  # also where somebody was held: else none of these ends with the server
+        stack.callback(told.set)  # also after a failure: else the webhooks' threads do not end with the server
         with held_at_most(server, LIMIT):
             for _ in range(CROWD):
                 wire = stack.enter_context(Wire(server))

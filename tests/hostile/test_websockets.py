@@ -1,4 +1,4 @@
-"""Clients that say much over a WebSocket, and read nothing of it."""
+"""Clients that send much over a WebSocket, and do not read."""
 
 from __future__ import annotations
 
@@ -26,6 +26,6 @@ def test_pings_hold_nobody_and_their_answers_do_not_pile_up(server: ApiServer) -
     ping = bytes((head[0], head[1] | 128)) + b"\1\2\3\4" + b"y"
     with Wire(server) as wire, memory_returns(server), held_at_most(server, LIMIT):
         wire.request(WATCH, *UPGRADE)
-        with contextlib.suppress(OSError):  # what it would have to answer the server does not read, for a minute
+        with contextlib.suppress(OSError):  # for a minute the server does not read what it would have to answer
             for _ in range(LARGE // len(ping) // 10_000):
                 wire.send(ping * 10_000)

@@ -1,7 +1,7 @@
-"""What is deleted leaves nothing: kinds, namespaces, webhooks, extension APIs and users come and go, three times.
+"""Deleted objects leave nothing behind: kinds, namespaces, webhooks, APIServices and users come and go, three times.
 
-Names are others in each round. The second and the third round add neither metric series nor much memory. The server's
-histories of changes are short here: they are bounded, but they take several rounds until they are full.
+Each round has new names. The second and the third round add neither metric series nor much memory. The server's
+histories of changes are short here: they are bounded, but would need several rounds to become full.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from tests.integration.server.client import connect
 from tests.until import until
 
 ROUNDS = 3
-MOST_SERIES = 100  # that a round may add: counts of what all requests have in common
-MOST_BYTES = 20_000  # that a thing may leave; each deleted kind left 240 KB
+MOST_SERIES = 100  # that a round may add: counters with labels that all requests share
+MOST_BYTES = 20_000  # that an object may leave; each deleted kind once left 240 KB
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
@@ -61,13 +61,13 @@ PATIENCE = 600.0  # seconds: hundreds of objects go, on a busy machine
 
 
 class Client:
-    """Asks on one connection: thousands of handshakes would take most of the time."""
+    """Sends requests on one connection: thousands of handshakes would take most of the time."""
 
     def __init__(self, api: ApiServer) -> None:
         self._connection, self._token = connect(api), api.token
 
     def ask(self, method: str, path: str, body: JsonObject | None = None, **headers: str) -> tuple[int, bytes]:
-        """The status and the body of the answer; names of headers have `_` for `-`."""
+        """Returns the status and the body. In names of `headers`, `_` stands for `-`."""
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         sent |= {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
         self._connection.request(method, path, None if body is None else json.dumps(body), sent)
@@ -82,7 +82,7 @@ class Client:
         return self.ask("GET", path)[0] == 200
 
     def refuses(self, path: str) -> bool:
-        """Whether a path is another server's, which is not there."""
+        """Whether a path belongs to an APIService whose server does not exist."""
         return self.ask("GET", path)[0] == 503
 
     def delete(self, collection: str, names: list[str]) -> None:
@@ -97,18 +97,18 @@ class Client:
         until(lambda: not left(), PATIENCE)
 
     def series(self) -> int:
-        """How many lines /metrics has."""
+        """The number of lines in /metrics."""
         return self.ask("GET", "/metrics")[1].count(b"\n")
 
 
 def memory(api: ApiServer) -> int:
-    """The bytes of memory that are the server's own."""
+    """The private memory of the server in bytes."""
     lines = Path(f"/proc/{api.pid}/smaps_rollup").read_text().splitlines()
     return sum(int(line.split()[1]) << 10 for line in lines if line.startswith(("Private_Dirty", "Swap:")))
 
 
 def comes_back(api: ApiServer, most: int) -> None:
-    """Waits until the server has given memory back, for as long as a busy machine may take."""
+    """Waits until the server has freed memory, for as long as a busy machine may take."""
     end = time.monotonic() + 60
     while memory(api) >= most and time.monotonic() < end:
         time.sleep(0.1)
@@ -140,7 +140,7 @@ def namespaces(client: Client, names: list[str]) -> None:
 
 
 def webhooks(client: Client, names: list[str]) -> None:
-    """Each is called once, and is not there."""
+    """Each webhook is called once, and its server does not exist."""
     for name in names:
         rule = {"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
         hook = {
@@ -182,7 +182,7 @@ def test_what_has_gone_leaves_nothing(api: ApiServer, use: Callable[[Client, lis
     found, client = [], Client(api)
     for turn in range(ROUNDS):
         use(client, [f"n{turn}x{each}s" for each in range(number)])
-        time.sleep(2 * LINGER)  # watches of a kind that has gone are told so for a moment
+        time.sleep(2 * LINGER)  # watches of a deleted kind stay open for LINGER seconds
         if found:
             comes_back(api, found[-1][1] + MOST_BYTES * number)
         found.append((client.series(), memory(api)))

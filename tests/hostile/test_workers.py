@@ -1,6 +1,6 @@
-"""What one process holds out, several that serve together do: hostile requests again, and a worker that fails.
+"""Hostile requests against a server with several workers, and a worker that fails.
 
-Which worker a connection reaches is up to the kernel, so that these probes reach both.
+The kernel chooses the worker of a connection, so the tests reach both workers.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from tests.hostile.probe import processes
 from tests.integration.server.client import ask, connect
 from tests.until import until
 
-AGAIN = test_credentials, test_heads, test_identities  # who is let in, and where one request ends
+AGAIN = test_credentials, test_heads, test_identities  # authentication, request heads and framing
 MAPS = "/api/v1/namespaces/default/configmaps"
 CLIENTS = 6
 PATIENCE = 2.0  # seconds until a client gives up, while a worker may hang
-LONG = 60.0  # and when none does
+LONG = 60.0  # the same, while none hangs
 
 account = test_identities.account
 for module in AGAIN:
@@ -37,7 +37,7 @@ def server_flags() -> tuple[str, ...]:
 
 
 class Writers:
-    """Clients that make config maps, each on a new connection, and what they were told."""
+    """Clients that create ConfigMaps, each on a new connection, and the answers that they got."""
 
     def __init__(self, server: ApiServer) -> None:
         self._server, self._stop = server, threading.Event()
@@ -59,7 +59,7 @@ class Writers:
                 thread.join()
 
     def more(self, count: int = 10) -> None:
-        """Waits until so many more were made."""
+        """Waits until `number` more were created."""
         wanted = len(self.made) + count
         until(lambda: len(self.made) >= wanted)
 
@@ -89,7 +89,7 @@ class Writers:
 @pytest.mark.parametrize("shared", [(), ("--shared-cache",)], ids=["own caches", "a shared cache"])
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_worker_that_fails_amid_requests_takes_its_own_alone(shared: tuple[str, ...], how: signal.Signals) -> None:
-    """The others are answered meanwhile; what was answered is true, and none gets another answer than its own."""
+    """Other workers answer meanwhile. Answers that were sent are true, and no client gets the answer of another."""
     with api_server("--workers=2", *shared) as server:
         victim, writers = processes(server.pid)[-1], Writers(server)
         with writers.writing():

@@ -13,7 +13,7 @@ from apiserver_gateway.testing import ApiServer
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One response as it came; `headers` by their names in lower case."""
+    """One response; `headers` has the names in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -21,7 +21,7 @@ class Reply:
 
 
 class Wire:
-    """A connection that sends what it is given. A context manager."""
+    """A TLS connection that sends given bytes. A context manager."""
 
     def __init__(self, server: ApiServer, timeout: float = 60.0) -> None:
         context = ssl.create_default_context(cafile=str(server.ca_file))
@@ -47,12 +47,12 @@ class Wire:
         self.socket.sendall(data)
 
     def offer(self, data: bytes) -> None:
-        """Sends as much as the server takes: it reads half a second on after it has said why it refuses the rest."""
+        """Sends as much as the server reads: it reads for half a second after it has answered a refusal."""
         with contextlib.suppress(OSError):
             self.send(data)
 
     def request(self, line: str, *headers: str, body: bytes = b"", token: bool = True) -> None:
-        """Sends a request: `line` is such as "GET /api"."""
+        """Sends a request. `line` is the method and the path, such as "GET /api"."""
         self.send(self.head(line, *headers, token=token) + body)
 
     def head(self, line: str, *headers: str, token: bool = True) -> bytes:
@@ -61,7 +61,7 @@ class Wire:
         return f"{line} HTTP/1.1\r\n".encode("latin-1") + lines + (self._authorization if token else b"") + b"\r\n"
 
     def reply(self) -> Reply:
-        """The next response; raises OSError or HTTPException when there is none."""
+        """The next response. Raises OSError or HTTPException if there is none."""
         line = self._file.readline()
         if not line:
             raise http.client.RemoteDisconnected("no answer")
@@ -78,7 +78,7 @@ class Wire:
         return self._file.read(size + 2)[:size]
 
     def answers(self, timeout: float) -> bool:
-        """Whether a byte of an answer, or the end of the connection, comes in time."""
+        """Whether a byte of an answer, or the end of the connection, arrives in time."""
         self.socket.settimeout(timeout)
         try:
             self.socket.recv(1)
@@ -87,7 +87,7 @@ class Wire:
         return True
 
     def is_closed(self, timeout: float = 60.0) -> bool:
-        """Whether the server ends the connection in time, without another byte."""
+        """Whether the server closes the connection in time, without another byte."""
         self.socket.settimeout(timeout)
         try:
             return self._file.read(1) == b""
