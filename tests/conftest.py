@@ -1,6 +1,6 @@
-"""An etcd for the tests: one for the session that all share, or one's own to kill, pause and compact.
+"""An etcd for the tests: one that all tests of the session share, or one for a single test to kill, pause and compact.
 
-Property tests try the same examples in each run; with HYPOTHESIS_PROFILE=search they look for new ones, longer.
+Property tests try the same examples in each run. With HYPOTHESIS_PROFILE=search they look for new ones, longer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["loop_is_not_held"]
 
 follow_servers()
 
-_PATIENT = [HealthCheck.too_slow]  # it goes by the clock: a machine that is busy for a second would fail a test
+_PATIENT = [HealthCheck.too_slow]  # it measures wall time, so that a busy machine would fail a test
 settings.register_profile("gate", derandomize=True, deadline=None, suppress_health_check=_PATIENT)
 settings.register_profile("search", max_examples=2000, deadline=None, suppress_health_check=_PATIENT)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
@@ -41,14 +41,14 @@ PATIENCE = 60.0  # seconds that a client waits for etcd, on a busy machine too
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Makes the marks known that these tests have."""
+    """Registers the markers of these tests."""
     config.addinivalue_line("markers", f"{MARK}(why): the server's event loop may be held during the test")
     config.addinivalue_line("markers", "long: takes many seconds; `make test` leaves it to `make test-all`")
     config.addinivalue_line("markers", "etcd: of the client and of writes, which .ci/run tests with each etcd")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leaves out files of which no test is asked for: collecting all of them takes long."""
+    """Skips files without a requested test: collecting all files takes long."""
     if collection_path.suffix != ".py" or collection_path.name == "conftest.py":
         return None
     return True if has_none(collection_path, config.option.markexpr) else None
@@ -81,7 +81,7 @@ def etcd_endpoint() -> Iterator[str]:
 
 @pytest.fixture
 def own_etcd() -> Iterator[EmbeddedEtcd]:
-    """An etcd that no other test sees."""
+    """An etcd for one test alone."""
     with EmbeddedEtcd() as etcd:
         yield etcd
 
@@ -95,14 +95,14 @@ async def etcd_client(etcd_endpoint: str) -> AsyncIterator[EtcdClient]:
 
 @pytest.fixture
 async def own_client(own_etcd: EmbeddedEtcd) -> AsyncIterator[EtcdClient]:
-    """A client of one's own etcd."""
+    """A client of `own_etcd`."""
     async with EtcdClient(EtcdSettings((own_etcd.endpoint,), timeout=PATIENCE)) as client:
         yield client
 
 
 @pytest.fixture
 def prefix() -> bytes:
-    """A key prefix of one's own in the shared etcd."""
+    """A key prefix in the shared etcd for one test alone."""
     return f"/test/{uuid.uuid4().hex}/".encode()
 
 

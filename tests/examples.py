@@ -1,4 +1,4 @@
-"""How many examples a property test tries."""
+"""The number of examples that a property test tries."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from hypothesis import settings
 
 
 def searching() -> bool:
-    """Whether the profile looks for what the gate, which goes the same ways each time, does not find."""
+    """Whether the Hypothesis profile searches for new failures. The gate tries the same examples each time."""
     return not settings().derandomize
 
 
 def examples(count: int, *, costs: int = 1) -> int:
-    """So many in the gate; in a search as many as its profile says, fewer where one `costs` more than others."""
+    """The given number in the gate. In a search, the profile's number, reduced by `costs` if one example takes long."""
     return max(count, settings().max_examples // costs) if searching() else count

@@ -1,7 +1,7 @@
-"""What a run leaves to be judged beside its failures: tests that were skipped, and what servers logged as errors.
+"""Records skipped tests, and errors in servers' logs, for a check after the run.
 
-With APISERVER_GATEWAY_FINDINGS=FILE each is a line of JSON in that file; hack/findings.py compares them with a list. A
-process of pytest-xdist writes its own: what a server logged is read when it ends.
+With APISERVER_GATEWAY_FINDINGS=FILE each is a line of JSON in that file; hack/findings.py compares them with a list of
+known ones. Each process of pytest-xdist writes its own. A server's log is read when the server ends.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ import pytest
 from apiserver_gateway.testing import ApiServer
 
 FILE = os.environ.get("APISERVER_GATEWAY_FINDINGS", "")
-_MOST = 1 << 24  # bytes of a log that are looked at
+_MOST = 1 << 24  # bytes of a log that are read
 
 
 def skipped(report: pytest.TestReport) -> None:
-    """Notes a test that was skipped, with its reason."""
+    """Records a skipped test with its reason."""
     if FILE and report.skipped and "PYTEST_XDIST_WORKER" not in os.environ:
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
         _note({"kind": "skip", "test": report.nodeid, "text": reason.removeprefix("Skipped: ")})
 
 
 def read_logs() -> None:
-    """Has each server's log read when the server ends."""
+    """Reads each server's log when the server ends."""
     if not FILE:
         return
     end = ApiServer._end
@@ -36,7 +36,7 @@ def read_logs() -> None:
     def ended(server: ApiServer, how: signal.Signals) -> int:
         test = os.environ.get("PYTEST_CURRENT_TEST", "").partition(" ")[0]
         try:
-            log = server.log_file.open("rb")  # now: it may be removed when the server has ended
+            log = server.log_file.open("rb")  # open it now: it may be removed when the server has ended
         except FileNotFoundError:
             return end(server, how)
         with log:

@@ -1,4 +1,6 @@
-"""Which test shows what a flag of `serve` does. docs/flags.md says it, and a unit test looks that each is there."""
+"""Which test shows the effect of a flag of `serve`. docs/flags.md has the rule; a unit test checks that each flag is
+here.
+"""
 
 from __future__ import annotations
 
@@ -169,4 +171,4 @@ WITHOUT: dict[str, str] = {
     "kubelet-client-certificate": "no kubelet of the tests has a certificate",
     "kubelet-client-key": "no kubelet of the tests has a certificate",
 }
-"""Whose effect no test shows: the flag, and why not."""
+"""Flags whose effect no test shows, and why not."""

@@ -1,8 +1,8 @@
-"""Servers that are forked, for tests that are not about how a server starts: a start is mostly imports.
+"""Servers that are forked, for tests that are not about a server's start: a start consists mostly of imports.
 
-Each is a process with an etcd, a port, a token and a directory of its own, as one of `apiserver_gateway.testing`. What
-those of one process of pytest-xdist share is what was imported, and the CA and the keys that sign tokens. Tests of the
-start, of processes, of memory and of the time that an event loop is held take servers that are no forks.
+Each server is a process with its own etcd, port, token and directory, like those of `apiserver_gateway.testing`. The
+servers of one pytest-xdist process share imported modules, the CA, and the keys that sign tokens. Tests about the
+start, processes, memory or delays of the event loop use servers that are not forked.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _pools: list[Pool] = []
 
 @contextmanager
 def api_server(*flags: str, etcd_servers: str = "") -> Iterator[ApiServer]:
-    """As `apiserver_gateway.testing.api_server`, for a third of the CPU time."""
+    """Like `apiserver_gateway.testing.api_server`, for a third of the CPU time."""
     if sys.platform != "linux":
         with testing.api_server(*flags, etcd_servers=etcd_servers) as server:
             yield server
@@ -33,6 +33,6 @@ def api_server(*flags: str, etcd_servers: str = "") -> Iterator[ApiServer]:
 
 
 def end() -> None:
-    """Ends the process that servers are forked from, and what is left of them."""
+    """Ends the process that servers are forked from, and its remaining servers."""
     _pools.clear()
     _held.close()

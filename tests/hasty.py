@@ -1,4 +1,4 @@
-"""Servers with shorter pauses than usual, for tests of what comes after one of them."""
+"""Servers with shorter waits than usual, for tests of what happens after such a wait."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 class Hasty(ApiServer):
-    """A server in which some constants of modules ("gateway.reading.watch_stream.RETRY") are others."""
+    """A server in which some constants of modules ("gateway.reading.watch_stream.RETRY") have other values."""
 
     def __init__(
         self, directory: Path, pauses: Mapping[str, float], flags: Sequence[str] = (), etcd_servers: str = ""
@@ -38,13 +38,13 @@ class Hasty(ApiServer):
 
 
 def program(pauses: Mapping[str, float]) -> list[str]:
-    """What is to be called instead of `apiserver-gateway`."""
+    """The program to call instead of `apiserver-gateway`."""
     return [sys.executable, "-c", _PROGRAM.format(pauses=dict(pauses))]
 
 
 @contextmanager
 def hasty(pauses: Mapping[str, float], *flags: str, etcd_servers: str = "") -> Iterator[Hasty]:
-    """As `api_server`."""
+    """Like `api_server`, with other values of constants."""
     with tempfile.TemporaryDirectory(prefix="api-server-") as directory:
         server = Hasty(Path(directory), pauses, flags, etcd_servers)
         server.start()

@@ -1,4 +1,4 @@
-"""A server whose load of objects from etcd waits until a test lets it go on."""
+"""A server whose initial load of objects from etcd waits until a test lets it continue."""
 
 from __future__ import annotations
 
@@ -37,10 +37,12 @@ sys.exit(main(sys.argv[1:]))
 
 
 class Held(ApiServer):
-    """A server that is started once as usual, and then with the pages held that a module loads."""
+    """A server that is started once as usual. Its next start waits for the pages that a module loads."""
 
     def begin(self, module: str, prefix: bytes = b"", constants: Mapping[str, float] = MappingProxyType({})) -> None:
-        """Starts it, and does not wait. Only pages under a `prefix` are held; `constants` of modules are others."""
+        """Starts the server, and does not wait. Only pages under `prefix` are held; `constants` of modules get other
+        values.
+        """
         self._fifo = self.directory / "fifo"
         self._fifo.unlink(missing_ok=True)
         os.mkfifo(self._fifo)
@@ -49,11 +51,11 @@ class Held(ApiServer):
             self._spawn(output)
 
     def release(self) -> None:
-        """Lets the load go on."""
+        """Lets the load continue."""
         self._fifo.write_bytes(b"x")
 
     def finish(self) -> None:
-        """Lets the load go on, and waits until the server is ready."""
+        """Lets the load continue, and waits until the server is ready."""
         self.release()
         self.start()
 

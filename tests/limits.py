@@ -1,9 +1,8 @@
 """Limits on time and memory that a busy machine does not break.
 
-A limit on time says what a quiet machine needs at the most. What is allowed is more where the machine is busy, by what
-is measured in the same run: for how long the kernel let the test's processes wait for a core, for how long the host let
-the machine's cores wait, and the disks all that write, and how much CPU time a piece of work takes that is always the
-same.
+A limit on time is what a quiet machine needs at most. On a busy machine more is allowed. The allowance is measured in
+the same run: how long the kernel let the test's processes wait for a core, how long the host let the machine's cores
+wait, how long processes waited for disks, and the CPU time of a fixed piece of work.
 """
 
 from __future__ import annotations
@@ -19,46 +18,47 @@ from pathlib import Path
 _ROUNDS = 5
 _PIECES = 40
 _LOOP = 3_000
-_QUIET = 0.0005  # seconds of CPU that the piece of work takes where nothing else runs; a slower machine is allowed more
-_ENOUGH = 0.2  # seconds of CPU: several times of what the kernel lets a process have at one go
+_QUIET = 0.0005  # seconds of CPU that the fixed work takes on a quiet machine; a slower machine is allowed more
+_ENOUGH = 0.2  # seconds of CPU: several scheduler time slices
 
 
 def at_most(found: float, limit: float, words: str = "it took {found:.3f} s, {limit:.3f} s are allowed") -> None:
-    """Raises AssertionError where `found` exceeds `limit`; `words` say so, with both in braces."""
+    """Raises AssertionError if `found` exceeds `limit`. `words` is its message, with both as braces."""
     assert found <= limit, words.format(found=found, limit=limit)
 
 
 def at_most_cpu(
     found: float, limit: float, words: str = "it took {found:.3f} s of CPU, {limit:.3f} s are allowed"
 ) -> None:
-    """The same for CPU time: a core that two processes share does less in a second, as an older machine does.
+    """As `at_most`, for CPU time. A hyper-thread, or an older machine, does less in a CPU second, so it is allowed
+    more.
 
-    The collector of garbage does not count: it looks at all that thousands of tests before have left in this process.
+    Garbage collection does not count: it visits all objects that thousands of earlier tests have left in this process.
     """
-    if found > limit:  # only then does it matter how slow the machine is, which takes a while to find out
+    if found > limit:  # measure the machine's slowness only if it matters: that takes a while
         limit = limit * max(1.0, slowness()) + COLLECTIONS.seconds
     at_most(found, limit, words)
 
 
 def slowness() -> float:
-    """How much more CPU time the same piece of work takes here and now than on a quiet machine."""
+    """The CPU time of the fixed work now, divided by its time on a quiet machine."""
     return max(_piece() for _ in range(_PIECES)) / _QUIET
 
 
 def least(measure: Callable[[], float], rounds: int = _ROUNDS) -> float:
-    """The least that was measured in some rounds: whatever disturbs a measurement only adds to it."""
+    """The least of several measurements: disturbances only add to it."""
     return min(measure() for _ in range(rounds))
 
 
 class _Collections:
-    """How much CPU time this process has used for collecting garbage since the test began."""
+    """The CPU time that this process has used for garbage collection since the test began."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
         self._began: dict[int, float] = {}  # by the threads that collect
 
     def note(self, phase: str, _: dict[str, int]) -> None:
-        """Is called before and after each."""
+        """Called before and after each collection."""
         thread = threading.get_ident()
         if phase == "start":
             self._began[thread] = time.thread_time()
@@ -71,35 +71,34 @@ gc.callbacks.append(COLLECTIONS.note)
 
 
 class Withheld:
-    """For how long this process, and all that it has started, have waited since it was made for what others use.
+    """How long this process and its descendants have been kept waiting by other load since this object was made.
 
-    That is the time in which the kernel let them wait for a core, in which the host of this machine let its cores wait,
-    and in which anybody on it waited for a disk.
+    That is: waits for a core in the kernel, CPU time that the host took away, and waits of any process for a disk.
     """
 
     def __init__(self) -> None:
         self._before, self._elsewhere = _waited(), stolen() + _disks()
 
     def until_now(self) -> float:
-        """In seconds, of all their threads together."""
+        """In seconds, summed over all threads."""
         waited = sum(max(0.0, late - self._before.get(task, 0.0)) for task, late in _waited().items())
         return waited + max(0.0, stolen() + _disks() - self._elsewhere)
 
 
 @contextlib.contextmanager
 def within(seconds: float, words: str = "it took {found:.3f} s, {limit:.3f} s are allowed") -> Iterator[None]:
-    """Asserts that the block takes at most so long, beside what was withheld from it."""
+    """Asserts that the block takes at most `seconds`, without the time that was withheld from it."""
     withheld, began = Withheld(), time.monotonic()
     yield
     took = time.monotonic() - began
     allowed = seconds + withheld.until_now()
-    if took > allowed:  # what has ended meanwhile does not say any more for how long it waited
+    if took > allowed:  # ended processes do not tell any more how long they waited
         allowed += seconds * (crowding() - 1)
     at_most(took, allowed, words)
 
 
 def crowding() -> float:
-    """How much longer the same work takes here and now than it would with a core to itself: 1 or more."""
+    """How many times longer work takes now than with a core to itself: 1 or more."""
     began, used = time.monotonic(), time.thread_time()
     while time.thread_time() - used < _ENOUGH:
         _piece()
@@ -115,7 +114,7 @@ def _piece() -> float:
 
 
 def _waited() -> dict[str, float]:
-    """How long each thread of this process, and of those below it, has waited for a core in its life."""
+    """How long each thread of this process and of its descendants has waited for a core in its life."""
     found = {}
     for pid in family(os.getpid()):
         with contextlib.suppress(OSError):
@@ -126,7 +125,7 @@ def _waited() -> dict[str, float]:
 
 
 def stolen() -> float:
-    """Seconds for which the host has not let this machine's cores run, all of them together; see proc(5)."""
+    """Seconds for which the host did not run this machine's cores, summed; see proc(5), "steal"."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         words = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()
         return int(words[8]) / os.sysconf("SC_CLK_TCK")
@@ -134,14 +133,14 @@ def stolen() -> float:
 
 
 def _disks() -> float:
-    """Seconds in which something on this machine waited for a disk, where the kernel counts them."""
+    """Seconds in which a process of this machine waited for a disk, if the kernel counts them."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         return int(Path("/proc/pressure/io").read_text(encoding="ascii").split()[4].removeprefix("total=")) / 1e6
     return 0.0
 
 
 def family(pid: int) -> list[int]:
-    """A process, and all that it has started, directly or not."""
+    """A process and all its descendants."""
     found = [pid]
     for each in found:
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Lines of the log of the test's own process: waits for one, and tells those of one logger."""
+"""Log records of the test's own process: waits for one, and selects those of one logger."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PATIENCE = 60.0  # seconds
 
 @asynccontextmanager
 async def will_log(words: str) -> AsyncIterator[None]:
-    """Ends its block once a record has come that has these words."""
+    """The block ends only when a record with these words has come."""
     loop, said = asyncio.get_running_loop(), asyncio.Event()
 
     class Listening(logging.Handler):
@@ -33,5 +33,7 @@ async def will_log(words: str) -> AsyncIterator[None]:
 
 
 def of(caplog: pytest.LogCaptureFixture, logger: str) -> list[logging.LogRecord]:
-    """The records of a logger and of those below it: others tell of what earlier tests have left in this process."""
+    """The records of a logger and of its children. Other loggers may report what earlier tests have left in this
+    process.
+    """
     return [record for record in caplog.records if f"{record.name}.".startswith(f"{logger}.")]

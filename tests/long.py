@@ -1,6 +1,6 @@
-"""What `make test` leaves to `make test-all`: tests that take many seconds each, or that are told of a current etcd.
+"""Tests that only `make test-all` runs: they take many seconds each, or need a current etcd.
 
-The limit is what somebody new waits for `make test` on two cores: 8 minutes.
+The limit is 8 minutes for `make test` on two cores: the time that a newcomer is willing to wait.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ LONG = (
 )
 
 
-# the same: what is to be tested with each etcd
+# the same, for tests that are run with each version of etcd
 ETCD = ("tests/integration/etcd/", "tests/integration/writes/", "tests/integration/reads/test_catching_up.py")
 
 
 def has_none(path: Path, marks: str) -> bool:
-    """Whether a file of tests has none of those that `-m` asks for, so that it need not be imported."""
+    """Whether a file has no test that `-m` selects, so that it need not be imported."""
     try:
         name = path.relative_to(ROOT).as_posix()
-    except ValueError:  # a test's own tests
+    except ValueError:  # tests of the tests themselves
         return False
     if marks == "not long":
         return name.startswith(LONG)

@@ -1,6 +1,6 @@
-"""In which order workers of pytest-xdist take files: the longest first, so that none is alone with one at the end.
+"""The order in which workers of pytest-xdist take files: the longest first, so that no long file is left for the end.
 
-By itself it takes those with the most tests first, and those are quick ones.
+pytest-xdist's own order is by the number of tests, and files with many tests are quick.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ LONGEST = (
     "tests/integration/deploy/test_chart_pods.py",
     "tests/clients/test_stalled.py",
 )
-"""Those whose tests take ten seconds or more in sum and are few: 140 s to 10 s (`--durations`)."""
+"""Files with few tests that together take ten seconds or more: from 140 s to 10 s (`--durations`)."""
 
 _WEIGHTS = (("tests/unit/", 1), ("tests/", 20))
-"""How long a test takes on average: one of the others starts a program or a server, or shares one with a few."""
+"""The average duration of a test in other folders: it starts a program or a server, or shares one with a few tests."""
 
 
 _LAST = 1_000_000  # the place of a file without tests
 
 
 def longest_first(nodes: Sequence[str]) -> Callable[[str], int]:
-    """The key by which tests are sorted, which keeps those of a file together; `nodes` are all of them."""
+    """The sort key of tests, which keeps the tests of a file together; `nodes` are all of them."""
     count = Counter(_file_of(node) for node in nodes)
 
     def place(node: str) -> int:

@@ -1,9 +1,9 @@
-"""Plug-ins of pytest that who uses the package need not have.
+"""pytest plug-ins that users of the package need not have.
 
-Tests that run pytest leave them out: to import them takes a second, several times what the rest of its start takes.
+Tests that run pytest disable them: their import takes a second, several times the rest of pytest's start.
 """
 
 from __future__ import annotations
 
 OURS = ("-p", "no:schemathesis", "-p", "no:hypothesispytest")
-"""Words that leave them out."""
+"""The pytest arguments that disable them."""

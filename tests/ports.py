@@ -1,4 +1,4 @@
-"""Ports for programs that have to be told one, and begin to listen on it later."""
+"""Free ports for programs that must be told their port before they listen on it."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import random
 import socket
 from contextlib import ExitStack
 
-_TAKEN: list[socket.socket] = []  # by this process, as long as it lives
+_TAKEN: list[socket.socket] = []  # reserved by this process, as long as it lives
 
-# Below those that the kernel gives to whoever connects or asks for any: none of these takes one meanwhile.
+# Below the kernel's range of ephemeral ports, so that no other program gets one of them meanwhile.
 LOWEST, HIGHEST = 12_000, 29_000
 
 
 def free_ports(count: int) -> list[int]:
-    """Loopback ports that nobody listens on, and that nobody else is given: not by this function in another process.
+    """Loopback ports that no process listens on, and that this function returns to no other process.
 
-    The sign of that is the port of the same number for datagrams, which the process keeps.
+    A UDP socket with the same port number, which the process keeps open, reserves the port.
     """
     with ExitStack() as stack:
         found: list[int] = []

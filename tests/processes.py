@@ -1,4 +1,4 @@
-"""Programs as processes of a test: run to their end, or running while a test asks them."""
+"""Runs programs as processes of a test: to their end, or in the background."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PATIENCE = 90.0
 
 @contextmanager
 def running(command: Sequence[str], environment: Mapping[str, str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """The process, told to stop at the end; it has to end well, and soon."""
+    """Starts a process. It is stopped at the end of the block, and must end with 0 and soon."""
     with log.open("ab") as out:
         process = subprocess.Popen(command, env={**os.environ, **environment}, stdout=out, stderr=out, cwd=log.parent)
     try:
@@ -27,7 +27,7 @@ def running(command: Sequence[str], environment: Mapping[str, str], log: Path) -
 
 
 def run(command: Sequence[str], environment: Mapping[str, str], directory: Path) -> str:
-    """What the command prints; it has to end with 0."""
+    """Runs a command, which must exit with 0. Returns its output."""
     done = subprocess.run(
         command, env={**os.environ, **environment}, cwd=directory, capture_output=True, text=True, timeout=PATIENCE
     )
@@ -36,7 +36,7 @@ def run(command: Sequence[str], environment: Mapping[str, str], directory: Path)
 
 
 def wait_until(check: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:
-    """Asks again and again, as a kubelet and Docker do, until the check succeeds; the process must not end."""
+    """Repeats the check until it succeeds, as a kubelet and Docker do. The process must not end."""
     deadline = time.monotonic() + PATIENCE
     while not check():
         assert process.poll() is None and time.monotonic() < deadline, log.read_text()[-3000:]

@@ -1,7 +1,7 @@
-"""Objects of every built-in kind, made from the catalog: canonical JSON, so that Go reads and writes it unchanged.
+"""Objects of every built-in kind, made from the catalog: canonical JSON, which Go reads and writes unchanged.
 
-`full` sets every field to something, `zero` sets what is held by pointer to an empty value, `bare` sets nothing.
-They are the same in every run: comparisons with recordings of them hold until the catalog changes.
+`full` sets every field, `zero` sets each pointer field to an empty value, `bare` sets nothing. They are the same in
+every run: comparisons with recordings hold until the catalog changes.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from gateway.schema.decode import DecodeReport, decode
 from gateway.schema.decode import zero as zero_of
 from gateway.schema.types import Field, Omit, Type, TypeKind
 
-_DEPTH = 3  # how often a type may stand within itself
-_UNWRITTEN = {"Table", "WatchEvent"}  # the one has no protobuf form, the other is no object
+_DEPTH = 3  # how deep a type may be nested in itself
+_UNWRITTEN = {"Table", "WatchEvent"}  # the first has no protobuf form, the second is no object
 
 
 def kinds() -> list[tuple[str, str, str]]:
-    """Group, version and kind of all that can be written in protobuf."""
+    """Group, version and kind of all objects that protobuf can encode."""
     parts = (written.split("/") for written in document()["kinds"])
     found = [(group, version, kind) for group, version, kind in parts if kind not in _UNWRITTEN]
     return [gvk for gvk in found if has_numbers(type_for(*gvk))]
@@ -70,7 +70,7 @@ def _type_meta(each: Field) -> bool:
 
 
 def _fits(type_: Type, outer: tuple[str, ...]) -> bool:
-    """Whether the type doesn't stand within itself too often."""
+    """Whether the type is not nested too deep in itself."""
     while type_.elem is not None:
         type_ = type_.elem
     return outer.count(type_.name) < _DEPTH - 1

@@ -1,7 +1,7 @@
-"""Fails tests during which a server's event loop was held (gateway/observability/watchdog.py).
+"""Fails tests during which a server's event loop was blocked (gateway/observability/watchdog.py).
 
-A test that has to hold it says so: `@pytest.mark.holds_the_loop("why")`. What is measured is CPU time, which a busy
-machine stretches: tests/limits.py says how much more is allowed then.
+A test that has to block it is marked with `@pytest.mark.holds_the_loop("why")`. CPU time is measured, which grows on a
+busy machine: tests/limits.py computes how much more is allowed then.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from tests.limits import at_most_cpu
 
 MARK = "holds_the_loop"
 _LINE = b"the event loop was blocked"
-_allowed = 0.0  # when a test ended last during which a loop might be held, in seconds since 1970
-_read: dict[Path, int] = {}  # bytes of the logs of all servers that tests started which were looked at
+_allowed = 0.0  # the end of the last test that may block a loop, in seconds since 1970
+_read: dict[Path, int] = {}  # how many bytes of each server's log were read
 
 
 def follow_servers() -> None:
-    """Has the log of each server that is started looked at from then on."""
+    """Reads the log of each server that is started from now on."""
     start = ApiServer.start
 
     def noted(self: ApiServer, *given: Any, **named: Any) -> Any:
@@ -38,7 +38,7 @@ def follow_servers() -> None:
 
 
 def told() -> Iterator[str]:
-    """What logs say of held loops that was not told before."""
+    """New log lines about a blocked loop."""
     for path, at in list(_read.items()):
         try:
             size = path.stat().st_size
@@ -50,26 +50,28 @@ def told() -> Iterator[str]:
         with path.open("rb") as log:
             log.seek(at)
             text = log.read(size - at)
-        text = text[: text.rfind(b"\n") + 1]  # half a line does not say for how long
+        text = text[: text.rfind(b"\n") + 1]  # an incomplete line lacks the duration
         _read[path] = at + len(text)
         yield from (line.decode("utf-8", "replace") for line in text.splitlines() if _LINE in line)
 
 
 def seconds(line: str) -> float:
-    """How long a line of a log says that the loop was held."""
+    """For how many seconds the loop was blocked, by a log line."""
     found = re.search(r"seconds\"?[=:] ?([0-9.]+)", line)
     return float(found[1]) if found else math.inf
 
 
 def began(line: str) -> float:
-    """When that began, in seconds since 1970."""
+    """When the block began, in seconds since 1970."""
     found, took = re.search(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line), seconds(line)
     return datetime.fromisoformat(found[0]).timestamp() - took if found and took < math.inf else math.inf
 
 
 @pytest.fixture(autouse=True)
 def loop_is_not_held(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fails a test during which a loop was held, unless it is marked: what began in one that is may end in the next."""
+    """Fails a test during which a loop was blocked, unless it is marked. A block that began in a marked test may end
+    later.
+    """
     global _allowed
     yield
     held = list(told())

@@ -1,6 +1,6 @@
-"""Notes how long each test took, for the table at the end of the gate (hack/times.py).
+"""Records how long each test took, for the table at the end of the gate (hack/times.py).
 
-With APISERVER_GATEWAY_TIMES=FILE a line of that file is the name of a test and the seconds of one of its phases.
+With APISERVER_GATEWAY_TIMES=FILE each line of that file has a test's name and the seconds of one of its phases.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ FILE = os.environ.get("APISERVER_GATEWAY_TIMES", "")
 
 
 def note(report: pytest.TestReport) -> None:
-    """Notes a phase of a test: fixtures count for the test that is the first to need them."""
+    """Records a phase of a test. A fixture's time counts for the first test that uses it."""
     if FILE and "PYTEST_XDIST_WORKER" not in os.environ:
         with Path(FILE).open("a", encoding="utf-8") as file:
             file.write(json.dumps([report.nodeid, round(report.duration, 3)]) + "\n")

@@ -1,4 +1,4 @@
-"""Waiting for what another process, a controller or a watch brings about."""
+"""Waits for a change that another process, a controller or a watch makes."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-PATIENCE = 90.0  # seconds: a busy machine may take them
+PATIENCE = 90.0  # seconds, for a busy machine
 
 
 def until(
     found: Callable[[], Any], patience: float = PATIENCE, told: Callable[[], str] = lambda: "it never came to hold"
 ) -> Any:
-    """Asks again and again until what is found is true, and returns it.
+    """Calls a function until its result is true, and returns the result.
 
-    Raises AssertionError after `patience` seconds, with what is `told` then.
+    Raises AssertionError after `patience` seconds, with the result of `told`.
     """
     deadline = time.monotonic() + patience
     while not (value := found()):

@@ -1,8 +1,9 @@
 """Runs the tests on a Docker engine: `python -m tests.engine [pytest's arguments]`, `python -m tests.engine tools`.
 
-The engine is that of DOCKER_HOST, or a dockerd that is started for the tests and stopped after them; that wants root.
-`tools` makes what the tests need (tools.py), if an engine runs here, and runs nothing. Where there can be no engine,
-one line says so, and the exit status is 0: nothing was tested. What cannot be made where there is one is a failure.
+The engine is that of DOCKER_HOST, or a dockerd that is started for the tests and stopped after them; a dockerd needs
+root. `tools` makes what the tests need (tools.py), if an engine can run here, and runs no test. If no engine can run
+here, one line says so, and the exit status is 0: nothing was tested. If an engine runs and a tool cannot be made, that
+is a failure.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Iterator
 from tests.engine import images, tools
 from tests.engine.daemon import NoEngine, engine
 
-MARK = "APISERVER_GATEWAY_TEST_ENGINE"  # tells the tests that the images are there
+MARK = "APISERVER_GATEWAY_TEST_ENGINE"  # tells the tests that the images exist
 
 
 @contextlib.contextmanager
@@ -35,7 +36,7 @@ def found_or_started() -> Iterator[str]:
 
 
 def made(words: list[str], host: str) -> int:
-    """Makes what is missing, and runs the tests; pytest's exit status comes out. Raises tools.Missing and Broken."""
+    """Makes what is missing, and runs the tests. Returns pytest's exit status. Raises tools.Missing and Broken."""
     began = time.monotonic()
     tools.make()
     print(f"programs and packages are there ({time.monotonic() - began:.0f} s)", flush=True)
@@ -53,7 +54,7 @@ def made(words: list[str], host: str) -> int:
 
 
 def main(words: list[str]) -> int:
-    """The exit status."""
+    """Returns the exit status."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the engine is stopped then, too
     try:
         with found_or_started() as host:

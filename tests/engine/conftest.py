@@ -1,4 +1,6 @@
-"""Fixtures of tests on an engine: a project of docker-compose.yml, and networks and containers that end with a test."""
+"""Fixtures for tests on an engine: a project of docker-compose.yml, and networks and containers that are removed at the
+end.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ def _engine() -> None:
 
 @pytest.fixture
 def project(request: pytest.FixtureRequest) -> Iterator[Project]:
-    """The project, of which nothing runs yet; all of it is removed in the end."""
+    """The project, not started yet. All of it is removed at the end of the test."""
     made = Project()
     try:
         yield made

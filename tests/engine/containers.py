@@ -1,4 +1,4 @@
-"""Containers of a test: what runs in them, how they are, and that they are gone in the end."""
+"""Containers of a test: running commands in them, their state, and their removal."""
 
 from __future__ import annotations
 
@@ -25,20 +25,22 @@ class Container:
     id: str
 
     def inspect(self) -> dict[str, Any]:
-        """What the engine knows of it."""
+        """The result of `docker inspect`."""
         found: list[dict[str, Any]] = json.loads(docker("inspect", self.id))
         return found[0]
 
     def exec(self, *words: str, check: bool = True) -> str:
-        """What a command in it prints."""
+        """Runs a command in the container. Returns its output."""
         return docker("exec", self.id, *words, check=check)
 
     def logs(self) -> str:
-        """What it has printed."""
+        """Returns the log."""
         return docker("logs", self.id)
 
     def healthy(self) -> Container:
-        """The same, once its health check says so. Raises AssertionError when it ends, or is not healthy in time."""
+        """Returns the container once its health check succeeds. Raises AssertionError if it ends or is not healthy in
+        time.
+        """
         deadline = time.monotonic() + HEALTH_SECONDS
         while (state := self.inspect()["State"]).get("Health", {}).get("Status") != "healthy":
             assert state["Running"] and time.monotonic() < deadline, f"{state}\n{self.logs()}"
@@ -46,11 +48,11 @@ class Container:
         return self
 
     def memory(self) -> float:
-        """The MB that its processes have for themselves, as the kernel counts them."""
+        """The private memory of its processes in MB, as the kernel counts it."""
         total = 0
         listed = docker("top", self.id, "-o", "pid").split()[1:]
         for process in listed:
-            with suppress(OSError):  # a health check, which has ended meanwhile
+            with suppress(OSError):  # the process of a health check has ended meanwhile
                 for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
                     if line.startswith("Pss:"):
                         total += int(line.split()[1])
@@ -59,7 +61,7 @@ class Container:
 
 @contextmanager
 def run(image: str, *words: str, options: Sequence[str] = ()) -> Iterator[Container]:
-    """A container that runs in the background; it is removed in the end."""
+    """Starts a container in the background. It is removed at the end of the block."""
     name = f"test-{uuid.uuid4().hex[:12]}"
     try:
         docker("run", "--detach", f"--name={name}", *options, image, *words)
@@ -70,7 +72,7 @@ def run(image: str, *words: str, options: Sequence[str] = ()) -> Iterator[Contai
 
 @contextmanager
 def network() -> Iterator[str]:
-    """A network, by its name."""
+    """Makes a network. Yields its name."""
     name = f"test-{uuid.uuid4().hex[:12]}"
     docker("network", "create", name)
     try:

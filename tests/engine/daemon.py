@@ -1,6 +1,6 @@
-"""A dockerd of these tests alone: its images are kept from run to run, and nothing else is.
+"""A dockerd for these tests alone. Its images are kept from run to run; nothing else is.
 
-It shares the machine's network, so there may be no other one: that one's address is given as DOCKER_HOST.
+It uses the machine's network, so no other dockerd may run here. If one does, give its address as DOCKER_HOST.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from tests.engine import machine, tools
 ROOT = tools.PLACE / "docker"
 START_SECONDS = 120
 STOP_SECONDS = 90
-_KEPT = {"image", "overlay2", "vfs", "buildkit", "trust"}  # of a data root: what images are made of
+_KEPT = {"image", "overlay2", "vfs", "buildkit", "trust"}  # of a data root: the parts that make up images
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
 
 class NoEngine(Exception):
-    """There can be none here; the message says why."""
+    """No engine can run here; the message says why."""
 
 
 @contextmanager
 def engine() -> Iterator[str]:
-    """The address of an engine, for DOCKER_HOST. Raises NoEngine. What containers there were is gone in the end."""
+    """Yields the address of an engine, for DOCKER_HOST. Raises NoEngine. All containers are removed at the end."""
     if os.geteuid():
         raise NoEngine("dockerd wants root")
     with ExitStack() as stack:
@@ -44,7 +44,7 @@ def engine() -> Iterator[str]:
         stack.callback(_unmount, directory)
         try:
             started = _start(directory)
-        except NoEngine:  # images that a killed engine left half written are made anew
+        except NoEngine:  # remove half-written images of a killed engine, and try again
             _unmount(ROOT)
             shutil.rmtree(ROOT, ignore_errors=True)
             started = _start(directory)
@@ -71,7 +71,7 @@ def _lock(stack: ExitStack) -> None:
 
 
 def _wait_for_others() -> None:
-    """Waits for the end of an engine whose tests were killed. Raises NoEngine when there is another one."""
+    """Waits for the end of an engine whose tests were killed. Raises NoEngine if another engine runs."""
     deadline = time.monotonic() + STOP_SECONDS
     while others := machine.daemons():
         if f"--data-root={ROOT} " not in " ".join(others.values()) or time.monotonic() > deadline:
@@ -82,7 +82,7 @@ def _wait_for_others() -> None:
 
 
 def _await_end(process: int, patience: float) -> None:
-    """Returns when a process has ended, or after `patience` seconds."""
+    """Waits until a process has ended, for at most `patience` seconds."""
     with suppress(ProcessLookupError):
         handle = os.pidfd_open(process)
         try:
@@ -92,7 +92,7 @@ def _await_end(process: int, patience: float) -> None:
 
 
 def _start(directory: Path) -> tuple[str, subprocess.Popen[bytes]]:
-    """An engine that answers, and its process. Raises NoEngine with what it said."""
+    """Starts an engine and waits until it answers. Returns its process. Raises NoEngine with its output."""
     _forget_containers()
     host = f"unix://{directory}/docker.sock"
     words = ["dockerd", f"--data-root={ROOT}", f"--exec-root={directory}/exec", f"--pidfile={directory}/pid"]
@@ -126,7 +126,7 @@ def _end_with_parent() -> None:
 
 
 def _forget_containers() -> None:
-    """Those of an engine that was killed would be started again."""
+    """Removes the containers of an engine that was killed; they would be started again."""
     _unmount(ROOT)
     if ROOT.is_dir():
         for each in ROOT.iterdir():

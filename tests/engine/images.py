@@ -1,4 +1,4 @@
-"""The images that tests on an engine run: of Debian's packages, of etcd, and the project's own, built on these."""
+"""The images for tests on an engine: of Debian's packages, of etcd, and the project's own, which are built on these."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ VARIABLES = {
 
 
 def docker(*words: str, check: bool = True, seconds: float = 300) -> str:
-    """What `docker` prints, its errors too. Raises AssertionError with that when it fails."""
+    """Runs `docker`. Returns its output and errors. Raises AssertionError with them if it fails."""
     done = subprocess.run(
         ["docker", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=seconds
     )
@@ -41,7 +41,7 @@ def has(image: str) -> bool:
 
 
 def load() -> None:
-    """Has the engine have all images; the project's own are built of what is in this directory now."""
+    """Loads all images into the engine. The project's images are built from the present working tree."""
     for tree in (tools.BASE, tools.PROGRAMS):
         if not has(tree.image):
             docker("import", str(tree.archive), tree.image)
@@ -52,7 +52,7 @@ def load() -> None:
 
 
 def build(file: str, image: str, context: Path, arguments: Sequence[str] = ()) -> None:
-    """Builds an image of the project, and keeps its first stage too: what was downloaded is there the next time."""
+    """Builds an image of the project. Keeps its first stage too, so that downloads are not repeated."""
     given = {"BASE": tools.BASE.image, "ETCD": tools.ETCD_IMAGE, "PIP_CERT": CERTIFICATES}
     given |= {name: os.environ[name] for name in ("PIP_INDEX_URL",) if name in os.environ}
     text = (tools.ROOT / file).read_text()
@@ -64,7 +64,7 @@ def build(file: str, image: str, context: Path, arguments: Sequence[str] = ()) -
 
 
 def _build_etcd() -> None:
-    """As etcd's own image is: the programs, and no shell."""
+    """Builds an image like etcd's own: the programs, and no shell."""
     with tempfile.TemporaryDirectory() as scratch:
         context = Path(scratch)
         for name in ("etcd", "etcdctl", "etcdutl"):

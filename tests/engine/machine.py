@@ -1,4 +1,4 @@
-"""What dockerd does to the machine and does not undo: bridges, rules of iptables, forwarding. It is undone here."""
+"""Undoes changes of dockerd to the machine that it does not undo itself: bridges, iptables rules, IP forwarding."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CGROUPS = Path("/sys/fs/cgroup")
 
 
 def daemons() -> dict[int, str]:
-    """The engines that run on this machine: the command of each, by process."""
+    """The engines that run on this machine: maps process id to command line."""
     found = {}
     for place in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -28,7 +28,7 @@ def daemons() -> dict[int, str]:
 
 @contextmanager
 def left_as_found() -> Iterator[None]:
-    """Undoes what an engine did to the network. No other engine may run meanwhile: what is its is removed, too."""
+    """Undoes an engine's changes to the network. No other engine may run, because its changes would be undone, too."""
     policies = {family: _policy(_saved(family)) for family in FAMILIES}
     links = {link for link in _links() if link != "docker0"}
     values = {place: place.read_text() for name in SETTINGS if (place := Path("/proc/sys/net", name)).exists()}
@@ -42,21 +42,21 @@ def left_as_found() -> Iterator[None]:
         for place, value in values.items():
             with suppress(OSError):
                 place.write_text(value)
-        for pattern in ("docker/*", "docker", "*/docker/*", "*/docker"):  # of the second version, and of the first
+        for pattern in ("docker/*", "docker", "*/docker/*", "*/docker"):  # cgroups of version 2, and of version 1
             for group in _CGROUPS.glob(pattern):
-                with suppress(OSError):  # a file, or not all have ended in it
+                with suppress(OSError):  # a file, or a cgroup that still has processes
                     group.rmdir()
 
 
 def without_own(saved: str, policy: str) -> str:
-    """What iptables-save has printed, without an engine's chains and rules."""
+    """Removes an engine's chains and rules from the output of iptables-save."""
     kept = "".join(line for line in saved.splitlines(keepends=True) if not _OWN_RULE.search(line))
     begin, table, rest = kept.partition("*filter\n")
     return begin + table + _POLICY.sub(f":FORWARD {policy} [0:0]", rest, count=1)
 
 
 def _policy(saved: str) -> str:
-    """The policy of forwarding; that of an engine which was killed is not kept."""
+    """Resets the policy of the chain FORWARD, which a killed engine does not."""
     found = _POLICY.search(saved.partition("*filter\n")[2])
     return found[1] if found and not _OWN_RULE.search(saved) else "ACCEPT"
 

@@ -1,4 +1,4 @@
-"""docker-compose.yml as a project of a test's own: its name, its port, its images."""
+"""docker-compose.yml as a project for one test: its name, its port, its images."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ UP_SECONDS = 280
 
 
 class Failed(AssertionError):
-    """A command ended with another status than 0; the text is what it printed."""
+    """A command ended with an exit status other than 0. The message is its output."""
 
 
 class Project:
-    """A project; `port` is where its API server is, once one is up."""
+    """A project. `port` is that of its API server, once one runs."""
 
     def __init__(self, **variables: str) -> None:
         self.name = f"test{uuid.uuid4().hex[:8]}"
@@ -37,11 +37,11 @@ class Project:
         self.kubeconfig = Path(self._directory.name) / "kubeconfig"
 
     def compose(self, *words: str, **variables: str) -> str:
-        """What `docker compose` prints. Raises Failed."""
+        """Runs `docker compose`. Returns its output. Raises Failed."""
         return self.run(["docker", "compose", *words], **variables)
 
     def run(self, words: list[str], **variables: str) -> str:
-        """What a command prints, in the project's directory and environment. Raises Failed."""
+        """Runs a command in the project's directory and environment. Returns its output. Raises Failed."""
         done = subprocess.run(
             words,
             cwd=tools.ROOT,
@@ -57,13 +57,13 @@ class Project:
         return done.stdout
 
     def up(self, gateway: str = "gateway") -> ApiServer:
-        """Starts one etcd and a gateway, or with `gateway-0` the profile ha; gives an administrator's access."""
+        """Starts one etcd and a gateway, or with `gateway-0` the profile ha. Returns access as an administrator."""
         how = ("up", "--detach", "--wait") if gateway == "gateway" else _HA_UP
         self.compose(*how)
         return self.administrator(gateway)
 
     def administrator(self, gateway: str = "gateway") -> ApiServer:
-        """The server behind the port, with the kubeconfig that a gateway wrote."""
+        """Access to the server at the port, with the kubeconfig that a gateway wrote."""
         self.kubeconfig.unlink(missing_ok=True)
         self.compose("cp", f"{gateway}:{HOME}/kubeconfig", str(self.kubeconfig))
         words = [str(binary("kubectl")), f"--kubeconfig={self.kubeconfig}", "config", "view", "--raw", "-o", "json"]
@@ -82,12 +82,12 @@ class Project:
         return found[0]
 
     def volumes(self) -> set[str]:
-        """The volumes that there are of the project, by their names in docker-compose.yml."""
+        """The existing volumes of the project, by their names in docker-compose.yml."""
         listed = images.docker("volume", "ls", "--quiet", f"--filter=label=com.docker.compose.project={self.name}")
         return {each.removeprefix(f"{self.name}_") for each in listed.split()}
 
     def remove(self) -> None:
-        """Removes all of it, at once."""
+        """Removes everything of the project, without waiting for containers to stop."""
         label = f"--filter=label=com.docker.compose.project={self.name}"
         for listing, removing in _REMOVALS:
             if found := images.docker(*listing, "--quiet", label).split():

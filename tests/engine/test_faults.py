@@ -1,4 +1,6 @@
-"""Two gateways and three members of etcd behind a load balancer: one of each is killed or replaced."""
+"""Two gateways and three etcd members behind a load balancer: one of each is killed or replaced, and no write is
+lost.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,11 @@ from tests.engine import images
 from tests.engine.project import Project
 
 MAPS = "/api/v1/namespaces/default/configmaps"
-SECONDS = 90  # within which one of each has to be noticed, on a busy machine
+SECONDS = 90  # within which the loss of one must be noticed, on a busy machine
 
 
 class Load:
-    """Writes one object after the other; each over a connection of its own, as many clients would.
+    """Writes objects one after the other, each on a new connection, like many clients.
 
     Names begin with `prefix`: two loads on one server write different objects.
     """
@@ -30,7 +32,7 @@ class Load:
         self._is_over = threading.Event()
 
     def run(self) -> None:
-        """Writes until it is over."""
+        """Writes until `end` is called."""
         number = 0
         while not self._is_over.is_set():
             number += 1
@@ -42,11 +44,11 @@ class Load:
                 self.failures.append(f"{name}: {error}")
 
     def end(self) -> None:
-        """Ends it."""
+        """Ends the load."""
         self._is_over.set()
 
     def goes_on(self, writes: int = 20) -> None:
-        """Waits until so many more writes were acknowledged."""
+        """Waits until that many more writes were acknowledged."""
         wanted = len(self.acknowledged) + writes
         deadline = time.monotonic() + SECONDS
         while len(self.acknowledged) < wanted:
@@ -54,7 +56,7 @@ class Load:
             time.sleep(0.05)
 
     def is_kept(self) -> bool:
-        """Whether all that was acknowledged is there."""
+        """Whether all acknowledged writes are stored."""
         found = {each["metadata"]["name"] for each in ask(self.server, "GET", MAPS)["items"]}
         return set(self.acknowledged) <= found
 

@@ -1,4 +1,4 @@
-"""The image of deploy/Dockerfile, as it is run where nothing is trusted: read-only, without rights, told to end."""
+"""The image of deploy/Dockerfile with hardened settings: read-only, without capabilities, stopped by SIGTERM."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.engine import images, tools
 from tests.engine.containers import HOME, Container, network, run
 from tests.limits import within
 
-MEMORY = 384  # MB that it is given; it has to stay far below
+MEMORY = 384  # the memory limit in MB; use must stay far below
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,9 @@ def test_it_needs_little_memory(gateway: Container) -> None:
 
 
 def test_told_to_end_it_ends_watches_whole(gateway: Container) -> None:
-    """SIGTERM reaches it, the stream of a watch ends as answers do, and it ends with 0 before it would be killed."""
+    """SIGTERM reaches the server. The stream of a watch ends regularly, and the server exits with 0 before a
+    SIGKILL.
+    """
     token = gateway.exec("cat", f"{HOME}/certificates/admin-token")
     (port,) = (each["HostPort"] for each in gateway.inspect()["NetworkSettings"]["Ports"]["6443/tcp"])
     path = f"https://127.0.0.1:{port}/api/v1/namespaces?watch=true&fieldSelector=metadata.name%3Ddefault"
@@ -83,7 +85,7 @@ def test_its_labels_name_the_base_that_it_has(_engine: None) -> None:
 
 
 def test_docker_compose_1_says_that_it_is_too_old(_engine: None) -> None:
-    """Debian 12 has it. It reads a file without an engine."""
+    """Debian 12 ships it. It can read the file without an engine."""
     words = ["docker", "run", "--rm", "--network=none", f"--volume={tools.ROOT}:/project:ro", tools.PROGRAMS.image]
     words += ["docker-compose", "--file=/project/docker-compose.yml", "config"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120)

@@ -1,4 +1,4 @@
-"""docs/compose.md as somebody follows it: all of its commands in their order, on an engine."""
+"""Runs all commands of docs/compose.md, in their order, on an engine."""
 
 from __future__ import annotations
 

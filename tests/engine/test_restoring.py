@@ -1,4 +1,4 @@
-"""Snapshots of docker-compose.yml's etcd: nothing is lost by a typo, by a running etcd, or by a restore."""
+"""Snapshots of docker-compose.yml's etcd: no typo, no running etcd and no restore can lose data."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def names(server: ApiServer) -> set[str]:
 
 
 def write(server: ApiServer, name: str) -> int:
-    """The revision at which a ConfigMap was created."""
+    """Creates a ConfigMap. Returns its revision."""
     return int(ask(server, "POST", MAPS, {"metadata": {"name": name}})["metadata"]["resourceVersion"])
 
 
 def test_a_snapshot_is_restored_by_what_cannot_lose_anything(project: Project) -> None:
-    """The steps of one project one after the other: each start of it takes seconds."""
+    """Several steps in one test, because each start of the project takes seconds."""
     server = project.up()
     write(server, "saved")
     project.compose("run", "--rm", "backup", SNAPSHOT="one")
@@ -38,7 +38,7 @@ def test_a_snapshot_is_restored_by_what_cannot_lose_anything(project: Project) -
     server = project.up()
     assert names(server) == {"saved", "later", "acknowledged"}, "it goes on with what it had"
 
-    for _ in range(2):  # the second restore of a snapshot, too, begins beyond what clients have seen
+    for _ in range(2):  # the second restore must also begin at a revision higher than any that clients have seen
         project.compose("stop", "gateway", "etcd")
         project.compose("run", "--rm", "restore", SNAPSHOT="one")
         server = project.up()

@@ -1,4 +1,4 @@
-"""ApiServerContainer, with the engine itself: on this machine, and in a container beside the ones that it starts."""
+"""ApiServerContainer with a real engine: from this machine, and from a container on the same engine."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ SOCKET = "/var/run/docker.sock"
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    """What a test of a user does, as a program."""
+    """A program that does what a user's test does."""
     (path := tmp_path / "program.py").write_text(TESTS.format(image=images.GATEWAY, etcd=tools.ETCD_IMAGE))
     return path
 
 
 @pytest.fixture(params=["default", "own"])
 def beside(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The network of a container: Docker's default, which has no names, or one of its own."""
+    """The network of a container: Docker's default, which has no DNS names, or another one."""
     if request.param == "default":
         yield "bridge"
     else:
@@ -63,7 +63,7 @@ def test_it_is_a_server_with_webhooks_of_this_machine(_engine: None, program: Pa
 
 
 def test_it_is_one_beside_the_container_that_the_tests_run_in(_engine: None, program: Path, beside: str) -> None:
-    """This Python and its packages, in a container that has the engine's socket."""
+    """The tests run in a container with this Python and its packages and the engine's socket."""
     host = os.environ["DOCKER_HOST"].removeprefix("unix://")
     places = {sys.base_prefix, sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), str(tools.ROOT)}
     mounts = [f"--volume={place}:{place}:ro" for place in sorted(places) if not place.startswith("/usr/")]
@@ -82,7 +82,7 @@ def test_it_is_one_beside_the_container_that_the_tests_run_in(_engine: None, pro
 
 
 def run_program(command: list[str], environment: dict[str, str]) -> str:
-    """What a program prints; it has to end with 0."""
+    """Runs a program, which must exit with 0. Returns its output."""
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

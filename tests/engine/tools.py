@@ -1,7 +1,7 @@
-"""What tests on an engine need without a registry: Compose, built from its module, and images of Debian's packages.
+"""Tools for tests on an engine without a registry: Compose, built from its Go module, and images of Debian's packages.
 
-All is kept in a cache directory. Each thing is made once; a change of how it is made makes it anew. Wants root, Go,
-Debian's packages and the modules of Go, and no package of Python's.
+All of them are kept in a cache directory. Each is made once, and again after a change of the way in which it is made.
+Needs root, Go, Debian's packages and Go modules, and no Python package.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PLACE = CACHE / "engine"
 COMPOSE = "v2.40.3"
 ETCD = "3.7.3"
 SUITE = "bookworm"
-_SECONDS = 3000  # that one command may take: the largest programs of Kubernetes take half of that on a busy machine
+_SECONDS = 3000  # for one command: on a busy machine the largest programs of Kubernetes take half of that
 _STATIC = {"CGO_ENABLED": "0"}
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 # programs, and Debian's packages that have them
@@ -30,23 +30,23 @@ PACKAGES |= {"iptables": "iptables", "ip": "iproute2"}
 
 
 class Missing(Exception):
-    """This is no machine for an engine: something that is not made here is missing; the message says what, and why."""
+    """No engine can run on this machine: a prerequisite is missing. The message says which, and why."""
 
 
 class Broken(Exception):
-    """Something could not be made; the message says what, and why."""
+    """A tool could not be made; the message says which, and why."""
 
 
 @dataclass(frozen=True)
 class Tree:
-    """An image of Debian's packages."""
+    """An image made of Debian's packages."""
 
     name: str
     packages: tuple[str, ...]
 
     @property
     def archive(self) -> Path:
-        """Its file system, named by what it is made of."""
+        """The archive of its file system. Its name depends on its contents."""
         recipe = json.dumps([SUITE, self.packages, CERTIFICATES.is_file()])
         return PLACE / f"{self.name}-{hashlib.sha256(recipe.encode()).hexdigest()[:12]}.tar"
 
@@ -56,20 +56,20 @@ class Tree:
         return f"apiserver-gateway-tests/{self.archive.stem}"
 
 
-# what the gateway's own image is made of, in place of Docker's python
+# contents of the gateway's image, instead of Docker's python image
 BASE = Tree("base", ("python3", "python3-venv", "python-is-python3", "ca-certificates"))
-# the load balancer with what its health check runs, and the Compose that is too old
+# the load balancer with the program of its health check, and a Compose version that is too old
 PROGRAMS = Tree("programs", ("haproxy", "wget", "docker-compose"))
 ETCD_IMAGE = f"apiserver-gateway-tests/etcd:{ETCD}"
 
 
 def compose() -> Path:
-    """Where the docker command looks for its plug-ins (DOCKER_CONFIG); Compose is there."""
+    """The directory for DOCKER_CONFIG, in which docker finds its plug-ins, with Compose."""
     return PLACE / f"compose-{COMPOSE}"
 
 
 def install() -> None:
-    """Installs what an engine consists of. Raises Missing."""
+    """Installs an engine. Raises Missing."""
     PLACE.mkdir(parents=True, exist_ok=True)
     try:
         _install()
@@ -78,7 +78,7 @@ def install() -> None:
 
 
 def make() -> None:
-    """Makes what is missing, where an engine runs. Raises Missing and Broken."""
+    """Makes the missing tools; an engine must run. Raises Missing and Broken."""
     PLACE.mkdir(parents=True, exist_ok=True)
     _build_compose()
     for tree in (BASE, PROGRAMS):
@@ -109,7 +109,7 @@ def _install() -> None:
         return
     if os.geteuid():
         raise Missing(f"this needs {', '.join(sorted(missing))}, which root alone can install")
-    lock = "-oDPkg::Lock::Timeout=120"  # another apt-get may be at work
+    lock = "-oDPkg::Lock::Timeout=120"  # another apt-get may be running
     run(["apt-get", lock, "update", "-qq"], PLACE)
     run(["apt-get", lock, "install", "-y", "-qq", "--no-install-recommends", *sorted(missing)], PLACE)
 
@@ -153,7 +153,7 @@ def _build_tree(tree: Tree) -> None:
 
 
 def run(words: list[str], directory: Path, more: Mapping[str, str] | None = None) -> str:
-    """What a command prints, with `more` in its environment. Raises Broken with its errors when it fails."""
+    """Runs a command with `more` in its environment. Returns its output. Raises Broken with its errors if it fails."""
     environment = {**os.environ, "PATH": _path(), "DEBIAN_FRONTEND": "noninteractive", **(more or {})}
     try:
         done = subprocess.run(

@@ -136,7 +136,7 @@ class Contract:
         answer = case.call(session=self._session, timeout=TIMEOUT, verify=str(self._server.ca_file))
         findings.statuses[answer.status_code] += 1
         if answer.status_code == 500 and any(text in answer.text for text in UNTYPED):
-            return  # as kube-apiserver answers an apply of what the schema does not know or has another type for
+            return  # kube-apiserver's answer to an apply with a field that the schema lacks or has with another type
         sent = f"{case.method} {answer.request.url} {str(case.body)[:2000] if case.body else ''}"
         if answer.status_code >= 400 and not _is_status(answer):
             findings.broken.append(f"{sent}\n{answer.status_code} is no Status: {answer.text[:300]}")

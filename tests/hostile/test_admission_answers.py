@@ -1,4 +1,5 @@
-"""Admission webhooks whose answers are too large, too many or never end: writes fail, and no other request is delayed.
+"""Admission webhooks whose answers are too large, too many or never end: writes fail, and no other request is
+delayed.
 """
 
 from __future__ import annotations

@@ -52,7 +52,8 @@ def refusals(server: ApiServer) -> list[dict[str, object]]:
 
 
 def opened(server: ApiServer) -> Wire:
-    """Opens a TLS connection. Tries again: on a busy machine a handshake may take longer than the server's time limit.
+    """Opens a TLS connection. Tries again: on a busy machine a handshake may take longer than the server's time
+    limit.
     """
     deadline = time.monotonic() + SOON
     while True:
@@ -125,14 +126,14 @@ def test_a_body_has_to_come_at_some_rate(server: ApiServer, framing: bytes, toke
     with opened(server) as wire:
         wire.send(HEAD + authorization + framing)
         said = drip(wire, b"2\r\n{}\r\n" if b"chunked" in framing else b" ")
-        assert said.rpartition(b"HTTP/1.1 ")[2].startswith(b"408 ")  # strangers have been refused before
+        assert said.rpartition(b"HTTP/1.1 ")[2].startswith(b"408 ")  # some may have been refused before
 
 
 def test_a_body_that_comes_at_some_rate_may_take_longer(server: ApiServer) -> None:
     body = json.dumps({"metadata": {"generateName": "slow-"}}).encode().ljust(20 * PART)
     head = HEAD + f"Authorization: Bearer {server.token}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     with opened(server) as wire:
-        before, longest = time.monotonic(), 0.0  # that nothing was sent: a busy machine may keep this process waiting
+        before, longest = time.monotonic(), 0.0  # `longest`: without a byte sent, because this process had to wait
         wire.send(head)
         for start in range(0, len(body), PART):
             select.select([], [], [], 3 * PATIENCE / (len(body) / PART))
@@ -262,7 +263,7 @@ def test_a_client_that_reads_nothing_is_let_go(server: ApiServer) -> None:
 
 def test_large_heads_that_never_end_have_a_limit_together() -> None:
     """The heads of all connections share a memory limit; small heads are still read when it is reached."""
-    with api_server("--header-timeout=1h") as server, contextlib.ExitStack() as stack:  # the limit alone ends them
+    with api_server("--header-timeout=1h") as server, contextlib.ExitStack() as stack:  # only this limit ends them
         before = memory(server.pid)
         for _ in range(150):
             wire = stack.enter_context(Wire(server))

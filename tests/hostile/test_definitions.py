@@ -122,7 +122,8 @@ HARD: dict[str, tuple[JsonObject, Any]] = {
 
 @pytest.mark.parametrize("case", HARD)
 def test_an_object_that_a_schema_refuses_holds_nobody(server: ApiServer, case: str) -> None:
-    """A small object may take long to validate by a large schema. It is validated in a thread, only as long as needed.
+    """A small object may take long to validate by a large schema. It is validated in a thread, only as long as
+    needed.
     """
     schema, value = HARD[case]
     group = f"g{uuid.uuid4().hex}.example.com"

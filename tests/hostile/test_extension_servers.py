@@ -1,4 +1,5 @@
-"""Extension API servers and kubelets that are silent, slow, endless or invalid, and clients that are so through them.
+"""Extension API servers and kubelets that are silent, slow, endless or invalid, and clients that are so through
+them.
 """
 
 from __future__ import annotations

@@ -24,7 +24,8 @@ RULES = {"type": "object", "x-kubernetes-validations": [{"rule": "true"}]}
 
 @pytest.fixture
 def fresh() -> Iterator[ApiServer]:
-    """A new server whose start is complete. On a busy machine some of that work comes later; it must not be measured.
+    """A new server whose start is complete. On a busy machine some of that work comes later; it must not be
+    measured.
     """
     with api_server() as running:
         until(lambda: is_ready(running) and ask(running, "GET", ACCOUNT).status == 200)
@@ -54,7 +55,8 @@ def test_a_first_definition_of_many_versions_holds_nobody(fresh: ApiServer) -> N
 
 
 def test_many_first_applies_of_a_kind_are_taken_at_once(fresh: ApiServer) -> None:
-    """The first applies of a kind are decoded in threads, and each thread makes the kind's types if they are missing.
+    """The first applies of a kind are decoded in threads, and each thread makes the kind's types if they are
+    missing.
     """
     template = {"metadata": {"labels": {"app": "one"}}, "spec": {"containers": CONTAINERS["containers"]}}
     workload = {"selector": {"matchLabels": {"app": "one"}}, "template": template}

@@ -85,7 +85,8 @@ def test_many_containers(server: ApiServer, count: int, expected: int) -> None:
 
 
 def test_many_errors(server: ApiServer) -> None:
-    """Validation ends early, and the answer is made, before another request has waited for long: this runs on the loop.
+    """Validation ends early, and the answer is made, before another request has waited for long: this runs on
+    the loop.
     """
     with held_at_most(server, LIMIT):
         status, text = send(

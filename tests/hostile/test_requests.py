@@ -125,7 +125,8 @@ def test_delete_options_are_an_object(server: ApiServer, path: str, sent: str) -
 
 
 def test_nobody_is_taken_for_somebody_else(server: ApiServer) -> None:
-    """An administrator may impersonate others, and then has only their rights. An incomplete impersonation is refused.
+    """An administrator may impersonate others, and then has only their rights. An incomplete impersonation is
+    refused.
     """
     for headers, status in (
         ({"Impersonate-User": "alice"}, 403),

@@ -1,4 +1,5 @@
-"""Conversion webhooks that are silent, slow, endless or invalid: the client gets an error, and others are not affected.
+"""Conversion webhooks that are silent, slow, endless or invalid: the client gets an error, and others are not
+affected.
 """
 
 from __future__ import annotations

@@ -1,1 +1,3 @@
-"""What etcd does to its clients when it is restored, hangs or is cut off; on an etcd of today."""
+"""Servers and clients of an etcd that is restored, hangs or is cut off. The expected behaviour is that of a current
+etcd.
+"""

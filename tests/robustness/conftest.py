@@ -1,4 +1,4 @@
-"""Clusters of one's own. What is told here is told of a current etcd."""
+"""Etcd clusters for one test each. The tests' statements hold for a current etcd."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def member(tmp_path: Path) -> Iterator[Member]:
-    """A cluster of one that can be restored."""
+    """A cluster of one member, which can be restored."""
     if etcdutl() is None:
         pytest.skip("needs etcdutl: name one with APISERVER_GATEWAY_ETCDUTL")
     with cluster(tmp_path, 1) as (one,):
@@ -39,6 +39,6 @@ def member(tmp_path: Path) -> Iterator[Member]:
 
 @pytest.fixture
 def members(tmp_path: Path) -> Iterator[list[Member]]:
-    """A cluster of three."""
+    """A cluster of three members."""
     with cluster(tmp_path, 3) as three:
         yield three

@@ -1,4 +1,4 @@
-"""What every test of faults ends with: the cache is what etcd is."""
+"""The last check of every test with faults: the watch cache is equal to etcd."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.integration.reads.node import PATIENCE, Node
 
 
 async def assert_consistent(node: Node) -> None:
-    """Compares all of the cache with etcd, as of one revision, as soon as etcd tells."""
+    """Compares the whole cache with etcd at one revision, as soon as etcd answers."""
     checker = Checker(node.client, node.cache, lambda: None)
     async with asyncio.timeout(PATIENCE):
         while (found := [finding.status for finding in await checker.check()]) == ["error"]:

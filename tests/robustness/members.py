@@ -1,4 +1,4 @@
-"""Members of an etcd cluster that a test may kill, pause, restore and cut off, and etcdutl."""
+"""Members of an etcd cluster that a test may kill, pause, restore and cut off; also etcdutl."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UTIL_VARIABLE = "APISERVER_GATEWAY_ETCDUTL"
 
 
 def etcdutl() -> Path | None:
-    """The etcdutl that a variable names, or the one beside etcd or on PATH."""
+    """The path of etcdutl: from its environment variable, beside etcd, or on PATH."""
     named, beside = os.environ.get(UTIL_VARIABLE), find_binary().with_name("etcdutl")
     if named or beside.is_file():
         return Path(named) if named else beside
@@ -31,7 +31,7 @@ def etcdutl() -> Path | None:
 
 
 class Member:
-    """One member, on loopback ports that it keeps."""
+    """One member. It keeps its loopback ports."""
 
     def __init__(self, directory: Path, name: str) -> None:
         directory.mkdir(exist_ok=True)
@@ -55,7 +55,7 @@ class Member:
         return self._process.pid
 
     def launch(self) -> None:
-        """Starts it, and waits for nothing."""
+        """Starts the member, and does not wait."""
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [
@@ -65,7 +65,7 @@ class Member:
                     *(f"--listen-peer-urls={self.peer_url}", f"--initial-advertise-peer-urls={self.peer_url}"),
                     f"--initial-cluster={self.cluster}",
                     *("--heartbeat-interval=50", "--election-timeout=500"),
-                    "--backend-batch-limit=1",  # so that a copy of the database has all that was acknowledged
+                    "--backend-batch-limit=1",  # so that a copy of the database has all acknowledged writes
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -73,7 +73,7 @@ class Member:
             )
 
     def wait(self) -> None:
-        """Until it serves, as part of a cluster with a leader."""
+        """Waits until the member serves, in a cluster with a leader."""
         deadline = time.monotonic() + START
         while True:
             try:
@@ -98,20 +98,20 @@ class Member:
             process.wait()
 
     def pause(self) -> None:
-        """Its connections stay open, and nothing is answered."""
+        """Pauses the member: its connections stay open, and it answers nothing."""
         os.kill(self.pid, signal.SIGSTOP)
 
     def resume(self) -> None:
         os.kill(self.pid, signal.SIGCONT)
 
     def save(self, backup: Path) -> None:
-        """Saves what it has, which needs it stopped; it goes on then."""
+        """Saves a snapshot of the data. The member is stopped for that, and started again."""
         self.kill()
         shutil.copy(self.data / "member" / "snap" / "db", backup)
         self.start()
 
     def restore(self, backup: Path, *flags: str) -> None:
-        """Goes on from a backup, as `etcdutl snapshot restore` makes it."""
+        """Restores a snapshot by `etcdutl snapshot restore`, and starts the member."""
         self.kill()
         shutil.rmtree(self.data)
         subprocess.run(
@@ -128,7 +128,7 @@ class Member:
 
 @contextmanager
 def cluster(directory: Path, members: int) -> Iterator[list[Member]]:
-    """Members that serve; they are gone when the block ends."""
+    """Members that serve; they are removed at the end of the block."""
     found: list[Member] = []
     try:
         for attempt in range(ATTEMPTS):
@@ -148,7 +148,7 @@ def cluster(directory: Path, members: int) -> Iterator[list[Member]]:
 
 
 def _start(members: list[Member]) -> None:
-    """Raises TimeoutError when they don't serve: somebody else may have taken a port meanwhile."""
+    """Raises TimeoutError if the members do not serve: another process may have taken a port."""
     for member in members:
         member.cluster = ",".join(f"{each.name}={each.peer_url}" for each in members)
     for member in members:

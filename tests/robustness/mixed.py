@@ -1,11 +1,12 @@
-"""Two servers on three etcd members, with every fault there is, one after the other at random moments.
+"""Two servers on three etcd members, with all faults, one after the other at random times.
 
     python -m tests.robustness.mixed --judge PATH/history.py [--seconds 120] [arguments of the judge]
 
-The judge is a program that works on the servers, records what they answer and says whether that can be: it is given
-`--server`, `--token`, `--seconds` and `--fault NAME=COMMAND`. A command asks this process for its fault, and returns
-when it is healed. Faults that the judge has not drawn come after it, so that each is there at least once; one that
-could not be made fails the whole. In the end each server's cache is compared with etcd, which is the last line printed.
+The judge is a program that sends requests to the servers, records the answers and checks whether that history is
+possible. It gets `--server`, `--token`, `--seconds` and `--fault NAME=COMMAND`. Such a command asks this process for
+the fault, and returns when the fault has ended. Faults that the judge did not choose are made after it has ended, so
+that each occurs at least once. A fault that could not be made fails the run. At the end each server's cache is compared
+with etcd; the last line printed is the result.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ from tests.robustness.members import Member, cluster
 from tests.robustness.proxy import Proxy
 
 TOKEN = "tok"
-PATIENCE = 60.0  # seconds for what comes by itself when faults are over
+PATIENCE = 60.0  # seconds for recovery after a fault
 ASK = 'exec 3<>/dev/tcp/127.0.0.1/{port}; echo {fault} >&3; read -r -u3 word; [ "$word" = healed ]'
 
 
 class Faults:
-    """What can go wrong, and how it is healed; each of one member or server, taken at random."""
+    """The faults and how to end them. Each hits one member or server, which is chosen at random."""
 
     def __init__(self, members: list[Member], proxies: list[Proxy], servers: list[ApiServer]) -> None:
         self.members, self.proxies, self.servers = members, proxies, servers
@@ -94,11 +95,11 @@ class Faults:
         try:
             await self._etcdctl(member, "compact", str(status[0]["Status"]["header"]["revision"]))
         except RuntimeError as error:
-            if "has been compacted" not in str(error):  # by the time before: a member may be behind
+            if "has been compacted" not in str(error):  # by an earlier compaction: this member may be behind
                 raise
 
     async def _move_leader(self) -> None:
-        """After a fault there may be no leader for a moment, or one that is none any more."""
+        """Moves the leader. Tries again: after a fault there may be no leader for a moment, or an outdated one."""
         end = time.monotonic() + PATIENCE
         while True:
             try:
@@ -141,9 +142,9 @@ class Faults:
         return said
 
     async def make_up_for(self, names: list[str]) -> None:
-        """Does each of these faults that nobody has asked for yet: the judge draws at random, and may leave some out.
+        """Makes the faults that the judge did not choose: it draws at random, and may leave some out.
 
-        What is acknowledged has been judged by then; the caches are compared after these too.
+        The judge has checked the acknowledged writes before. The caches are compared after these faults, too.
         """
         for name in names:
             if not self.done[name]:
@@ -154,7 +155,7 @@ class Faults:
                     self.failed.append(f"{name}: {error!r}")
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Does the fault that is asked for, and says when it is healed."""
+        """Makes the fault that is asked for, and answers when the fault has ended."""
         name = (await reader.readline()).decode().strip()
         try:
             await self.known[name]()
@@ -168,7 +169,7 @@ class Faults:
 
 
 def _differing(server: ApiServer) -> list[str]:
-    """The resources whose cache differs from etcd, once etcd and the server have the time to tell."""
+    """The resources whose cache differs from etcd, after etcd and the server have had time to synchronise."""
     request = urllib.request.Request(
         f"{server.url}/debug/consistency", headers={"Authorization": f"Bearer {server.token}"}
     )
@@ -184,7 +185,7 @@ def _differing(server: ApiServer) -> list[str]:
 
 
 async def _judged(faults: Faults, options: argparse.Namespace, rest: list[str]) -> int:
-    """The judge's exit status; 1 when a cache differs in the end, or a fault could not be made."""
+    """Returns the judge's exit status; 1 if a cache differs at the end, or a fault could not be made."""
     asked = await asyncio.start_server(faults.serve, "127.0.0.1", 0)
     port = asked.sockets[0].getsockname()[1]
     named = [name for name in faults.known if not options.only or name in options.only]

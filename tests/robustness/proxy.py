@@ -13,7 +13,7 @@ END_STREAM = 1  # a flag
 
 
 class Proxy:
-    """Passes connections on to a port of this machine. `delay` is in seconds, for each piece in each direction."""
+    """Forwards connections to a port of this machine. `delay` is in seconds, for each chunk in each direction."""
 
     def __init__(self, target: int) -> None:
         self.target, self.port, self.delay = target, 0, 0.0
@@ -30,28 +30,28 @@ class Proxy:
         return f"http://127.0.0.1:{self.port}"
 
     def hold(self) -> None:
-        """Connections stay open, and nothing passes any more: they are half open."""
+        """Half-opens connections: they stay open, but no byte passes."""
         self._flows.clear()
 
     def silence(self) -> None:
-        """No call is answered, but pings are: connections seem well."""
+        """Answers no call, but pings: the connections seem healthy."""
         self._silent = True
         for answers in self._answers:
             answers.silence()
 
     def silence_streams(self) -> None:
-        """Nothing more comes on the calls whose answers have begun, as watches' have; others are answered."""
+        """Stops the answers that have begun, such as those of watches; other calls are answered."""
         for answers in self._answers:
             answers.silence_open()
 
     def cut(self) -> None:
-        """Breaks all connections, and takes no new ones."""
+        """Breaks all connections, and accepts no new ones."""
         self._refuses = True
         for writer in self._writers:
             writer.transport.abort()
 
     def heal(self) -> None:
-        """Undoes everything; what was held back comes now."""
+        """Ends all faults. The bytes that were held back are sent now."""
         self._refuses = self._silent = False
         self.delay = 0.0
         self._flows.set()
@@ -114,7 +114,7 @@ class Proxy:
 
 
 class _Answers:
-    """What a server says on one connection, frame by frame (RFC 9113, section 4.1), some of it held back."""
+    """The frames that a server sends on one connection (RFC 9113, section 4.1); some are held back."""
 
     def __init__(self, sink: asyncio.StreamWriter) -> None:
         self._sink, self._rest = sink, b""
@@ -123,21 +123,21 @@ class _Answers:
         self._held: list[bytes] = []
 
     def silence(self) -> None:
-        """Passes no headers and data of any stream."""
+        """Holds back the headers and data of all streams."""
         self._silent = None
 
     def silence_open(self) -> None:
-        """Passes none of the streams that are open now."""
+        """Holds back the frames of all streams that are open now."""
         self._silent = set(self._open)
 
     def release(self) -> None:
-        """Passes everything, and first what was held back."""
+        """Lets all frames pass; those that were held back come first."""
         self._silent = set()
         self._sink.write(b"".join(self._held))
         self._held.clear()
 
     def pass_on(self, chunk: bytes) -> None:
-        """Passes on the frames that are complete, but for those that are held back."""
+        """Passes on the complete frames that are not held back."""
         rest, passed = self._rest + chunk, []
         while len(rest) >= HEAD and len(rest) >= (size := HEAD + int.from_bytes(rest[:3], "big")):
             frame, rest = rest[:size], rest[size:]

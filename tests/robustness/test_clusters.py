@@ -1,4 +1,4 @@
-"""Endpoints of two etcd clusters: a client serves the one that it began with, and a server does not start."""
+"""Endpoints of two etcd clusters: a client stays with the cluster that it began with, and a server does not start."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def settings(members: list[Member], timeout: float = PATIENCE) -> EtcdSettings:
 
 
 async def other_cluster(ask: Callable[[], Awaitable[object]]) -> OtherCluster:
-    """What a call raises once the client has seen whose etcd answers; until then it may not be answered in time."""
+    """The error of a call after the client has noticed the other cluster. Before, the call may time out."""
     async with asyncio.timeout(PATIENCE):
         while True:
             try:
@@ -47,7 +47,7 @@ async def other_cluster(ask: Callable[[], Awaitable[object]]) -> OtherCluster:
 
 
 def replace(member: Member, like: Member) -> None:
-    """Has an empty etcd answer at the member's address, as another cluster."""
+    """Starts an empty etcd with another cluster ID at the member's address."""
     member.kill()
     like.kill()
     like.client = member.client
@@ -94,7 +94,9 @@ async def test_the_other_cluster_is_not_used_when_the_first_is_away(strangers: l
 
 
 async def test_an_etcd_that_is_exchanged_behind_its_address_is_noticed(strangers: list[Member], tmp_path: Path) -> None:
-    """The connection comes back by itself, with another etcd at its end; the member in use is that of the start."""
+    """The connection is restored to another etcd at the same address. The client refuses it: its cluster ID is not that
+    of the start.
+    """
     one, other = strangers
     (tmp_path / "again").mkdir()
     with cluster(tmp_path / "again", 1) as (mine,):
@@ -107,7 +109,7 @@ async def test_an_etcd_that_is_exchanged_behind_its_address_is_noticed(strangers
 
 
 async def test_a_cluster_that_all_endpoints_are_of_is_taken(member: Member, tmp_path: Path) -> None:
-    """That is what a restore makes of the endpoints; the feed notices and loads anew."""
+    """A restore changes the cluster ID like this. The feed notices it and loads everything again."""
     named = EtcdSettings((member.endpoint, f"127.0.0.1:{member.client}"), timeout=PATIENCE)
     async with EtcdClient(named) as client:
         await client.put(KEY, b"1")
@@ -128,7 +130,7 @@ async def test_a_cluster_that_all_endpoints_are_of_is_taken(member: Member, tmp_
 
 
 async def test_a_user_logs_in_for_the_question(tmp_path: Path) -> None:
-    """etcd tells nothing to clients without a name once it has users."""
+    """An etcd with users tells its cluster ID to authenticated clients only."""
     if not shutil.which("etcdctl"):
         pytest.skip("needs etcdctl")
     with cluster(tmp_path, 1) as (member,):

@@ -1,4 +1,4 @@
-"""A server that starts while etcd is full: it serves reads and deletions, is not ready, and makes later what lacks."""
+"""A server that starts while etcd is full serves reads and deletions, is not ready, and makes missing objects later."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def small() -> Iterator[EmbeddedEtcd]:
 
 
 def fill(etcd: EmbeddedEtcd) -> None:
-    """Writes elsewhere until etcd has the alarm NOSPACE."""
+    """Writes to other keys until etcd raises the alarm NOSPACE."""
 
     async def filled() -> None:
         async with EtcdClient(EtcdSettings((etcd.endpoint,), timeout=60)) as client:
@@ -38,7 +38,7 @@ def fill(etcd: EmbeddedEtcd) -> None:
 
 
 def make_room(etcd: EmbeddedEtcd) -> None:
-    """What NoSpace.REMEDY says."""
+    """Does what NoSpace.REMEDY tells the operator to do."""
 
     async def compacted() -> None:
         async with EtcdClient(EtcdSettings((etcd.endpoint,), timeout=60)) as client:
@@ -51,7 +51,7 @@ def make_room(etcd: EmbeddedEtcd) -> None:
 
 
 def test_a_replica_starts(small: EmbeddedEtcd, tmp_path: Path) -> None:
-    """With the identity that is in etcd; what can be done without writes is done through it."""
+    """The server uses the identity that is stored in etcd. All that needs no write works."""
     secret = tmp_path / "secret"
     secret.write_text("0123456789abcdef0123456789abcdef")
     flag = f"--identity-key-file={secret}"

@@ -1,6 +1,6 @@
-"""While etcd refuses, is slow or full, reads from the cache go on and writes are answered with words; then all goes on.
+"""While etcd refuses writes, is slow or full, reads from the cache work and writes get a Status; then all works again.
 
-No server is restarted for it, and no watch misses anything.
+No server is restarted for that, and no watch misses an event.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MEGABYTE = 1 << 20
 
 @pytest.fixture
 def guarded() -> Iterator[EmbeddedEtcd]:
-    """An etcd that asks for passwords, and whose tokens soon expire."""
+    """An etcd that requires passwords, with tokens that expire soon."""
     with EmbeddedEtcd(arguments=["--auth-token-ttl=1"], loopback=True) as etcd:
         etcdctl(etcd, "user", "add", "root:root")
         etcdctl(etcd, "user", "grant-role", "root", "root")
@@ -39,7 +39,7 @@ def guarded() -> Iterator[EmbeddedEtcd]:
 
 
 def allow(etcd: EmbeddedEtcd, user: str, *more: str) -> None:
-    """Makes a user who may do what the server does; by a certificate where it has no password."""
+    """Creates an etcd user with the rights that a server needs; without a password, the user has a certificate."""
     etcdctl(etcd, *more, "role", "add", "registry")
     for key in (["--prefix=true", "registry", "readwrite", "/registry/"], ["registry", "readwrite", "compact_rev_key"]):
         etcdctl(etcd, *more, "role", "grant-permission", *key)
@@ -49,7 +49,7 @@ def allow(etcd: EmbeddedEtcd, user: str, *more: str) -> None:
 
 @contextmanager
 def in_trouble(server: ApiServer) -> Iterator[None]:
-    """In the block reads from the cache go on; behind it all else comes back by itself."""
+    """Inside the block reads from the cache work. After it, everything else works again by itself."""
     watcher = Watcher(server)
     watcher.hears_of(write(server, LONG))
     pid = server.pid
@@ -94,7 +94,7 @@ def test_a_user_whom_etcd_refuses_for_a_while(guarded: EmbeddedEtcd, trouble: st
 
 
 def is_refused(answer: Answer) -> bool:
-    """Whether etcd itself has refused a write, and not been too slow for it."""
+    """Whether etcd itself refused a write: not a timeout."""
     return answer.status != 201 and str(answer.json.get("message")).startswith("etcdserver: ")
 
 
@@ -117,7 +117,7 @@ def test_a_user_by_certificate(tmp_path: Path) -> None:
 
 
 def test_a_slow_way_to_etcd() -> None:
-    """A request pays for the way to etcd and back, and others pay nothing."""
+    """A request pays for the round trip to etcd; others are not slower."""
     with (
         EmbeddedEtcd(loopback=True) as etcd,
         proxied(int(etcd.endpoint.rpartition(":")[2])) as proxy,
@@ -135,7 +135,7 @@ def test_a_slow_way_to_etcd() -> None:
 
 
 def test_an_etcd_that_stops_again_and_again() -> None:
-    """It goes on for long enough to answer something, however slow the machine is."""
+    """etcd stays slow for long enough to answer something, on any machine."""
     with EmbeddedEtcd() as etcd, api_server(etcd_servers=etcd.endpoint) as server, in_trouble(server):
         stop, answers, read = threading.Event(), list[int](), list[int]()
 
@@ -162,7 +162,7 @@ def test_an_etcd_that_stops_again_and_again() -> None:
 
 
 def test_a_disk_that_is_full(tmp_path: Path) -> None:
-    """etcd ends then, as it does, and its operator makes room and starts it again."""
+    """etcd ends in that case. Its operator frees space and starts it again."""
     with (
         small_disk(tmp_path / "disk", 200) as disk,
         EmbeddedEtcd(disk / "etcd") as etcd,
@@ -181,7 +181,7 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
 
 
 def test_a_quota_that_is_full(tmp_path: Path) -> None:
-    """Deletions go on; with the alarm disarmed all does."""
+    """Deletions work. After the alarm is disarmed, all writes do."""
     with (
         EmbeddedEtcd(arguments=["--quota-backend-bytes=8388608"]) as etcd,
         api_server(

@@ -1,4 +1,4 @@
-"""A server that is started anew has the history of the last minutes, and those who watched it go on where they were."""
+"""A restarted server has the history of the last minutes, and watches resume where they ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects that go by themselves can be written whatever became of the leases that they were to be written under."""
+"""Objects with a time to live can be written even if etcd has lost the leases for them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.robustness.members import Member
 PATIENCE = 60.0
 
 
-# of another name each time: one that was not answered may have been made
+# another name each time: a create without an answer may have been stored
 EVENT = {
     "metadata": {"generateName": "e"},
     "involvedObject": {"kind": "Pod", "namespace": "default", "name": "p"},
@@ -22,7 +22,7 @@ EVENT = {
 
 
 def test_a_lease_that_a_restore_has_lost_is_replaced(member: Member, tmp_path: Path) -> None:
-    """It was granted after the backup; events go on to be written, and none is answered 500."""
+    """The lease was granted after the backup. Events can still be written, and no write is answered 500."""
     events = "/api/v1/namespaces/default/events"
     with api_server("--controllers=-*", etcd_servers=member.endpoint) as server:
         member.save(tmp_path / "backup")

@@ -1,4 +1,6 @@
-"""With any one of three members killed, stopped, cut off or held, everybody hears of writes and is answered in time."""
+"""While one of three members is killed, stopped, cut off or paused, watches get events and requests are answered in
+time.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,8 @@ from tests.robustness.members import Member
 from tests.robustness.proxy import Proxy
 
 HEARD = 6.0  # seconds until a watcher hears of a write
-ANSWERED = 6.0  # seconds for a request: the question may go to the member that hangs, and the feed come from there
-LEFT = 2.7  # seconds until nothing is asked of a member that hangs
+ANSWERED = 6.0  # seconds for a request: it may wait for the member that hangs, and the feed may come from there
+LEFT = 2.7  # seconds until a member that hangs gets no more calls
 
 
 @pytest.fixture
@@ -31,7 +33,7 @@ async def proxies(members: list[Member]) -> AsyncIterator[list[Proxy]]:
 
 
 async def written(writer: EtcdClient, key: bytes) -> int:
-    """The revision of a write, which may take several attempts while the members elect a leader."""
+    """The revision of a write. It may take several attempts while the members elect a leader."""
     async with asyncio.timeout(PATIENCE):
         while True:
             try:
@@ -41,7 +43,7 @@ async def written(writer: EtcdClient, key: bytes) -> int:
 
 
 async def heard_in_time(node: Node, writer: EtcdClient, name: str) -> None:
-    """A write elsewhere is heard of, and reads are answered, each in its time."""
+    """A write by another client reaches watches, and reads are answered, each within its limit."""
     revision = await written(writer, node.key(name))
     async with in_time(HEARD):
         await node.cache.reach(revision)
@@ -51,20 +53,20 @@ async def heard_in_time(node: Node, writer: EtcdClient, name: str) -> None:
 
 @asynccontextmanager
 async def in_time(seconds: float) -> AsyncIterator[None]:
-    """Raises AssertionError where the block takes longer, and TimeoutError where it does not end."""
+    """Raises AssertionError if the block takes longer, and TimeoutError if it does not end."""
     with within(seconds):
         async with asyncio.timeout(PATIENCE):
             yield
 
 
 class Requests:
-    """Reads and writes that go on through a client, one after the other, while something goes wrong."""
+    """Reads and writes of a client, one after the other, while a fault lasts."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
         self.slowest = 0.0
         self.answered = 0
-        self.failed: list[float] = []  # when each that failed began
+        self.failed: list[float] = []  # the start times of the failed ones
 
     async def reads(self) -> None:
         while True:
@@ -118,7 +120,7 @@ async def _begin(fault: str, member: Member, proxy: Proxy) -> None:
 
 
 async def _defragmenting(member: Member) -> None:
-    """Has a member rewrite a database of some size, during which it answers nothing."""
+    """Has a member defragment a large database; it answers nothing meanwhile."""
     async with EtcdClient(EtcdSettings((member.endpoint,), timeout=PATIENCE)) as client:
         for number in range(60):
             await client.put(b"/large/%d" % number, os.urandom(1 << 20))
@@ -129,7 +131,7 @@ async def _defragmenting(member: Member) -> None:
 
 @pytest.mark.parametrize("fault", ["kill", "pause", "cut", "hold", "silence", "silence streams", "delay", "defragment"])
 async def test_one_of_three_may_fail(members: list[Member], proxies: list[Proxy], fault: str) -> None:
-    """It is the one that holds the watch."""
+    """The member that is paused has the watch."""
     writer_settings = EtcdSettings((members[1].endpoint, members[2].endpoint))
     settings = EtcdSettings(tuple(proxy.endpoint for proxy in proxies))
     async with EtcdClient(settings) as client, EtcdClient(writer_settings) as writer:
@@ -160,7 +162,7 @@ async def test_a_read_and_a_write_are_not_kept_by_a_stopped_member(members: list
         members[0].pause()
         async with in_time(ANSWERED):
             assert (await client.range(b"/a")).kvs
-        with suppress(Unavailable):  # it may be on its way to the leader when that is the one that stopped
+        with suppress(Unavailable):  # it may have been forwarded to the stopped leader
             async with in_time(ANSWERED):
                 await client.put(b"/a", b"2")
         members[0].resume()
@@ -169,10 +171,10 @@ async def test_a_read_and_a_write_are_not_kept_by_a_stopped_member(members: list
 async def test_progress_is_trusted_by_the_member_of_the_stream(
     members: list[Member], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After the first member is gone the next is asked anew, and is too old to be trusted."""
+    """The second member is behind. After the first one is gone, the client checks the second again, and refuses it."""
     versions = iter([True, False, False])
     monkeypatch.setattr("storage.etcd.watch.progress_notifications_correct", lambda version: next(versions, False))
-    monkeypatch.setattr("storage.etcd.watch.ANSWER", PATIENCE)  # none of them hangs, and all may be slow
+    monkeypatch.setattr("storage.etcd.watch.ANSWER", PATIENCE)  # none of them hangs, but all may be slow
     endpoints = tuple(member.endpoint for member in members)
     async with EtcdClient(EtcdSettings(endpoints, timeout=PATIENCE)) as client:
         node = Node(client, b"/registry/")

@@ -1,7 +1,7 @@
-"""Replicas behind deploy/haproxy.cfg's rules are restarted and killed, and no request fails.
+"""Replicas behind the rules of deploy/haproxy.cfg are restarted and killed, and no request fails.
 
-A replica that is told to stop costs nobody a retry. One that is killed costs one retry of each connection that it had;
-HTTP clients make it by themselves.
+A replica that stops on SIGTERM causes no retry. One that is killed causes one retry for each of its connections; HTTP
+clients retry by themselves.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from tests.until import until
 MAPS = "/api/v1/namespaces/default/configmaps"
 CLIENTS = 4
 MOST_TRIES = 10
-RESTARTS = int(os.environ.get("RESTARTS", "1"))  # of each replica, under client-go and kubectl
+RESTARTS = int(os.environ.get("RESTARTS", "1"))  # restarts of each replica, under client-go and kubectl
 REQUESTS = int(os.environ.get("REQUESTS", "0"))  # of client-go, which end the test; 0: RESTARTS does
 RULES = Path(__file__).parents[2] / "deploy" / "haproxy.cfg"
 
 
 class Load:
-    """Clients that read and write through one address, each on a connection that it keeps."""
+    """Clients that read and write through one address, each on its own persistent connection."""
 
     def __init__(self, port: int, token: str) -> None:
         self._port, self._token = port, token
@@ -67,7 +67,7 @@ class Load:
                 except (OSError, http.client.HTTPException):
                     tries += 1
                     connection.close()
-                    time.sleep(0.05 * tries)  # as clients do before they try again
+                    time.sleep(0.05 * tries)  # clients wait like this before they retry
             with self._lock:
                 self.requests += 1
                 self.retries += tries
@@ -90,12 +90,14 @@ class Load:
 
 @contextmanager
 def balanced(directory: Path, port: int, replicas: list[ApiServer]) -> Iterator[Path]:
-    """HAProxy with the rules that are shipped, on this host's ports, once it has found all well; its log."""
+    """HAProxy with the shipped rules, on ports of this host, once it has found all replicas healthy. Returns its
+    log.
+    """
     rules, _, _ = (
         RULES.read_text(encoding="utf-8").replace("bind :6443", f"bind 127.0.0.1:{port}").partition("  server ")
     )
     servers = "".join(f"  server {each.directory.name} 127.0.0.1:{each.port}\n" for each in replicas)
-    patience = "  timeout check 30s\n"  # none of the replicas hangs, and all of them may be slow
+    patience = "  timeout check 30s\n"  # no replica hangs, but all may be slow
     (path := directory / "haproxy.cfg").write_text(f"{rules}{patience}  option log-health-checks\n{servers}")
     program = shutil.which("haproxy", path=os.environ["PATH"] + os.pathsep + "/usr/sbin")
     if program is None:
@@ -148,7 +150,7 @@ def test_no_request_fails_when_replicas_stop_and_die(tmp_path: Path) -> None:
 
 
 def kubeconfig(directory: Path, replica: ApiServer, port: int) -> Path:
-    """One that leads to the load balancer."""
+    """A kubeconfig for the load balancer."""
     (path := directory / "balanced.kubeconfig").write_text(
         replica.kubeconfig.read_text().replace(f"127.0.0.1:{replica.port}", f"127.0.0.1:{port}")
     )
@@ -157,7 +159,9 @@ def kubeconfig(directory: Path, replica: ApiServer, port: int) -> Path:
 
 @contextmanager
 def kubectl_asks_on(path: Path) -> Iterator[list[tuple[int, str]]]:
-    """kubectl makes config maps, one a process, and another one watches them; exit statuses and errors."""
+    """Creates ConfigMaps with one kubectl process each, while another kubectl watches. Returns exit statuses and
+    errors.
+    """
     outcomes: list[tuple[int, str]] = []
     stop = threading.Event()
     words = [str(binary("kubectl")), f"--kubeconfig={path}"]

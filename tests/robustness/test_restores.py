@@ -1,4 +1,4 @@
-"""After a backup was restored, by whatever means, the cache is what etcd is, and watchers start again."""
+"""After a restore of etcd, by any method, the cache is equal to etcd, and watches start again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BUMPED = ("--bump-revision=1000000", "--mark-compacted")
 
 
 async def equals_etcd(node: Node) -> None:
-    """Until the cache has what etcd has, in the end."""
+    """Waits until the cache is equal to etcd."""
     async with asyncio.timeout(PATIENCE):
         while True:
             await node.feed.ready.wait()
@@ -35,7 +35,9 @@ async def equals_etcd(node: Node) -> None:
 async def test_what_was_after_the_backup_is_gone(
     member: Member, tmp_path: Path, flags: tuple[str, ...], since: int, head: str
 ) -> None:
-    """Even where cluster and term look as before, and others write: revisions are there again with something else."""
+    """The restore is noticed even if cluster ID and term are as before and others write: old revisions then have other
+    contents.
+    """
     async with EtcdClient(EtcdSettings((member.endpoint,), timeout=60)) as client:
         node = Node(client, b"/registry/")
         async with node.running():
@@ -66,7 +68,9 @@ async def test_what_was_after_the_backup_is_gone(
 
 
 async def test_progress_past_the_last_change_hides_nothing(member: Member, tmp_path: Path) -> None:
-    """The last change is as it was, but revisions that progress told of were given out again."""
+    """The last change is the same as before, but revisions after it, which progress notifications told, are used
+    again.
+    """
     async with EtcdClient(EtcdSettings((member.endpoint,), timeout=60)) as client:
         node = Node(client, b"/registry/")
         async with node.running():

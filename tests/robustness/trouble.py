@@ -1,4 +1,4 @@
-"""An etcd that is guarded, slow or full, and what a server's clients may see of that."""
+"""An etcd with users, with delays or without space, and what a server's clients may see meanwhile."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 def write(server: ApiServer, seconds: int = 3, size: int = 1) -> Answer:
-    """A config map is created, by a client that waits for so many seconds."""
+    """Creates a ConfigMap, with a client timeout in seconds."""
     body = {"metadata": {"generateName": "x-"}, "data": {"a": "x" * size}}
     return ask(server, "POST", f"{MAPS}?timeout={seconds}s", body)
 
 
 def works(server: ApiServer, seconds: int = 3) -> bool:
-    """Whether writes, within some seconds, and reads of the most recent state are answered, and the server says so."""
+    """Whether writes, within some seconds, and consistent reads are answered, and the server is ready."""
     return write(server, seconds).status == 201 and all(
         ask(server, "GET", path).status == 200 for path in (MAPS, "/readyz")
     )
 
 
 def is_clear(answer: Answer) -> bool:
-    """Whether a refusal is a Status with words for who reads it; one at the request's own deadline names no kind."""
+    """Whether a refusal is a Status with a readable message. A timeout of the request itself names no kind."""
     status = answer.json
     named = status.get("kind") == "Status" or answer.status == 504
     known = named and answer.status in (500, 503, 504) and status["code"] == answer.status
@@ -43,7 +43,7 @@ def is_clear(answer: Answer) -> bool:
 
 
 class Watcher:
-    """A watch of config maps, read by a thread."""
+    """A watch of ConfigMaps that a thread reads."""
 
     def __init__(self, server: ApiServer) -> None:
         version = ask(server, "GET", MAPS).json["metadata"]["resourceVersion"]
@@ -60,13 +60,13 @@ class Watcher:
             self._names.add(json.loads(line)["object"]["metadata"]["name"])
 
     def hears_of(self, made: Answer) -> None:
-        """Waits until the watch has brought the object that was made."""
+        """Waits for the event of the object that was created."""
         assert made.status == 201, made.body
         until(lambda: made.json["metadata"]["name"] in self._names)
 
 
 def etcdctl(etcd: EmbeddedEtcd, *words: str, said: str = "") -> None:
-    """Has etcdctl do something, with a line that is said to it; it has the time that a busy machine takes."""
+    """Runs etcdctl with a line on its standard input, with a timeout for a busy machine."""
     program = find_binary().with_name("etcdctl")
     patience = "--dial-timeout=60s", "--command-timeout=60s"
     command = [str(program), f"--endpoints={etcd.endpoint}", *patience, *words]
@@ -76,7 +76,7 @@ def etcdctl(etcd: EmbeddedEtcd, *words: str, said: str = "") -> None:
 
 @contextmanager
 def proxied(target: int) -> Iterator[Proxy]:
-    """A proxy of a port of this machine, on an event loop of its own."""
+    """A proxy for a port of this machine, on its own event loop."""
     proxy, ready, end = Proxy(target), threading.Event(), asyncio.Event()
     loop = asyncio.new_event_loop()
 
@@ -98,7 +98,7 @@ def proxied(target: int) -> Iterator[Proxy]:
 
 @contextmanager
 def small_disk(place: Path, megabytes: int) -> Iterator[Path]:
-    """A file system of so many megabytes; the test is skipped where none can be mounted."""
+    """A file system of that many megabytes. The test is skipped if it cannot be mounted."""
     place.mkdir()
     words = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=700", "tmpfs", str(place)]
     try:
