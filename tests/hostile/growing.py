@@ -124,14 +124,14 @@ class Field:
         return self.steps[0] == "status"
 
     def value(self, entries: Entries, size: int) -> Any:
-        """Makes `number` entries."""
+        """Makes `size` entries."""
         made = (_entry(self.schemas, self.item, entries, number) for number in range(size))
         if self.steps[-1] == "*":
             return {f"a{number}.io/k{number}": each for number, each in enumerate(made)}
         return list(made)
 
     def filled(self, obj: Json, entries: Entries, size: int) -> Json:
-        """Makes an object with `number` entries in the field, and with the objects that enclose the field."""
+        """Makes an object with `size` entries in the field, and with the objects that enclose the field."""
         found: Json = json.loads(json.dumps(obj))
         here: Any = found
         schema, steps = _resolved(self.schemas, self.body), [step for step in self.steps if step != "*"]

@@ -159,7 +159,7 @@ def test_a_watch_and_an_idle_connection_stay(server: ApiServer) -> None:
 
 @contextlib.contextmanager
 def crowd(connect: Callable[[], object], count: int) -> Iterator[None]:
-    """Keeps `number` connections open while the block runs."""
+    """Keeps `count` connections open while the block runs."""
     with contextlib.ExitStack() as stack:
         for _ in range(count):
             with contextlib.suppress(OSError):

@@ -19,7 +19,7 @@ COUNT = 60
 
 
 def patterned(pattern: str, count: int) -> dict[str, Any]:
-    """A CRD with `number` properties, each with another pattern."""
+    """A CRD with `count` properties, each with another pattern."""
     properties = {f"p{index}": {"type": "string", "pattern": pattern.format(index)} for index in range(count)}
     return definition("patterns.example.com", version("v1", {"spec": {"type": "object", "properties": properties}}))
 

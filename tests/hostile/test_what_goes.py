@@ -67,7 +67,7 @@ class Client:
         self._connection, self._token = connect(api), api.token
 
     def ask(self, method: str, path: str, body: JsonObject | None = None, **headers: str) -> tuple[int, bytes]:
-        """Returns the status and the body. In names of `headers`, `_` stands for `-`."""
+        """Returns the status and the body. `_` in a keyword stands for `-` in the name of a header."""
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         sent |= {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
         self._connection.request(method, path, None if body is None else json.dumps(body), sent)

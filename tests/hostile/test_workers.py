@@ -59,7 +59,7 @@ class Writers:
                 thread.join()
 
     def more(self, count: int = 10) -> None:
-        """Waits until `number` more were created."""
+        """Waits until `count` more were created."""
         wanted = len(self.made) + count
         until(lambda: len(self.made) >= wanted)
 

@@ -1,4 +1,4 @@
-"""Crashes of etcd."""
+"""Crashes of etcd, in the hardest way that loses no acknowledged write."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PATIENCE = 60.0  # seconds
 
 
 def crash(etcd: EmbeddedEtcd) -> None:
-    """Ends etcd as hard as it can be without losing what it has acknowledged."""
+    """Ends etcd as abruptly as possible without the loss of an acknowledged write."""
     if hardest(etcd.binary) is signal.SIGKILL:
         etcd.kill()
     else:
@@ -24,13 +24,13 @@ def crash(etcd: EmbeddedEtcd) -> None:
 
 
 def hardest(binary: Path) -> signal.Signals:
-    """What ends an etcd of this binary so: those that would lose something by being killed are only stopped."""
+    """The signal for an etcd binary: a version that would lose writes when killed is only stopped."""
     survives = survives_kill(".".join(map(str, binary_version(binary))))
     return signal.SIGKILL if survives else signal.SIGTERM
 
 
 async def lost(client: EtcdClient) -> None:
-    """Until a client knows that its connection has ended: of a write before that nobody knows whether it was made."""
+    """Waits until a client knows that its connection has ended. Whether a write before that was stored is unknown."""
     channel = client._endpoints.current.channel
     async with asyncio.timeout(PATIENCE):
         while (state := channel.get_state()) is ChannelConnectivity.READY:

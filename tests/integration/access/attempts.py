@@ -1,6 +1,6 @@
-"""What users with some rights do in order to gain more: random steps, by every write that could lead there.
+"""Random steps of users with some rights who try to gain more, by every kind of write that could lead there.
 
-The actors are service accounts, so that any server gives them credentials. `tests/upstream/escalation.py` plays the
+The users are service accounts, so that any server can give them credentials. `tests/upstream/escalation.py` sends the
 same steps to a kube-apiserver.
 """
 
@@ -20,8 +20,8 @@ from gateway.credentials.certificates import new_authority
 
 RBAC, CERTIFICATES, REVIEWS = "rbac.authorization.k8s.io", "certificates.k8s.io", "authentication.k8s.io"
 ACTORS = ("ada", "bob", "cid")
-VICTIM = "robot"  # a service account that nobody has credentials of
-LABEL = "escalation-test"  # of all that the steps make
+VICTIM = "robot"  # a service account whose credentials no actor has
+LABEL = "escalation-test"  # on all objects that the steps create
 COLLECTED = "escalation-collected"  # of cluster roles that are aggregated
 COLLECTOR = f"{LABEL}-collector"
 NAMES = ("one", "two", "three")
@@ -67,7 +67,7 @@ _DOMAINS: tuple[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] =
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A request of an actor, "" being the administrator, with the headers of impersonation that it has."""
+    """A request of an actor, with its impersonation headers. The actor "" is the administrator."""
 
     actor: str
     method: str
@@ -85,7 +85,7 @@ def username(namespace: str, account: str) -> str:
 
 
 def subject(pick: random.Random, namespace: str) -> Json:
-    """Somebody to bind to."""
+    """A random subject for a binding."""
     match pick.randint(0, 6):
         case 0:
             return {"kind": "Group", "apiGroup": RBAC, "name": pick.choice(("gang", "system:authenticated"))}
@@ -114,7 +114,7 @@ def rules(pick: random.Random, most: int = 3) -> list[Json]:
 
 
 def prepared(pick: random.Random, namespace: str) -> Iterator[Step]:
-    """What the administrator makes first: accounts, roles and bindings with which the actors can begin."""
+    """What the administrator creates first: accounts, roles and bindings that let the actors begin."""
     yield Step("", "POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
     for name in (*ACTORS, VICTIM):
         yield Step("", "POST", f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": {"name": name}})
@@ -138,16 +138,16 @@ def prepared(pick: random.Random, namespace: str) -> Iterator[Step]:
 
 
 def cleared() -> Iterator[Step]:
-    """Takes away what is left of other sequences."""
+    """Deletes what earlier sequences have left."""
     for kind in ("clusterrolebindings", "clusterroles"):
         yield Step("", "DELETE", f"/apis/{RBAC}/v1/{kind}?labelSelector={LABEL}%3Dyes")
-    for name in (*NAMES, "collector"):  # one that is aggregated just then comes back without its label
+    for name in (*NAMES, "collector"):  # a role that is aggregated at this moment may come back without its label
         yield Step("", "DELETE", f"{_collection('ClusterRole', '')}/{LABEL}-{name}")
     yield Step("", "DELETE", f"/apis/{CERTIFICATES}/v1/certificatesigningrequests?labelSelector={LABEL}%3Dyes")
 
 
 def step(pick: random.Random, namespace: str) -> Step:
-    """A random step of a random actor, now and then of the administrator."""
+    """A random step of a random actor; sometimes of the administrator."""
     actor = pick.choice((*ACTORS, *ACTORS, ""))
     made = pick.choice((_policy, _policy, _policy, _labelled, _secret, _account, _token, _request, _request, _who))(
         pick, actor, namespace
@@ -157,7 +157,7 @@ def step(pick: random.Random, namespace: str) -> Step:
 
 
 def written(pick: random.Random, actor: str, collection: str, obj: Json) -> Step:
-    """An object that is created, replaced, patched, applied, deleted or read, or all of its kind deleted."""
+    """Creates, replaces, patches, applies, deletes or reads an object, or deletes all of its kind."""
     path = f"{collection}/{obj['metadata']['name']}"
     content = {key: value for key, value in obj.items() if key not in ("apiVersion", "kind", "metadata")}
     match pick.randint(0, 11):
@@ -204,14 +204,14 @@ def _policy(pick: random.Random, actor: str, namespace: str) -> Step:
 
 
 def _labelled(pick: random.Random, actor: str, namespace: str) -> Step:
-    """A cluster role gets the label by which another one takes its rules."""
+    """Gives a ClusterRole the label by which another one aggregates its rules."""
     name = pick.choice((f"{LABEL}-one", f"{LABEL}-base-{pick.choice(ACTORS)}", f"{LABEL}-base-{VICTIM}"))
     patch = {"metadata": {"labels": {COLLECTED: "yes"}}}
     return Step(actor, "PATCH", f"{_collection('ClusterRole', '')}/{name}", patch, pick.choice((MERGE, STRATEGIC)))
 
 
 def _secret(pick: random.Random, actor: str, namespace: str) -> Step:
-    """A secret that asks for an account's token, or one that is turned into such."""
+    """Creates a secret that asks for an account's token, or changes a secret to such a one."""
     obj = _object("v1", "Secret", f"{LABEL}-{pick.choice(NAMES)}", {"type": "kubernetes.io/service-account-token"})
     obj["metadata"]["annotations"] = {"kubernetes.io/service-account.name": pick.choice((VICTIM, *ACTORS))}
     if pick.random() < 0.2:
@@ -233,7 +233,7 @@ def _token(pick: random.Random, actor: str, namespace: str) -> Step:
 
 
 def _who(pick: random.Random, actor: str, namespace: str) -> Step:
-    """Everybody may ask this: whether one may be somebody else decides alone."""
+    """Every user may ask this. The right to impersonate is all that decides."""
     review = {"apiVersion": f"{REVIEWS}/v1", "kind": "SelfSubjectReview"}
     return Step(actor, "POST", f"/apis/{REVIEWS}/v1/selfsubjectreviews", review, headers=_as_somebody(pick, namespace))
 
@@ -241,14 +241,14 @@ def _who(pick: random.Random, actor: str, namespace: str) -> Step:
 def _asked_for(pick: random.Random, actor: str, namespace: str) -> Step:
     who = pick.choice(((username(namespace, VICTIM), ()), ("eve", ("gang",)), ("eve", ("system:masters",))))
     spec = {"request": _request_of(*who), "signerName": pick.choice(SIGNERS), "usages": ["client auth"]}
-    spec["username"], spec["groups"] = "admin", ["system:masters"]  # what is sent does not count
+    spec["username"], spec["groups"] = "admin", ["system:masters"]  # the server must replace these values
     name = f"{LABEL}-{pick.choice(NAMES)}"
     obj = _object(f"{CERTIFICATES}/v1", "CertificateSigningRequest", name, {"spec": spec})
     return Step(actor, "POST", f"/apis/{CERTIFICATES}/v1/certificatesigningrequests", obj)
 
 
 def _request(pick: random.Random, actor: str, namespace: str) -> Step:
-    """A certificate is asked for, approved, denied or put in."""
+    """Creates, approves or denies a certificate request, or sets its certificate."""
     asked = _asked_for(pick, actor, namespace)
     obj, collection = asked.body, asked.path
     name = obj["metadata"]["name"]
@@ -285,7 +285,7 @@ def _as_somebody(pick: random.Random, namespace: str) -> tuple[tuple[str, str], 
 
 
 def _whole(pick: random.Random) -> Json:
-    """A rule about all resources of a domain: with smaller ones hardly any attempt gets anywhere."""
+    """A rule for all resources of a group: with smaller rules hardly any attempt succeeds."""
     groups, resources, verbs = pick.choice((*_DOMAINS[1:-1], _DOMAINS[1], _DOMAINS[4]))
     return {
         "apiGroups": list(groups),
@@ -331,5 +331,5 @@ def _request_of(name: str, groups: tuple[str, ...]) -> str:
 
 @functools.cache
 def certificate() -> str:
-    """A certificate of nobody's that somebody puts into a request."""
+    """A certificate with no use, which a step puts into a request's status."""
     return base64.b64encode(new_authority().certificate).decode()

@@ -1,4 +1,6 @@
-"""One server that asks strangers about everything, with files that tests may change."""
+"""A server with token webhooks, an authorization webhook and an issuer, and with configuration files that tests may
+change.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ ada-token,ada,2,"people"
 
 @dataclass(slots=True)
 class World:
-    """The server, whom it asks, and its files."""
+    """The server, the services that it calls, and its files."""
 
     server: ApiServer
     strangers: Strangers
@@ -38,17 +40,17 @@ class World:
         return ask(self.server, "POST", path, obj, token=token)
 
     def who(self, token: str) -> Any:
-        """The user of a token; the message of the refusal where it has none."""
+        """The user of a token, or the message of the refusal."""
         answer = self.create("/apis/authentication.k8s.io/v1/selfsubjectreviews", {"kind": "SelfSubjectReview"}, token)
         return answer.json["status"]["userInfo"] if answer.status == 201 else answer.json["message"]
 
     def review(self, token: str) -> Any:
-        """What a TokenReview says of a token."""
+        """The status of a TokenReview for a token."""
         review = {"kind": "TokenReview", "spec": {"token": token}}
         return self.create("/apis/authentication.k8s.io/v1/tokenreviews", review).json["status"]
 
     def configure(self, name: str, content: Any) -> None:
-        """Writes a configuration file as a rename does."""
+        """Replaces a configuration file by a rename."""
         write(self.directory / name, content)
 
 
@@ -60,7 +62,7 @@ def write(path: Path, content: Any) -> None:
 
 
 def authentication(strangers: Strangers, **more: Any) -> dict[str, Any]:
-    """The configuration that the server starts with."""
+    """The authentication configuration at the start."""
     issuer = {"url": strangers.url, "audiences": ["us"], "certificateAuthority": strangers.authority}
     mappings = {
         "username": {"expression": "'oidc:' + claims.sub"},
@@ -85,7 +87,7 @@ def authentication(strangers: Strangers, **more: Any) -> dict[str, Any]:
 
 
 def authorization(strangers: Strangers, **more: Any) -> dict[str, Any]:
-    """The authorizers that the server starts with."""
+    """The authorization configuration at the start."""
     webhook = {
         "timeout": "30s",
         "subjectAccessReviewVersion": "v1",

@@ -1,4 +1,4 @@
-"""What roles and bindings grant, worked out as plainly as can be: the yardstick of what servers decide."""
+"""A simple model of RBAC: the rights that roles and bindings grant. Servers' decisions are compared with it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MASTERS = "system:masters"
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who acts."""
+    """The user who sends a request."""
 
     name: str
     groups: frozenset[str]
@@ -23,7 +23,7 @@ class Principal:
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """Something to do; namespace "" is the cluster, name "" any."""
+    """A right. An empty namespace means cluster scope, an empty name all names."""
 
     verb: str
     group: str
@@ -33,7 +33,7 @@ class Right:
 
 
 class Granted:
-    """The rights of everybody, by the roles and bindings of one moment."""
+    """The rights of all users, by the roles and bindings at one time."""
 
     def __init__(self, objects: dict[str, list[Json]]) -> None:
         """`objects` are all roles, clusterroles, rolebindings and clusterrolebindings."""
@@ -46,18 +46,18 @@ class Granted:
         self._found: dict[tuple[Principal, str], list[Json]] = {}
 
     def allows(self, who: Principal, right: Right) -> bool:
-        """Whether somebody holds a right."""
+        """Whether a user has a right."""
         return MASTERS in who.groups or any(_covers(rule, right) for rule in self._rules(who, right.namespace))
 
     def can_give(self, who: Principal, right: Right) -> bool:
-        """Whether somebody could give a right: by holding it, or by being allowed to bind or to escalate there."""
+        """Whether a user could grant a right: by having it, or by a right to bind or to escalate in that namespace."""
         if self.allows(who, right):
             return True
         lifted = (Right(verb, RBAC, kind, right.namespace) for verb, kind in _LIFTED)
         return any(self._allows_some(who, each) for each in lifted)
 
     def _allows_some(self, who: Principal, right: Right) -> bool:
-        """Whether somebody holds a right, if only for objects of some names."""
+        """Whether a user has a right, at least for objects with some names."""
         return any(_covers({**rule, "resourceNames": None}, right) for rule in self._rules(who, right.namespace))
 
     def _rules(self, who: Principal, namespace: str) -> list[Json]:

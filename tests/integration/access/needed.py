@@ -1,4 +1,4 @@
-"""What a step takes: the rights that whoever sends it has to hold, worked out from the request alone."""
+"""The rights that the sender of a step needs, computed from the request alone."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _PREFIX = "system:serviceaccount:"
 
 
 def account(namespace: str, name: str) -> Principal:
-    """A service account that shows its own credentials."""
+    """A service account that uses its own credentials."""
     return Principal(username(namespace, name), _with_account_groups(namespace))
 
 
 def asked(step: Step) -> Right:
-    """The right that a step's path and method ask for."""
+    """The right that a step's method and path require."""
     parts = urlsplit(step.path).path.strip("/").split("/")
     group = "" if parts[0] == "api" else parts[1]
     rest = parts[2:] if parts[0] == "api" else parts[3:]
@@ -33,7 +33,7 @@ def asked(step: Step) -> Right:
 
 
 def rights(step: Step, created: bool) -> Iterator[Right]:
-    """What a step that was carried out took; `created` says whether it made an object."""
+    """The rights that a successful step required. `created` tells whether it created an object."""
     right = asked(step)
     yield right
     if created and (step.method == "PUT" or step.media == APPLY):
@@ -41,8 +41,8 @@ def rights(step: Step, created: bool) -> Iterator[Right]:
 
 
 def signer_rights(before: Json | None, after: Json | None) -> Iterator[tuple[Right, Right]]:
-    """What it took to change a certificate request as it was changed, each as the right for the one signer and that for
-    all of its domain.
+    """The rights that a change of a certificate request required, each as a pair: for the one signer, and for all
+    signers of its domain.
     """
     if before is None or after is None or before["metadata"]["uid"] != after["metadata"]["uid"]:
         return
@@ -58,7 +58,7 @@ def signer_rights(before: Json | None, after: Json | None) -> Iterator[tuple[Rig
 
 
 def is_to_be_signed(request: Json) -> bool:
-    """Whether a certificate request is one that a controller will sign."""
+    """Whether a controller will sign a certificate request."""
     status = request.get("status") or {}
     found = {each["type"] for each in status.get("conditions") or ()}
     approved = "Approved" in found and not found & {"Denied", "Failed"}
@@ -70,7 +70,7 @@ def _each(verb: str, names: tuple[str, str]) -> tuple[Right, Right]:
 
 
 def carried_out_as(step: Step, sender: Principal, granted: Granted) -> Principal | None:
-    """Who a step is carried out as; None where its sender may not be that."""
+    """The user as whom a step is carried out; None if its sender may not impersonate that user."""
     if not step.headers:
         return sender
     name = dict(step.headers)["Impersonate-User"]

@@ -1,4 +1,4 @@
-"""An issuer of tokens and the webhooks that a server asks, in this process: over TLS, with a CA of their own."""
+"""An OIDC issuer and the webhooks that a server calls, in this process: over TLS, with their own CA."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def new_key() -> SigningKey:
 
 
 class Strangers:
-    """`answers` says what a POST to a path is answered: (review) -> status. `asked` has what came, by path."""
+    """`answers` maps a path to a function that makes the answer to a POST: (review) -> status. `asked` has the requests
+    by path.
+    """
 
     def __init__(self, directory: Path) -> None:
         authority = new_authority()
@@ -50,7 +52,7 @@ class Strangers:
         self._server.server_close()
 
     def kubeconfig(self, path: str) -> Path:
-        """A kubeconfig file that leads to a path."""
+        """A kubeconfig file for a path of this server."""
         file = self.directory / f"{path.strip('/')}.kubeconfig"
         cluster = {"server": self.url + path, "certificate-authority": "strangers-ca.crt"}
         (self.directory / "strangers-ca.crt").write_text(self.authority)
@@ -66,7 +68,7 @@ class Strangers:
         return file
 
     def token(self, claims: Json, key: SigningKey | None = None, **more: Any) -> str:
-        """A token of the issuer, for the audience `us`."""
+        """A token of the issuer for the audience `us`."""
         key = key or self.keys[0]
         now = int(time.time())
         said = {"iss": self.url, "aud": "us", "exp": now + 600, "iat": now, **claims, **more}

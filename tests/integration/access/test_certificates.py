@@ -1,4 +1,6 @@
-"""Certificate requests are approved and signed by the built-in signers, and what they sign lets its owner in."""
+"""Certificate requests are approved and signed by the built-in signers, and the signed certificates authenticate
+users.
+"""
 
 from __future__ import annotations
 
@@ -128,7 +130,7 @@ def test_an_approved_request_is_signed(server: ApiServer, tmp_path: Path) -> Non
 def test_a_certificate_is_written_as_kube_controller_manager_writes_it(server: ApiServer) -> None:
     found = certificate_for(server, "ordered", "C=DE,O=b,OU=unit,DC=example,CN=first,O=a,CN=ada")
     parts = [sorted(each.rfc4514_string() for each in rdn) for rdn in found.subject.rdns]
-    assert parts == [["C=DE"], ["O=a", "O=b"], ["OU=unit"], ["CN=ada"]]  # in the order of Go's names
+    assert parts == [["C=DE"], ["O=a", "O=b"], ["OU=unit"], ["CN=ada"]]  # in the order of Go's pkix.Name
     names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName)
     assert [type(each) for each in names.value] == [x509.DNSName, x509.UniformResourceIdentifier]
     assert not names.critical
@@ -141,7 +143,7 @@ def test_a_certificate_of_nobody_has_critical_alternative_names(server: ApiServe
 
 
 def certificate_for(server: ApiServer, name: str, subject: str) -> x509.Certificate:
-    """What is signed for a subject, in the order that it is given in, and alternative names of three kinds."""
+    """A signed certificate for a subject, whose order is kept, with alternative names of three kinds."""
     asked = x509.CertificateSigningRequestBuilder(x509.Name(reversed(x509.Name.from_rfc4514_string(subject).rdns)))
     others = [x509.RegisteredID(NameOID.USER_ID), x509.UniformResourceIdentifier("a:b"), x509.DNSName("host")]
     asked = asked.add_extension(x509.SubjectAlternativeName(others), critical=False)

@@ -1,4 +1,6 @@
-"""Client certificates of CAs between, and of strangers: they are judged after the handshake, by each pool of CAs."""
+"""Client certificates of intermediate and of unknown CAs: they are verified after the TLS handshake, by each CA
+bundle.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ def server(directory: Path) -> Iterator[ApiServer]:
 
 
 class Client:
-    """A connection with a certificate, that of its CAs beside it."""
+    """A connection with a client certificate; the certificates of its intermediate CAs are sent, too."""
 
     def __init__(self, server: ApiServer, directory: Path, of: Made, *beside: Made) -> None:
         file = directory / f"{of.certificate.serial_number}.pem"

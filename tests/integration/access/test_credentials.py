@@ -1,4 +1,6 @@
-"""Who a request is by what a front proxy says, by a bootstrap token; and how soon another replica knows of a change."""
+"""Authentication by a front proxy and by bootstrap tokens, and how soon another replica knows of changed
+credentials.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,7 @@ def server(directory: Path) -> Iterator[ApiServer]:
 
 
 def shown(server: ApiServer, directory: Path, authority: str, name: str, headers: Sequence[tuple[str, str]]) -> Any:
-    """The user of a request with a client's certificate and headers; {} who is refused."""
+    """The user of a request with a client certificate and headers; {} if it is refused."""
     request, key = new_request(name, [])
     signed = read_authority(directory / f"{authority}.crt", directory / f"{authority}.key")
     file = directory / f"{authority}-{name}.pem"
@@ -163,7 +165,7 @@ def test_a_change_is_in_force_at_once_and_within_a_second_on_another_replica() -
     ):
         administer(one, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding)
         rule = {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}
-        with ThreadPoolExecutor(1) as pool:  # what another one writes comes between this one's writes
+        with ThreadPoolExecutor(1) as pool:  # the writes of both servers alternate
             writing = pool.submit(_write, other, 60)
             for turn in itertools.count():
                 rules, status = ([], 403) if turn % 2 else ([rule], 200)

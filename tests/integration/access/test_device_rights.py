@@ -1,4 +1,4 @@
-"""Writers of ResourceClaims need rights to devices: administrators' access, binding claims, reporting for a driver."""
+"""Writers of ResourceClaims need rights for devices: admin access, bindings of claims, and reports of a driver."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_administrators_access_is_for_labelled_namespaces(server: ApiServer, res
 
 
 def test_a_status_needs_a_right_to_bind_and_one_to_the_driver(server: ApiServer) -> None:
-    """The roles grow step by step; each step is refused for what is still lacking alone."""
+    """The roles grow step by step. Each step is refused only for the right that is still missing."""
     path = f"{claims('plain')}/shared"
     obj = claim("shared", {"name": "r", "exactly": {"deviceClassName": "gpu"}})
     assert ask(server, "POST", claims("plain"), obj).status == 201
@@ -98,7 +98,7 @@ def test_a_status_needs_a_right_to_bind_and_one_to_the_driver(server: ApiServer)
 
 
 class Writer:
-    """A service account of the namespace `plain`, which is given rights."""
+    """A service account of the namespace `plain`, with the rights that a test gives."""
 
     def __init__(self, server: ApiServer, name: str) -> None:
         self._server, self._name, self._roles = server, name, 0
@@ -117,7 +117,7 @@ class Writer:
             assert made.status == 201, made.json
 
     def refusals(self, path: str, status: Any, node: str = "") -> list[str]:
-        """Field and message of each cause for which a dry run of a status is refused."""
+        """The field and message of each cause of the refusal, for a dry run of a status."""
         who = {"Impersonate-User": f"system:serviceaccount:plain:{self._name}"}
         who |= {f"Impersonate-Extra-{NODE}": node} if node else {}
         headers = {"Content-Type": "application/merge-patch+json", **who}

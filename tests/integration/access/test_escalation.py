@@ -1,7 +1,7 @@
-"""Users with random rights try to gain more by every write there is, and none ever holds what was not granted.
+"""Users with random rights try to gain more by every kind of write, and never get a right that was not granted.
 
-After each step that is carried out: its sender held all that it took, whoever holds more was given it by somebody who
-could, and credentials are those of the account that was named. What was granted is worked out in `granted.py`.
+After each successful step: its sender had all required rights; a user who got rights got them from a user who could
+grant them; credentials are those of the named account. `granted.py` computes the granted rights.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ def test_nobody_ever_holds_a_right_that_was_not_granted(server: ApiServer) -> No
 
 
 class Attempts(RuleBasedStateMachine):
-    """`state` is what was granted when all had settled after the last step."""
+    """The attempts on one server. `state` is what was granted after the last step, when all controllers had
+    finished.
+    """
 
     def __init__(self, server: ApiServer) -> None:
         super().__init__()
@@ -120,7 +122,7 @@ class Attempts(RuleBasedStateMachine):
                 assert before.can_give(who, right), f"{step} gave {each.name} {right}"
 
     def _check_request(self, step: Step, who: Principal, requests: dict[str, Any], before: Granted) -> None:
-        """Who approves or signs may do so for the signer, and a request is in the name of who made it."""
+        """The user who approves or signs has that right for the signer, and a request names its creator."""
         right = asked(step)
         if not right.resource.startswith("certificatesigningrequests"):
             return
@@ -135,7 +137,7 @@ class Attempts(RuleBasedStateMachine):
             assert set(after["spec"]["groups"]) == who.groups
 
     def _check_token(self, step: Step, answer: Answer) -> None:
-        """A token is of the account that it was asked for, or that its secret names, in the same namespace."""
+        """A token belongs to the account that it was requested for, or that its secret names, in the same namespace."""
         right = asked(step)
         if right.resource == "serviceaccounts/token":
             token, owner = answer.json["status"]["token"], right.name
@@ -150,7 +152,7 @@ class Attempts(RuleBasedStateMachine):
             assert status["user"]["username"] == attempts.username(HOME, owner), str(step)
 
     def _settle(self) -> None:
-        """Waits for the aggregation of roles and for the signer, and takes what is granted then."""
+        """Waits for the aggregation of roles and for the signer, then computes what is granted."""
 
         def settled() -> bool:
             objects = {plural: self._items(f"/apis/{RBAC}/v1/{plural}") for plural in KINDS.values()}

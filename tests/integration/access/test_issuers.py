@@ -1,4 +1,4 @@
-"""Tokens of an issuer make the users that the configuration says; its keys are rotated, and the file is read anew."""
+"""Tokens of an issuer give the users that the configuration defines; its keys rotate, and the file is read again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_claims_become_a_user(world: World) -> None:
 
 
 def test_half_a_surrogate_pair_in_a_claim_is_replaced(world: World) -> None:
-    """As Go reads it: all that is made of the name can be written."""
+    """Go replaces it, too. So the name can be encoded in all answers."""
     found = world.who(world.strangers.token({"sub": "a\ud800da", "roles": ["\udfffpeople"], "jti": "\ud83d\ude00"}))
     assert not isinstance(found, str)
     assert (found["username"], found["groups"][0]) == ("oidc:a\ufffdda", "\ufffdpeople")
@@ -64,7 +64,7 @@ def test_a_key_that_is_gone_lets_nobody_in(world: World) -> None:
     stolen = strangers.token({"sub": "mallory"})
     assert world.who(stolen)["username"] == "oidc:mallory"
     strangers.keys = [new_key()]
-    until(lambda: world.who(stolen) == "Unauthorized")  # though it was let in before, and no other token comes
+    until(lambda: world.who(stolen) == "Unauthorized")  # it was accepted before, and no other token is sent
     assert world.who(strangers.token({"sub": "ada"}))["username"] == "oidc:ada"
 
 

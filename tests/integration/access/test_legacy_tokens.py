@@ -1,4 +1,4 @@
-"""Tokens that secrets hold: each use is noted on the secret, once a day."""
+"""Service account tokens in secrets: their last use is noted on the secret, once a day."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kubelet reads what the pods on its node name and writes what is its own; of other nodes it sees nothing."""
+"""The Node authorizer: a kubelet reads the objects that pods on its node refer to, and writes only its own objects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NODE = "node-a-token"
 
 @pytest.fixture(scope="module")
 def home(world: World) -> Iterator[str]:
-    """A namespace with a pod on each of two nodes, and what they name."""
+    """A namespace with a pod on each of two nodes, and the objects that the pods refer to."""
     with namespace(world.server) as name:
         for node in ("a", "b"):
             world.create("/api/v1/nodes", {"metadata": {"name": node}})

@@ -1,4 +1,4 @@
-"""The issuer of the --oidc flags: which claims make the user, and what its tokens have to say."""
+"""The issuer of the --oidc-* flags: which claims make the user, and which claims are required."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""CAs of clients and keys of service accounts are read anew: who was trusted by the old ones is refused then."""
+"""CA bundles for clients and service account keys are read again after a change; old certificates and tokens are
+refused.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ from tests.until import until
 
 
 class Authority:
-    """A CA of clients."""
+    """A CA for clients."""
 
     def __init__(self, directory: Path, name: str) -> None:
         made = new_authority()
@@ -33,7 +35,7 @@ class Authority:
         self.certificate = made.certificate.decode()
 
     def client(self, user: str) -> Path:
-        """A client's certificate and key in a file."""
+        """The path of a file with a client's certificate and key."""
         request, key = new_request(user, [])
         usages = ("digital signature", "client auth")
         pem = read_authority(*self._files).sign(request, usages, timedelta(hours=1), now())
@@ -72,7 +74,7 @@ def connection(server: ApiServer, certificate: Path) -> http.client.HTTPSConnect
 
 
 def user(connected: http.client.HTTPSConnection) -> str:
-    """Who one is on a connection; "" who is refused, in whichever way."""
+    """The user of a connection; "" if it is refused at any stage."""
     headers = {"Content-Type": "application/json"}
     try:
         connected.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", b"{}", headers)
@@ -92,7 +94,7 @@ def test_another_ca_of_clients(server: ApiServer, directory: Path, authorities: 
     write(directory / "clients.crt", authorities[1].certificate)
     until(lambda: user(connection(server, other)) == "ada")
     assert user(connection(server, one)) == ""
-    assert user(kept) == ""  # a connection does not outlive the trust in it
+    assert user(kept) == ""  # a connection is closed when its CA is no longer trusted
     told = administer(server, "GET", "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication")
     assert authorities[0].certificate.strip() in told["data"]["client-ca-file"]
 

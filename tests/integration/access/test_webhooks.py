@@ -1,4 +1,4 @@
-"""Services that know tokens and that decide are asked about what the conditions let through, and not more often."""
+"""Token and authorization webhooks are asked only about requests that match the conditions, and answers are cached."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.until import until
 
 @pytest.fixture(autouse=True)
 def unheard(world: World) -> Iterator[None]:
-    """Answers as at the start, and nothing asked yet."""
+    """Resets the answers to those of the start, and clears the recorded requests."""
     before = dict(world.strangers.answers)
     world.strangers.asked.clear()
     yield

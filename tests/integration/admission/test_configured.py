@@ -1,4 +1,4 @@
-"""Plug-ins that are off by default, switched on and configured by one file, as clients meet them."""
+"""Plug-ins that are off by default, switched on and configured by one file."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class World:
         return ask(self.server, "POST", path, obj, token=token)
 
     def namespace(self, name: str, **metadata: Any) -> str:
-        """A new namespace; the path of its pods."""
+        """Creates a namespace. Returns the path of its pods."""
         assert self.create("/api/v1/namespaces", {"metadata": {"name": name, **metadata}}).status == 201
         return f"/api/v1/namespaces/{name}/pods"
 
@@ -244,7 +244,7 @@ def test_a_service_is_asked_about_images(world: World) -> None:
     assert asked[-1]["kind"] == "ImageReview"
     assert asked[-1]["spec"] == {"containers": [{"image": "bad:1"}], "namespace": "images"}
     before = len(asked)
-    assert world.create(pods, pod("r", image="good:1")).status == 201  # its answer holds for a while
+    assert world.create(pods, pod("r", image="good:1")).status == 201  # the webhook's answer is cached for some time
     assert len(asked) == before
 
 
@@ -257,11 +257,11 @@ def test_no_more_events_are_written_than_there_is_room_for(world: World) -> None
         return world.create(path, {"metadata": {"name": f"e{index}"}, **event})
 
     assert [write(index).status for index in range(3)] == [201] * 3
-    # more room comes each second
+    # budgets are refilled each second
     refused = next(each for index in range(3, 100) if (each := write(index)).status != 201)
     assert (refused.status, refused.json["reason"]) == (429, "TooManyRequests")
     assert refused.json["message"] == "Too many requests: limit reached on type Namespace for key eventful"
-    assert write(100, "?dryRun=All").status == 201  # takes nothing from a budget
+    assert write(100, "?dryRun=All").status == 201  # a dry run takes no token
 
 
 def test_who_has_owners_block_must_be_allowed_to_finalize_them(world: World) -> None:
@@ -293,7 +293,7 @@ def test_who_has_owners_block_must_be_allowed_to_finalize_them(world: World) -> 
 
 
 def test_what_is_limited_is_for_those_who_have_a_quota_for_it(world: World) -> None:
-    """Pods of a class and claims of a storage class, which nobody gets without a quota that covers them."""
+    """Pods of a priority class, and claims of a storage class, need a quota that covers them."""
     pods = world.namespace("limited")
     base = pods.removesuffix("/pods")
     wanted = pod("critical", priorityClassName="system-cluster-critical")
@@ -351,7 +351,7 @@ def test_the_audit_log_is_told_what_was_judged(world: World) -> None:
     levels = {"pod-security.kubernetes.io/audit": "restricted", "pod-security.kubernetes.io/enforce": "privileged"}
     pods = world.namespace("audited", labels=levels)
     assert world.create(pods, pod()).status == 201
-    world.create("/api/v1/namespaces", {"metadata": {"name": "free"}})  # another test may have made it
+    world.create("/api/v1/namespaces", {"metadata": {"name": "free"}})  # another test may have created it
     assert world.create("/api/v1/namespaces/free/pods", pod("exempt")).status == 201
 
     def annotations(path: str) -> Any:

@@ -1,4 +1,6 @@
-"""etcd hangs while a webhook is asked: nothing is stored that it has not allowed, and a retry asks it again."""
+"""etcd hangs while a webhook is asked: nothing is stored that the webhook has not allowed, and a retry asks it
+again.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from tests.integration.server.client import Answer, ask
 from tests.until import until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
-LATE = "Timeout: request did not complete within the allotted timeout"  # as kube-apiserver says it
+LATE = "Timeout: request did not complete within the allotted timeout"  # kube-apiserver's message
 Object = dict[str, Any]
 
 
@@ -35,7 +37,7 @@ def config_map(name: str, value: str = "") -> Object:
 
 
 def back(etcd: EmbeddedEtcd, server: ApiServer) -> None:
-    """Has etcd go on, and waits until it answers."""
+    """Lets etcd continue, and waits until it answers."""
     etcd.resume()
     until(lambda: ask(server, "GET", MAPS).status == 200)
 
@@ -61,7 +63,7 @@ def test_what_a_webhook_has_not_allowed_is_not_done(
         return verdict
 
     body = None if method == "DELETE" else config_map(name, "new")
-    seconds = 20 if verdict is not None and method == "POST" else 1  # etcd is not needed for that refusal
+    seconds = 20 if verdict is not None and method == "POST" else 1  # that refusal needs no etcd
     with webhook(server, review, "configmaps", operations=["*"], **here(name)) as hook:
         try:
             answer = ask(server, method, f"{path}?timeout={seconds}s", body)
@@ -76,7 +78,7 @@ def test_what_a_webhook_has_not_allowed_is_not_done(
             assert again.status == 403
             assert found.status == 404 if method == "POST" else found.json["data"]["v"] == "old"
             assert ask(server, "GET", f"{MAPS}/{name}").body == found.body
-        assert len(hook.requests) > asked or again.status == 404  # what was deleted after all
+        assert len(hook.requests) > asked or again.status == 404  # the deletion was stored although it timed out
 
 
 def here(name: str) -> Object:

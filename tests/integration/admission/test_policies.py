@@ -1,4 +1,6 @@
-"""Admission policies: what is in force when, what mutations leave of objects, and whom costly expressions hold up."""
+"""Admission policies: when they come into force, what mutations change, and that costly expressions delay no
+request.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ def rule(*resources: str, operations: tuple[str, ...] = ("CREATE", "UPDATE"), gr
 def policy(
     server: ApiServer, sort: str, place: str, rules: list[Object], spec: Object, binding: Object
 ) -> Iterator[str]:
-    """A policy for one namespace and a binding of it, which both go at the end of the block; their name."""
+    """A policy for one namespace and its binding, which are deleted at the end of the block. Yields their name."""
     name = f"{place}-{uuid.uuid4().hex[:6]}"
     constraints = {
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": place}},
@@ -62,7 +64,7 @@ def config_map(name: str, **data: str) -> Object:
 
 
 def refusal(server: ApiServer, method: str, path: str, body: Object | None = None) -> str:
-    """Why something is refused, "" if it is not."""
+    """The message of a refusal; "" if the request is accepted."""
     try:
         ask(server, method, path, body)
     except Refused as error:
@@ -84,14 +86,14 @@ def test_a_policy_is_in_force_once_it_and_its_binding_are_written_and_no_longer_
 
 
 def test_a_policy_is_in_force_from_the_first_second_of_a_server() -> None:
-    """etcd counts others' writes too: the cache may have to wait for its watch before it has the policy."""
+    """Other writes have raised etcd's revision: the cache may have to wait for its watch before it has the policy."""
     spec = {"validations": [{"expression": "false", "message": "no"}]}
     with api_server() as fresh, policy(fresh, "validating", "default", [rule("configmaps")], spec, DENY):
         assert refusal(fresh, "POST", "/api/v1/namespaces/default/configmaps?dryRun=All", config_map("c"))
 
 
 def test_a_policy_is_in_force_when_it_is_written_among_other_writes(server: ApiServer, place: str) -> None:
-    """etcd may give the policy's write a later revision than one that is not answered yet."""
+    """etcd may give the policy's write a later revision than that of a write whose answer comes later."""
     maps = f"/api/v1/namespaces/{place}/configmaps"
     spec = {"validations": [{"expression": "false", "message": "no"}]}
     over = threading.Event()
@@ -142,7 +144,7 @@ def test_the_next_write_sees_a_parameter_that_is_created_changed_and_bound_again
     }
     reference = {"paramRef": {"name": "p", "parameterNotFoundAction": "Deny"}}
     secret = {"metadata": {"name": "s"}}
-    for attempt in range(3):  # the last policy of a kind of parameters goes, and another one comes
+    for attempt in range(3):  # the last policy of a param kind is deleted, and another one is created
         with policy(server, "validating", place, [rule("secrets")], spec, {**DENY, **reference}):
             assert "no params found" in refusal(server, "POST", f"{core}/secrets", secret)
             ask(server, "POST", f"{core}/configmaps", config_map("p", v=f"a{attempt}"))
@@ -157,7 +159,7 @@ PARAM_GROUP = "params.example.org"
 
 
 def param_kind(name: str) -> Object:
-    """The definition of a kind of parameters whose plural is `name`."""
+    """The CRD of a param kind with the plural `name`."""
     text = {"type": "object", "properties": {"v": {"type": "string"}}}
     names = {"plural": name, "singular": name, "kind": name.title(), "listKind": f"{name.title()}List"}
     version = {"name": "v1", "served": True, "storage": True}
@@ -169,7 +171,7 @@ def param_kind(name: str) -> Object:
 def test_parameters_of_a_kind_that_comes_goes_and_comes_again_are_those_of_the_next_write(
     servers: tuple[ApiServer, ApiServer],
 ) -> None:
-    """A policy may come before its parameters' kind; on another replica all is known within a second."""
+    """A policy may exist before its param kind. Another replica knows both within a second."""
     one, other = servers
     definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     name = f"k{uuid.uuid4().hex[:6]}"
@@ -222,7 +224,7 @@ def test_parameters_of_a_kind_that_comes_goes_and_comes_again_are_those_of_the_n
 
 
 def test_objects_of_one_specification_are_each_mutated(server: ApiServer, place: str) -> None:
-    """What follows from a specification alone is remembered; what policies make of it is not part of that."""
+    """What follows from the pod specification alone is cached. The mutations of policies are not part of it."""
     apply = (
         "Object{spec: Object.spec{containers: [Object.spec.containers{name: 'side', image: object.metadata.name}], "
         "activeDeadlineSeconds: 77}}"
@@ -267,7 +269,9 @@ def test_mutations_belong_to_no_manager_and_are_made_of_each_kind_of_write(serve
 def test_a_policy_that_cannot_ask_a_namespace_that_is_not_there_fails_as_it_says(
     server: ApiServer, place: str, sort: str, status: int
 ) -> None:
-    """Connections are the requests that get as far as that: all others are not found before."""
+    """The namespace of a connect request is not checked before. All other requests for a missing namespace get a 404
+    earlier.
+    """
     mutation = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "Object{}"}}
     spec: Object = {"mutations": [mutation], "reinvocationPolicy": "Never"}
     if sort == "validating":
@@ -301,7 +305,7 @@ def test_a_costly_policy_holds_nobody_but_who_asks_for_it(server: ApiServer, pla
     maps = f"/api/v1/namespaces/{place}/configmaps"
 
     def share() -> float:
-        """How much of what the server computed meanwhile it did between a read and its answer."""
+        """The part of the server's CPU time between a read and its answer, of all CPU time in that period."""
         writer = threading.Thread(target=ask, args=(server, "POST", f"{maps}?dryRun=All", config_map("c")))
         ask(server, "GET", f"/api/v1/namespaces/{place}")
         writer.start()
@@ -315,6 +319,6 @@ def test_a_costly_policy_holds_nobody_but_who_asks_for_it(server: ApiServer, pla
 
     with policy(server, "validating", place, [rule("configmaps")], spec, DENY):
         found = share()
-        if found > 0.5:  # the server goes on while this process waits for a core
+        if found > 0.5:  # the server computes while this process waits for a core
             found = least(share)
     assert found <= 0.5, f"a read waited for {found:.0%} of it"

@@ -1,4 +1,4 @@
-"""Random policies, bindings, parameters and objects: the server answers what a plain reading of the rules says."""
+"""Random policies, bindings, parameters and objects: the server's answers are those of a simple model of the rules."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def applies(policy: Policy, operation: str, resource: str, name: str) -> bool:
 
 
 def conditions_of(policy: Policy, name: str, data: dict[str, str]) -> bool | None:
-    """Whether they all hold; None where one fails and none is false."""
+    """Whether all conditions hold; None if one fails and none is false."""
     found: list[bool | None] = []
     for text in policy.conditions:
         if "metadata.name" in text:
@@ -147,7 +147,7 @@ def conditions_of(policy: Policy, name: str, data: dict[str, str]) -> bool | Non
 
 
 def expected(policies: list[tuple[str, Policy]], operation: str, thing: Any) -> tuple[int, str, set[str]]:
-    """The status, how the message ends, and the warnings."""
+    """The expected status, end of the message, and warnings."""
     resource, name, labels, data = thing
     data = data if resource == "configmaps" else {}
     denied: list[tuple[int, str]] = []

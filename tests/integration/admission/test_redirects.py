@@ -1,5 +1,5 @@
-"""Redirects of webhooks: those to the same server are followed, as Go's servers ask for a path such as //x; to another
-server no object is sent.
+"""Redirects of webhooks: those to the same server are followed, like Go's servers' for a path such as //x. Objects are
+never sent to another server.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ def server() -> Iterator[ApiServer]:
 
 @contextmanager
 def redirecting(status: int, location: str) -> Iterator[tuple[dict[str, str], list[str]]]:
-    """A webhook that redirects all but /there, where it refuses: its client configuration, and the paths asked for."""
+    """A webhook that redirects all paths but /there, where it refuses. Yields its client configuration, and the
+    requested paths.
+    """
     context, authority = _certified()
     asked = list[str]()
 
@@ -52,7 +54,7 @@ def redirecting(status: int, location: str) -> Iterator[tuple[dict[str, str], li
             self.send_error(404)
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Says nothing."""
+            """Logs nothing."""
 
     listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     listening.daemon_threads = True

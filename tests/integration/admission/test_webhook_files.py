@@ -1,4 +1,4 @@
-"""Webhooks of files, and as whom webhooks are called: --admission-control-config-file."""
+"""Webhooks from files, and the credentials for calls of webhooks: --admission-control-config-file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
 
 
 def written(directory: Path, webhook: dict[str, Any], name: str = "guard.static.k8s.io") -> str:
-    """A configuration file that names a directory with one manifest; the flag for it."""
+    """A configuration file that names a directory with one manifest. Returns the flag for it."""
     manifests = directory / "manifests"
     manifests.mkdir()
     kind = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration"}

@@ -1,4 +1,4 @@
-"""What admission webhooks are asked about, and what they are told of it."""
+"""The content of AdmissionReviews: for which requests webhooks are called, and what they are told."""
 
 from __future__ import annotations
 
@@ -122,7 +122,9 @@ def test_what_is_admitted_as_what(server: ApiServer, place: str) -> None:
 
 
 def test_what_is_written_once_and_not_stored_has_a_manager(server: ApiServer, place: str) -> None:
-    """As kube-apiserver tracks the fields of whatever is created, before anybody is asked about it."""
+    """As in kube-apiserver: managedFields of every created object are set before webhooks are called, even if it is not
+    stored.
+    """
     at, seen = f"/api/v1/namespaces/{place}", dict[str, Request]()
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["*/*"], "operations": ["CREATE"]}
     ask(server, "POST", f"{at}/serviceaccounts", {"metadata": {"name": "robot"}})
@@ -184,7 +186,7 @@ def _filled(value: Any, place: str) -> Any:
 
 
 def test_a_collection_of_cluster_scoped_objects_is_in_no_namespace(server: ApiServer, place: str) -> None:
-    """Not in one of the object's name: what selects by labels of namespaces would look for that."""
+    """And not in one named like the object: webhooks with a namespaceSelector would look for that namespace."""
     roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
     ask(server, "POST", roles, {"metadata": {"name": place, "labels": {"of": place}}, "rules": []})
     rule = {"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["clusterroles"], "operations": ["DELETE"]}

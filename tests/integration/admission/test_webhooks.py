@@ -1,4 +1,4 @@
-"""Admission webhooks, as functions of a test: when they are asked, and what their answers do."""
+"""Admission webhooks as functions of a test: when they are called, and what their answers do."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_configuration_is_in_force_once_it_is_written_and_no_longer_once_it_is
 
 @contextmanager
 def _busy(server: ApiServer, place: str) -> Iterator[None]:
-    """Writes all the time, so that what another server writes is not all that happens."""
+    """Writes all the time, so that the other server's writes are not the only events."""
     over = threading.Event()
 
     def write() -> None:
@@ -127,7 +127,7 @@ def test_a_webhook_may_ask_the_server_back(server: ApiServer, place: str) -> Non
 
 
 def test_who_loses_a_race_is_asked_about_the_object_that_won(server: ApiServer, place: str) -> None:
-    """Nothing is stored of which a webhook has not seen exactly that."""
+    """No object is stored that a webhook has not seen in exactly that form."""
     seen = list[dict[str, str]]()
 
     def review(request: Request) -> None:
@@ -225,7 +225,7 @@ def test_what_a_webhook_makes_of_an_eviction_or_a_connection_is_what_is_done(ser
         ask(server, "GET", f"{pods}/p")
 
 
-# what a webhook makes of metadata.managedFields, and what is said of it
+# changes of metadata.managedFields by a webhook, and the resulting warning
 MANAGERS = [
     ([{}], "operation must be `Apply` or `Update`"),
     ([{"operation": "Update"}], "apiVersion must not be empty"),

@@ -1,4 +1,4 @@
-"""Servers whose webhooks are looked at: two on one etcd; and what is written there."""
+"""Two servers on one etcd whose webhook configurations are tested, and helpers for writes on them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def place(server: ApiServer) -> Iterator[str]:
 
 @contextmanager
 def furnished(server: ApiServer) -> Iterator[str]:
-    """A namespace in which the controllers have made what they make: who is asked about writes sees a test's alone."""
+    """A namespace in which the controllers have created their objects: webhooks see only the test's own writes
+    there.
+    """
     with namespace(server) as name:
         for made in ("configmaps/kube-root-ca.crt", "serviceaccounts/default"):
             wait_for(server, f"/api/v1/namespaces/{name}/{made}", bool)
@@ -46,7 +48,7 @@ def furnished(server: ApiServer) -> Iterator[str]:
 
 
 def here(place: str) -> dict[str, Any]:
-    """What keeps a webhook to one namespace, for other tests run beside."""
+    """Restricts a webhook to one namespace, because other tests run at the same time."""
     return {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": place}}}
 
 

@@ -1,6 +1,6 @@
-"""An extension server with one resource, things.ext.example.com, that it keeps in memory, and OpenAPI v2 alone.
+"""An extension API server with one resource, things.ext.example.com, in memory, and only OpenAPI v2.
 
-It asks for the certificate of the front proxy, as it is published in the cluster.
+It requires the client certificate of the front proxy, whose CA is published in the cluster.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gateway.credentials.certificates import ensure_certificates, server_context
 GROUP = "ext.example.com"
 VERSION = f"{GROUP}/v1"
 ROOT = f"/apis/{VERSION}"
-PATIENCE = 240.0  # seconds that it may be kept from going on
+PATIENCE = 240.0  # seconds that an answer may be held back
 VERBS = ["create", "delete", "get", "list", "watch"]
 RESOURCES = {
     "kind": "APIResourceList",
@@ -29,7 +29,7 @@ RESOURCES = {
     "groupVersion": VERSION,
     "resources": [{"name": "things", "singularName": "thing", "namespaced": True, "kind": "Thing", "verbs": VERBS}],
 }
-TOLD = {"name": "told", "namespace": "default", "uid": "u-default-told"}  # of the object that watches tell of
+TOLD = {"name": "told", "namespace": "default", "uid": "u-default-told"}  # the object in watch events
 DOCUMENT = {
     "swagger": "2.0",
     "info": {"title": "things", "version": "1"},
@@ -42,8 +42,8 @@ DOCUMENT = {
 
 @dataclass
 class Extension:
-    """The server, and what it was asked. `more` lets a watch go on to its second event; while `answering` is not set,
-    nothing but discovery is answered.
+    """The server and the requests that it got. `more` lets a watch send its second event. While `answering` is not set,
+    only discovery is answered.
     """
 
     port: int = 0
@@ -56,7 +56,7 @@ class Extension:
 
 @contextmanager
 def extension(directory: Path, proxies: str) -> Iterator[Extension]:
-    """A server on a port of its own that trusts front proxies of some CAs, PEM."""
+    """Starts a server on its own port that trusts the front proxies of some CAs (PEM)."""
     files = ensure_certificates(directory, ["127.0.0.1", "ext.default.svc"])
     made = Extension(ca_bundle=base64.b64encode(files.ca.read_bytes()).decode())
     made.answering.set()
@@ -74,7 +74,7 @@ def extension(directory: Path, proxies: str) -> Iterator[Extension]:
             elif not made.answering.wait(PATIENCE):
                 self._answer(504, {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 504})
             elif path.endswith("/things") and "watch=" in query:
-                with suppress(OSError):  # the client may have gone
+                with suppress(OSError):  # the client may have closed the connection
                     self._watch()
             elif path.endswith("/things"):
                 within = path.removeprefix(ROOT).removeprefix("/namespaces").removesuffix("things").lstrip("/")

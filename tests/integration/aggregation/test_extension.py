@@ -1,4 +1,6 @@
-"""An extension server behind a gateway: asked in the user's name, streamed, and emptied with its namespaces."""
+"""An extension API server behind a gateway: requests are sent in the user's name and streamed; namespaces are
+emptied.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,7 @@ def server() -> Iterator[ApiServer]:
 
 @pytest.fixture(scope="module")
 def ext(server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Extension]:
-    """The extension server, available; it trusts only the front proxy that the cluster tells of."""
+    """The extension API server, available. It trusts only the front proxy CA that is published in the cluster."""
     proxies = ask(server, "GET", AUTHENTICATION).json["data"]["requestheader-client-ca-file"]
     with extension(tmp_path_factory.mktemp("extension"), proxies) as made:
         spec = {"type": "ExternalName", "externalName": "127.0.0.1", "ports": [{"port": made.port}]}
@@ -95,7 +97,7 @@ def test_a_watch_is_streamed(server: ApiServer, ext: Extension) -> None:
         headers = {"Authorization": f"Bearer {server.token}"}
         connection.request("GET", f"{ROOT}/namespaces/default/things?watch=1", headers=headers)
         response = connection.getresponse()
-        assert json.loads(response.readline())["type"] == "ADDED"  # while the server waits
+        assert json.loads(response.readline())["type"] == "ADDED"  # the server has not ended its answer yet
         ext.more.set()
         assert [json.loads(line)["type"] for line in response.read().splitlines()] == ["MODIFIED"]
     finally:
@@ -126,7 +128,7 @@ def test_a_namespace_takes_along_what_it_has_there(server: ApiServer, ext: Exten
 
 
 def owned(server: ApiServer, name: str, owner: dict[str, object]) -> None:
-    """Creates a config map with an owner."""
+    """Creates a ConfigMap with an owner reference."""
     meta = {"name": name, "ownerReferences": [owner]}
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
     assert ask(server, "POST", CONFIG_MAPS, body).status == 201
@@ -149,7 +151,7 @@ def test_a_server_that_hangs_delays_no_garbage_of_others(server: ApiServer, ext:
 
 
 def test_an_answer_has_to_begin_and_to_end_in_time(server: ApiServer, ext: Extension) -> None:
-    """As kube-apiserver's: a client waits for as long as it said, and then knows that there was no answer."""
+    """As in kube-apiserver: a client waits for its own timeout, and then learns that no answer came."""
     ext.answering.clear()
     try:
         late = ask(server, "GET", f"{ROOT}/namespaces/default/things?timeout=1s")
@@ -220,7 +222,7 @@ def test_a_server_that_is_this_one_is_no_loop(server: ApiServer, ext: Extension)
 
 
 def test_a_request_that_has_passed_many_servers_goes_no_further(server: ApiServer, ext: Extension) -> None:
-    """Each server adds its client to X-Forwarded-For, so that requests that come back to a server end."""
+    """Each server adds its client to X-Forwarded-For, so that a request in a loop ends."""
     path = f"{ROOT}/namespaces/default/things?round"
 
     def passed(hops: int) -> int:

@@ -1,4 +1,4 @@
-"""Several processes on one port: one of them looks whether extension servers are there, for all."""
+"""Several worker processes: one of them checks the availability of extension API servers for all."""
 
 from __future__ import annotations
 

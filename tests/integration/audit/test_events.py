@@ -1,4 +1,4 @@
-"""What a server with an audit policy records: in its file, and at a service that events are sent to."""
+"""The events of an audit policy, in the log file and at the audit webhook."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ LATENCY = "apiserver.latency.k8s.io/"
 
 @dataclass(slots=True)
 class World:
-    """The server, its file of events, and the service that gets them too."""
+    """The server, its file of events, and the audit webhook."""
 
     server: ApiServer
     log: Path
     strangers: Strangers | None
 
     def ask(self, method: str, path: str, identity: str, body: Any = None, **more: Any) -> Answer:
-        """A request with an Audit-ID."""
+        """Sends a request with an Audit-ID."""
         headers = {"Audit-ID": identity, **more.pop("headers", {})}
         return ask(self.server, method, path, body, headers=headers, **more)
 
     def events(self, identity: str) -> list[Any]:
-        """What was recorded of it, but for how slow it was; all of it is there when the answer is."""
+        """The recorded events of a request, without latency annotations. All are written before the answer ends."""
         return [timeless(each) for each in self.all_events() if each["auditID"] == identity]
 
     def all_events(self) -> list[Any]:
@@ -57,7 +57,7 @@ class World:
 
 
 def timeless(event: Any) -> Any:
-    """An event without what it tells of a slow machine."""
+    """An event without what depends on the machine's speed."""
     if "annotations" in event:
         event["annotations"] = {key: value for key, value in event["annotations"].items() if LATENCY not in key}
     return event
@@ -140,7 +140,7 @@ def test_an_answer_in_protobuf_is_recorded_without_the_zero_values_that_it_has(
         identity = f"zeros-{path}-{accept}"
         assert world.ask("GET", MAPS + path, identity, headers={"Accept": accept}).status == 200
         recorded.append(world.events(identity)[-1]["responseObject"])
-        recorded[-1]["metadata"].pop("resourceVersion")  # of a list: others write meanwhile
+        recorded[-1]["metadata"].pop("resourceVersion")  # of a list: it changes with other writes
     in_json, in_protobuf = recorded
     assert in_protobuf == in_json and list(in_protobuf) == list(in_json)
 
@@ -168,7 +168,7 @@ def test_aggregated_discovery_documents_are_recorded(discovered: World, path: st
 
 @pytest.fixture(scope="module")
 def discovered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A server that records discovery with its answers."""
+    """A server that records discovery requests with their answers."""
     directory = tmp_path_factory.mktemp("discovery")
     policy, log = directory / "policy.json", directory / "audit.log"
     policy.write_text(json.dumps({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [ALL]}))
@@ -250,7 +250,7 @@ def test_a_patch_is_recorded_as_its_own_parser_read_it(
 
 
 def patched(world: World, identity: str, body: str, media: str) -> HTTPResponse:
-    """The answer to a patch of these bytes, whose record has the same name as the object."""
+    """The answer to a patch with these bytes. The Audit-ID is the object's name."""
     connection = connect(world.server)
     headers = {"Authorization": f"Bearer {world.server.token}", "Content-Type": media, "Audit-ID": identity}
     query = "?fieldManager=me&force=true" if media == APPLY else ""
@@ -333,7 +333,7 @@ def test_events_are_sent_in_lists(world: World) -> None:
     def are_sent() -> bool:
         lists[:] = world.strangers.asked.get("/events", ())
         found[:] = [timeless(each) for one in lists for each in one["items"] if each["auditID"] == "sent-1"]
-        found.sort(key=lambda each: str(each["stageTimestamp"]))  # lists are sent beside each other
+        found.sort(key=lambda each: str(each["stageTimestamp"]))  # concurrent events may be written in another order
         return len(found) >= 2
 
     until(are_sent)

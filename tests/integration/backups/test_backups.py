@@ -34,7 +34,7 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def told(outcome: subprocess.CompletedProcess[str]) -> str:
-    """What a command says beside its results, but for that it waits, as it may say of an etcd on a busy machine."""
+    """The messages of a command, without those about waiting for etcd on a busy machine."""
     lines = outcome.stderr.splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith("waiting for an answer of etcd at "))
 
@@ -74,7 +74,7 @@ async def test_values_come_back_byte_by_byte(etcd_client: EtcdClient, prefix: by
 
 
 async def test_a_backup_is_of_one_revision(own_client: EtcdClient, tmp_path: Path) -> None:
-    """What is written while it is made is not in it."""
+    """Writes during the backup are not in it."""
     await fill(own_client, "/registry", 400)
     before = await state(own_client, "/registry")
     seen = []
@@ -124,7 +124,7 @@ async def test_what_is_there_stays_unless_it_is_to_be_replaced(own_client: EtcdC
 
 
 async def test_clients_of_before_are_told_to_list_again(own_client: EtcdClient, tmp_path: Path) -> None:
-    """A new etcd's revision passes the backup's, and none of before is one to go on from."""
+    """The new etcd's revision is higher than the backup's, and old resourceVersions and continue tokens get 410."""
     path = tmp_path / "backup"
     await fill(own_client, "/registry", 300)
     taken = await take(own_client, "/registry", path)
@@ -267,7 +267,7 @@ def test_a_backup_of_nothing_fails_and_leaves_no_file(tmp_path: Path, etcd_endpo
 
 
 def test_a_silent_etcd_is_named_at_once_and_waited_for_in_vain(tmp_path: Path) -> None:
-    """What is waited for, then one line that says what to do; no file is left."""
+    """The command says what it waits for, then prints one line that says what to do. It leaves no file."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         where = f"http://127.0.0.1:{silent.getsockname()[1]}"
         outcome = run("backup", str(tmp_path / "none"), f"--etcd-servers={where}")
@@ -328,7 +328,7 @@ async def _holds_a_key(endpoint: str) -> None:
 
 
 def test_an_etcd_with_users(tmp_path: Path) -> None:
-    """By the flags of `serve`, from a file of them too; and a refusal says which flags to look at."""
+    """With the flags of `serve`, also from a configuration file. A refusal names the flags to check."""
     with EmbeddedEtcd(loopback=True) as etcd:
         asyncio.run(_holds_a_key(etcd.endpoint))
         enable_users(etcd)
@@ -342,7 +342,7 @@ def test_an_etcd_with_users(tmp_path: Path) -> None:
 
 
 async def test_an_etcd_with_tls(tmp_path: Path) -> None:
-    """A whole way there and back with a client's certificate; what is missing or wrong of it is said in a line."""
+    """A backup and a restore with a client certificate. One line says what is missing or wrong."""
     with mutual_tls(tmp_path) as (etcd, ca, cert, key):
         trusting = [f"--etcd-servers={etcd.endpoint}", f"--etcd-cafile={ca}"]
         flags = [*trusting, f"--etcd-certfile={cert}", f"--etcd-keyfile={key}"]

@@ -1,4 +1,4 @@
-"""Two servers on one etcd."""
+"""Two servers on one etcd, and a conversion webhook."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.integration.customresources.hook import Hook, serving
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[tuple[ApiServer, ApiServer]]:
-    """Two replicas, of which the first has the controllers: it serves a definition once it says that it does."""
+    """Two replicas. The first one runs the controllers: it serves a CRD once the CRD is Established."""
     with EmbeddedEtcd() as etcd, api_server(etcd_servers=etcd.endpoint) as one:
         wait_for(one, "/api/v1/namespaces/default/serviceaccounts/default", bool)  # a controller makes it
         with api_server(etcd_servers=etcd.endpoint) as other:

@@ -1,4 +1,4 @@
-"""Definitions for tests, and waiting until they are served."""
+"""CRDs for tests, and a function that waits until they are served."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def conditions(server: ApiServer, name: str) -> dict[str, str]:
 
 
 def establish(server: ApiServer, wanted: dict[str, Any]) -> str:
-    """Creates a definition and waits until it is established; its name."""
+    """Creates a CRD and waits until it is Established. Returns its name."""
     answer = ask(server, "POST", DEFINITIONS, wanted)
     assert answer.status == 201, answer.body
     name: str = wanted["metadata"]["name"]

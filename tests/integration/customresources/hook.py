@@ -1,4 +1,4 @@
-"""A conversion webhook, and the definitions that name it."""
+"""A conversion webhook, and CRDs that name it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gateway.credentials.certificates import ensure_certificates, server_context
 from tests.integration.customresources.definitions import definition, version
 
 HOST_PORT = {"spec": {"type": "object", "properties": {"hostPort": {"type": "string"}}}}
-Spoil = Callable[[dict[str, Any]], bytes | None]  # changes an answer, or says what is sent instead
+Spoil = Callable[[dict[str, Any]], bytes | None]  # changes an answer, or returns the bytes to send instead
 APART = {"spec": {"type": "object", "properties": {"host": {"type": "string"}, "port": {"type": "string"}}}}
 
 
@@ -32,7 +32,7 @@ class Hook:
 
     @contextmanager
     def answering(self, spoil: Spoil | None, code: int = 200) -> Iterator[None]:
-        """Has it answer otherwise in the block."""
+        """Inside the block it answers in another way."""
         self.spoil, self.code = spoil, code
         try:
             yield
@@ -52,7 +52,7 @@ def converted(obj: dict[str, Any], wanted: str) -> dict[str, Any]:
 
 @contextmanager
 def serving(directory: Path) -> Iterator[Hook]:
-    """A webhook on a port of its own; `directory` is for its certificates."""
+    """Starts a webhook on its own port. `directory` is for its certificates."""
     made = Hook()
 
     class Handler(BaseHTTPRequestHandler):
@@ -72,7 +72,7 @@ def serving(directory: Path) -> Iterator[Hook]:
             self.wfile.write(json.dumps(answer).encode() if instead is None else instead)
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Says nothing."""
+            """Logs nothing."""
 
     files = ensure_certificates(directory, ["localhost"])
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -87,7 +87,9 @@ def serving(directory: Path) -> Iterator[Hook]:
 
 
 def with_webhook(group: str, hook: Hook, *reviews: str, **client: Any) -> dict[str, Any]:
-    """A definition whose objects the webhook converts, by reviews of these versions; `client` is how it is called."""
+    """A CRD whose objects the webhook converts, with these versions of ConversionReview. `client` is its client
+    configuration.
+    """
     client = {"url": f"https://localhost:{hook.port}/convert", "caBundle": hook.ca_bundle, **client}
     client = {name: value for name, value in client.items() if value is not None}
     webhook = {"clientConfig": client, "conversionReviewVersions": list(reviews) or ["v1"]}

@@ -1,4 +1,4 @@
-"""What becomes of definitions: names, conditions, changes on every replica, and the end of one."""
+"""The life of CRDs: names, conditions, changes on every replica, and deletion."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIZE = {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}
 
 def test_an_established_definition_is_served_at_once_and_soon_by_others(servers: Servers) -> None:
     one, other = servers
-    group = f"at-once-{uuid.uuid4().hex}.example.com"  # of this run alone: there may be another
+    group = f"at-once-{uuid.uuid4().hex}.example.com"  # unique for this run: another run may use the same server
     establish(one, definition(group))
     path = f"/apis/{group}/v1/namespaces/default/widgets"
     made = ask(one, "POST", path, {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": "w"}})
@@ -33,7 +33,9 @@ def test_an_established_definition_is_served_at_once_and_soon_by_others(servers:
 
 
 def test_who_is_told_that_a_definition_is_made_finds_its_conditions(servers: Servers) -> None:
-    """`kubectl wait --for=condition=Established` fails where `status.conditions` is null, as it is in the answer."""
+    """`kubectl wait --for=condition=Established` fails if `status.conditions` is null, as it is in the answer to the
+    create.
+    """
     for server in servers:
         for number in range(5):
             wanted = definition(f"g{number}.{uuid.uuid4().hex}.example.com")
@@ -56,7 +58,7 @@ def test_selectable_fields_are_said_of_a_kind_and_of_its_lists(servers: Servers)
 
 
 def test_who_has_the_index_of_documents_of_the_same_second_gets_the_new_one(servers: Servers) -> None:
-    """Dates of HTTP have whole seconds, and kubectl keeps the index with its date."""
+    """HTTP dates have whole seconds, and kubectl caches the OpenAPI index with its date."""
     server, _ = servers
     for _ in range(5):
         group = f"dated-{uuid.uuid4().hex}.example.com"

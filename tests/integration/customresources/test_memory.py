@@ -1,6 +1,6 @@
-"""Definitions that come and go: nothing of one stays in memory once it is gone, though nobody collects garbage.
+"""Deleted CRDs leave nothing in memory, even without garbage collection.
 
-What a definition leaves behind in circles of references would stay until a full collection, which comes seldom.
+Objects in reference cycles would stay until a full collection, which is rare.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ Discovery.respond = counted
 gc.disable()
 sys.exit(main(sys.argv[1:]))
 """
-TURNS = 3  # with the first come what serves all
-MOST = 5  # what comes once, whenever that is, does not come with each of them
+TURNS = 3  # the first turn also loads what all turns share
+MOST = 5  # objects that are made once, at any time, are not made in each turn
 LASTING = ("gateway.", "builtins.function", "builtins.cell")
-# remembered by request or path, up to a bound of their own
+# caches by request or path with their own bounds
 BOUNDED = (
     "gateway.flowcontrol.configuration.Flow",
     "gateway.requests.routes.Route",
@@ -80,7 +80,7 @@ SPEC = {
 
 
 class CountingServer(ApiServer):
-    """A server that counts its objects when it is asked for its version."""
+    """A server that counts its Python objects when /version is requested."""
 
     @property
     def counts(self) -> Path:
@@ -100,7 +100,7 @@ def counting(tmp_path: Path) -> Iterator[CountingServer]:
 
 
 def use(server: ApiServer, group: str) -> None:
-    """Defines a kind in two versions, and does with an object of it what clients do."""
+    """Creates a CRD with two versions, and sends the usual requests for an object of it."""
     of_both = {"spec": SPEC, "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
     below = {"status": {}, "scale": scale}
@@ -133,7 +133,7 @@ def end(server: ApiServer, group: str) -> None:
 
 
 def count(server: CountingServer) -> dict[str, int]:
-    """How many objects of each lasting type there are."""
+    """The number of objects of each type that could stay."""
     for path in ("/openapi/v3", "/apis", "/version"):
         assert ask(server, "GET", path).status == 200
     found: dict[str, int] = json.loads(server.counts.read_text())
@@ -154,7 +154,7 @@ def test_definitions_leave_nothing_behind(counting: CountingServer) -> None:
 
 
 def _left(server: CountingServer, counts: list[dict[str, int]]) -> dict[str, int]:
-    """What is there more than a turn before; it is counted again while there is any, since watches may end later."""
+    """The difference to the turn before. It is counted again while there is one, since watches may end later."""
     deadline = time.monotonic() + 40
     while (more := _more(counts[-2], counts[-1])) and time.monotonic() < deadline:
         time.sleep(0.5)

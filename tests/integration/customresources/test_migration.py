@@ -1,4 +1,6 @@
-"""From one storage version to the next: objects are written anew, storedVersions is pruned, the old version goes."""
+"""Migration to another storage version: objects are written again, storedVersions is pruned, the old version is
+removed.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ LOST = "v1 was previously a storage version, and must remain in spec.versions un
 
 
 class Migration:
-    """A definition whose objects are stored as v1 first; both versions are served by both replicas."""
+    """A CRD whose objects are first stored as v1. Both replicas serve both versions."""
 
     def __init__(self, servers: tuple[ApiServer, ApiServer], hook: Hook, strategy: str) -> None:
         self.server, self.other = servers
@@ -54,7 +56,7 @@ class Migration:
         return self.change(versions=self._stored(storage))
 
     def rewritten(self, name: str, server: ApiServer) -> bool:
-        """Whether putting an object as it is writes it."""
+        """Whether a PUT of the unchanged object writes it."""
         found = ask(server, "GET", f"{self.of('v2')}/{name}").json
         answer = ask(server, "PUT", f"{self.of('v2')}/{name}", found)
         assert answer.status == 200, answer.body
@@ -80,7 +82,7 @@ def test_objects_migrate(migration: Migration) -> None:
     assert not migration.rewritten("a", migration.server)
     assert migration.store_as("v2").status == 200
     assert ask(migration.server, "GET", migration.path).json["status"]["storedVersions"] == ["v1", "v2"]
-    until(lambda: migration.rewritten("a", migration.server))  # once it is in force here
+    until(lambda: migration.rewritten("a", migration.server))  # once the new storage version is in force here
     until(lambda: migration.rewritten("b", migration.other))
     listed = ask(migration.other, "GET", migration.of("v2")).json
     assert [each["spec"] for each in listed["items"]] == [migration.spec["v2"]] * 3

@@ -1,4 +1,4 @@
-"""Webhooks that change custom objects in another version than the one that is written: a conversion follows."""
+"""Mutating webhooks that get custom objects in another version than that of the request: the result is converted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def widgets(servers: tuple[ApiServer, ApiServer], hook: Hook) -> None:
 
 
 def created(server: ApiServer, **metadata: Any) -> Any:
-    """The answer to a create whose object a webhook sees as v2, and gives these metadata."""
+    """The answer to a create whose object a webhook sees as v2, and to which it gives this metadata."""
     rule = {"apiGroups": [GROUP], "apiVersions": ["v2"], "resources": ["widgets"], "operations": ["CREATE"]}
 
     def change(request: dict[str, Any]) -> dict[str, Any]:

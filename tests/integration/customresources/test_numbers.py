@@ -1,4 +1,4 @@
-"""Numbers of custom objects: written as Go writes them, and the same to it as what it reads them as."""
+"""Numbers in custom objects are encoded as Go encodes them, and keep their values when they are read again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests for custom objects that are answered otherwise than those for built-in ones, as by kube-apiserver."""
+"""Requests for custom objects whose answers differ from those for built-in ones, as in kube-apiserver."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_an_object_says_what_it_is(server: ApiServer, left_out: str, told: str) 
 def test_an_update_needs_a_name(server: ApiServer) -> None:
     answer = ask(server, "PUT", PATH, body("a"))
     assert (answer.status, answer.json["message"]) == (400, "name must be provided")
-    assert ask(server, "PATCH", PATH, {}).status == 415  # what a patch is in comes first
+    assert ask(server, "PATCH", PATH, {}).status == 415  # the content type is checked first
 
 
 def test_all_namespaces_have_no_collection_to_delete(server: ApiServer) -> None:

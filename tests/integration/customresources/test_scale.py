@@ -1,4 +1,4 @@
-"""The scale subresource of custom objects: replicas and selector are where the definition says."""
+"""The scale subresource of custom objects: replicas and selector at the paths of the CRD."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Selectors look at custom objects in the version that is asked for, as a webhook has converted them."""
+"""Selectors apply to custom objects in the requested version, after a webhook has converted them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HOSTS = {"a": ("one", "80"), "b": ("one", "8080"), "c": ("two", "80"), "d": ("on
 
 
 def made(server: ApiServer, hook: Hook, group: str) -> None:
-    """Objects of two versions that have no field in common: each selects by its own."""
+    """Objects of two versions without common fields: each version selects by its own fields."""
     wanted = with_webhook(group, hook)
     first, second = wanted["spec"]["versions"]
     first["selectableFields"] = [{"jsonPath": ".spec.hostPort"}]
@@ -32,7 +32,7 @@ def widget(group: str, name: str) -> dict[str, Any]:
 
 
 def listed(server: ApiServer, path: str, query: str) -> tuple[str, str]:
-    """The names of what is selected, and the token with which a list goes on."""
+    """The names of the selected objects, and the continue token."""
     answer = ask(server, "GET", f"{path}?{query}")
     assert answer.status == 200, answer.body
     names = "".join(item["metadata"]["name"] for item in answer.json["items"])
@@ -93,6 +93,6 @@ def test_labels_that_a_conversion_gives_are_selected_by(server: ApiServer, hook:
 
 
 def event_of(stream: Any) -> tuple[str, str]:
-    """The next event's type and object."""
+    """The type and the object of the next event."""
     event = json.loads(stream.readline())
     return event["type"], event["object"]["metadata"]["name"]

@@ -1,4 +1,4 @@
-"""Objects in several versions, converted by a webhook."""
+"""Custom objects in several versions, converted by a webhook."""
 
 from __future__ import annotations
 

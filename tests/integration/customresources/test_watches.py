@@ -1,4 +1,4 @@
-"""Watches of custom objects: while a webhook does not convert them, and when their definition goes."""
+"""Watches of custom objects: while the webhook does not convert, and when their CRD is changed or deleted."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ ALIKE = [
 
 
 def change(server: ApiServer, name: str, spec: dict[str, Any]) -> None:
-    """Changes a definition; soon that is served."""
+    """Changes a CRD, and waits until the change is served."""
     assert ask(server, "PATCH", f"{DEFINITIONS}/{name}", {"spec": spec}, headers=MERGE).status == 200
 
 
@@ -74,14 +74,14 @@ def test_a_change_that_reads_alike_ends_no_watch(server: ApiServer) -> None:
         for number, spec in enumerate(ALIKE):
             change(server, name, spec)
             make(server, group, f"early-{number}")
-        time.sleep(1.2)  # what ends a watch does so after a second
+        time.sleep(1.2)  # a watch ends one second after the change
         make(server, group, "late")
         seen = [json.loads(stream.readline())["object"]["metadata"]["name"] for _ in (*ALIKE, "late")]
         assert seen == [*(f"early-{number}" for number in range(len(ALIKE))), "late"]
 
 
 def test_a_watch_goes_on_for_a_second_when_objects_are_read_otherwise(server: ApiServer) -> None:
-    """With what happens meanwhile; it ends with a whole event, and misses none before that."""
+    """The watch gets the events of that second. It ends after a complete event, and has missed none."""
     group = "otherwise.example.com"
     name = establish(server, definition(group, version("v1", {"spec": TEXT})))
     revision = make(server, group, "one")
@@ -127,7 +127,7 @@ def test_a_watch_waits_for_a_webhook_that_fails(server: ApiServer, hook: Hook) -
             assert error["type"] == "ERROR"
             assert (error["object"]["code"], error["object"]["reason"]) == (504, "Timeout")
             assert error["object"]["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
-            assert asked < len(hook.reviews) < asked + 12  # the two of them ask it in turn, ever less often
+            assert asked < len(hook.reviews) < asked + 12  # both watches call the webhook in turn, with growing pauses
         event = json.loads(follows.readline())
         assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", "two")
         assert event["object"]["spec"] == {"host": "h", "port": "1"}

@@ -1,5 +1,5 @@
-"""What becomes of a conversion webhook's answers: those that are wrong are told as kube-apiserver tells them, and are
-nobody's business who reads objects in the version that they are stored in.
+"""Wrong answers of conversion webhooks give kube-apiserver's errors. Reads in the stored version do not depend on
+them.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def whole(**members: Any) -> Spoil:
     return spoil
 
 
-WRONG: list[tuple[str, Spoil, int, str]] = [  # as kube-apiserver 1.36.3 says of one object
+WRONG: list[tuple[str, Spoil, int, str]] = [  # kube-apiserver 1.36.3's messages for one object
     ("too few", response(convertedObjects=[]), 200, "returned 0 objects, expected 1"),
     ("failure", response(result={"status": "Failure", "message": "no way"}), 200, "failed: no way"),
     ("no reason", response(result={"status": "No"}), 200, "failed: response.result.status was 'No', not 'Success'"),
@@ -87,7 +87,7 @@ WRONG: list[tuple[str, Spoil, int, str]] = [  # as kube-apiserver 1.36.3 says of
     ("empty", lambda _: b"", 200, "failed: 0-length response with status code: 200 and content type: application/json"),
     ("nonsense", lambda _: b"<html>", 200, "failed: couldn't get version/kind; json parse error"),
 ]
-STRICTLY: list[tuple[str, Spoil, int, str]] = [  # of reviews of v1
+STRICTLY: list[tuple[str, Spoil, int, str]] = [  # for v1 of ConversionReview
     ("uid", response(uid="x"), 200, 'got "x"'),
     ("review", whole(apiVersion=""), 200, "failed: expected webhook response of apiextensions.k8s.io/v1, Kind=Con"),
 ]
@@ -102,7 +102,7 @@ CHANGED = {
 
 @pytest.fixture(scope="module", params=VERSIONS)
 def review(request: pytest.FixtureRequest, servers: tuple[ApiServer, ApiServer], hook: Hook) -> str:
-    """The version of reviews; an object "a" is stored as v1."""
+    """The version of ConversionReview; an object "a" is stored as v1."""
     server, version = servers[0], str(request.param)
     if ask(server, "GET", f"{DEFINITIONS}/widgets.{GROUP}").status == 404:
         establish(server, with_webhook(GROUP, hook))
@@ -121,7 +121,7 @@ def review(request: pytest.FixtureRequest, servers: tuple[ApiServer, ApiServer],
 
 
 def touch(server: ApiServer) -> None:
-    """Makes another version of the object, of which nothing is remembered."""
+    """Writes another version of the object, of which nothing is cached."""
     before = ask(server, "GET", f"{ONE}/a").json["metadata"]["resourceVersion"]
     change = {"metadata": {"annotations": {"example.com/after": before}}}
     assert ask(server, "PATCH", f"{ONE}/a", change, headers=MERGE).status == 200
@@ -193,14 +193,16 @@ def test_any_success_will_do(server: ApiServer, hook: Hook) -> None:
 
 @pytest.fixture
 def silent_port() -> Iterator[int]:
-    """A port that is taken, and at which nobody listens."""
+    """A port that is reserved, and at which no server listens."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield taken.getsockname()[1]
 
 
 def test_where_the_webhook_is(server: ApiServer, hook: Hook, silent_port: int) -> None:
-    """By URL or as a service, whose certificate has to be for its name; whoever can't be reached is an error of his."""
+    """By URL or by service, whose certificate must be valid for the service's name. A webhook that cannot be reached is
+    an error of the request.
+    """
     service = {"namespace": "default", "name": "converter", "port": 8443, "path": "/convert"}
     refused = f"127.0.0.1:{silent_port}"
     unknown = "tls: failed to verify certificate: x509: certificate signed by unknown authority"

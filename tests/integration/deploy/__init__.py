@@ -1,1 +1,1 @@
-"""What is deployed, as processes of this machine: the commands, files and checks of its containers."""
+"""The files of deploy/, with containers as processes of this machine: their commands, files and checks."""

@@ -1,4 +1,4 @@
-"""The members of etcd that the chart runs, as processes: each starts as its pod does, init containers first."""
+"""The etcd members of the chart as processes. Each starts like its pod: init containers first."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIRST, LATER = 1, 120  # seconds that a member waits for others: at a first star
 
 
 class Members:
-    """The members of a StatefulSet's pods; `ports` are of clients, of peers and of metrics, three for each."""
+    """The members of a StatefulSet. `ports` are three for each: for clients, peers and metrics."""
 
     def __init__(self, cluster: Pods, name: str) -> None:
         made = cluster.read("apps/v1/statefulsets", name)
@@ -33,19 +33,19 @@ class Members:
                 cluster.here[there] = f"127.0.0.1:{self.ports[3 * member + index]}"
 
     def address(self, member: int, index: int) -> str:
-        """Where a member listens: 0 for clients, 1 for peers, 2 for metrics."""
+        """The address at which a member listens: 0 for clients, 1 for peers, 2 for metrics."""
         return f"127.0.0.1:{self.ports[3 * member + index]}"
 
     def data(self, member: int) -> Path:
-        """What the volume of a member holds."""
+        """The directory of a member's volume."""
         return self.cluster.directory / f"{self.name}-{member}" / "data"
 
     def log(self, member: int) -> Path:
-        """What a member and its init containers have said."""
+        """The output of a member and of its init containers."""
         return self.cluster.directory / f"{self.name}-{member}.log"
 
     def prepare(self, member: int) -> None:
-        """Runs the init containers of a member to their end."""
+        """Runs a member's init containers to their end."""
         for container in self.pod["initContainers"]:
             said = run(*self._process(container, member), self.cluster.directory)
             with self.log(member).open("a") as log:
@@ -61,7 +61,7 @@ class Members:
         self.running[member] = process
 
     def await_ready(self, member: int, answers: Any) -> None:
-        """Asks as the kubelet's probes do, until the member is ready and alive."""
+        """Polls the probes as the kubelet does, until the member is ready and alive."""
         (container,) = self.pod["containers"]
         for probe in ("readinessProbe", "livenessProbe"):
             asked = container[probe]["httpGet"]
@@ -77,11 +77,11 @@ class Members:
             process.wait()
 
     def lose(self, member: int) -> None:
-        """Takes a member's volume away."""
+        """Deletes a member's volume."""
         shutil.rmtree(self.data(member))
 
     def ctl(self, member: int, *words: str) -> str:
-        """What etcdctl prints of one member."""
+        """The output of etcdctl for one member."""
         tls = self.cluster.directory / f"{self.name}-{member}" / "tls"
         files = [f"--cacert={tls / 'ca.crt'}", f"--cert={tls / 'tls.crt'}", f"--key={tls / 'tls.key'}"]
         program = self.cluster.here["/usr/local/bin/etcdctl"]
@@ -99,7 +99,7 @@ class Members:
 
 @contextmanager
 def members(cluster: Pods, name: str) -> Iterator[Members]:
-    """Members of which none runs yet; all are killed in the end."""
+    """The members, none of which runs yet. All are killed at the end."""
     made = Members(cluster, name)
     try:
         yield made

@@ -1,4 +1,4 @@
-"""What kubelets do with pods' containers, done here: commands, environment and volumes as a cluster's objects say."""
+"""Runs pods' containers as a kubelet would: with commands, environment and volumes from the cluster's objects."""
 
 from __future__ import annotations
 
@@ -26,19 +26,21 @@ JOBS = "/apis/batch/v1/jobs?watch=true&labelSelector=app.kubernetes.io/name=apis
 
 
 def expanded(text: str, environment: Mapping[str, str]) -> str:
-    """The text with each $(NAME) replaced, as Kubernetes does."""
+    """Replaces each $(NAME) in the text, as Kubernetes does."""
     return re.sub(r"\$\(([A-Z_]+)\)", lambda found: environment.get(found[1], found[0]), text)
 
 
 def translated(text: str, here: Mapping[str, str]) -> str:
-    """The text with what is elsewhere in a container replaced by what it is here; the longest first."""
+    """Replaces paths and addresses of a container by those of this machine; the longest first."""
     pattern = "|".join(re.escape(each) for each in sorted(here, key=len, reverse=True))
     return re.sub(pattern, lambda found: here[found[0]], text) if here else text
 
 
 @dataclass
 class Pods:
-    """Containers of a namespace's pods as processes; `here` is where addresses and programs of the cluster are."""
+    """The containers of a namespace's pods as processes. `here` maps the cluster's addresses and programs to local
+    ones.
+    """
 
     server: ApiServer
     namespace: str
@@ -46,19 +48,19 @@ class Pods:
     here: dict[str, str] = field(default_factory=dict)
 
     def read(self, resource: str, name: str) -> Any:
-        """An object of the namespace: read("apps/v1/deployments", "web")."""
+        """Reads an object of the namespace: read("apps/v1/deployments", "web")."""
         group, _, plural = resource.rpartition("/")
         below = f"/apis/{group}" if "/" in group else f"/api/{group or 'v1'}"
         return ask(self.server, "GET", f"{below}/namespaces/{self.namespace}/{plural}/{name}")
 
     def secret(self, name: str) -> dict[str, bytes]:
-        """What a Secret holds."""
+        """The decoded data of a Secret."""
         return {key: b64decode(text) for key, text in self.read("secrets", name)["data"].items()}
 
     def process(
         self, pod: dict[str, Any], container: dict[str, Any], name: str, here: Mapping[str, str] | None = None
     ) -> tuple[list[str], dict[str, str]]:
-        """The command and the environment of a container of the pod `name`, its volumes in place."""
+        """The command and the environment of a container of the pod `name`, after its volumes have been written."""
         places = {**self.here, **(here or {})}
         volumes = {volume["name"]: volume for volume in pod.get("volumes", ())}
         for mount in container["volumeMounts"]:
@@ -109,7 +111,7 @@ class Pods:
             path.chmod(source.get("defaultMode", 0o644))
 
     def _projected(self, sources: list[dict[str, Any]], pod: dict[str, Any]) -> dict[str, bytes]:
-        """What a pod with a token gets: that, the cluster's CA, and its namespace."""
+        """The volume of a service account token: the token, the cluster's CA, and the namespace."""
         held = {}
         for source in sources:
             match source:
@@ -129,7 +131,9 @@ class Pods:
 
 @contextmanager
 def running_jobs(server: ApiServer, directory: Path) -> Iterator[None]:
-    """Does with each Job of the chart what its controller and a kubelet do: containers run, its status says how."""
+    """Does what the Job controller and a kubelet do with each Job of the chart: runs the containers and sets the
+    status.
+    """
     words = [str(binary("kubectl")), f"--kubeconfig={server.kubeconfig}", "get", f"--raw={JOBS}"]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as watch:
         failures: list[Exception] = []
@@ -138,13 +142,13 @@ def running_jobs(server: ApiServer, directory: Path) -> Iterator[None]:
             try:
                 for line in watch.stdout or ():
                     if not line.endswith(b"\n"):
-                        return  # it was killed in the middle of one
+                        return  # the container was killed
                     event = json.loads(line)
                     if event["type"] == "ADDED" and not event["object"].get("status", {}).get("conditions"):
                         _run_job(server, event["object"], directory)
             except Exception as error:
                 failures.append(error)
-                _thread.interrupt_main()  # who waits for the Job would wait for nothing
+                _thread.interrupt_main()  # a test that waits for the Job would wait for ever
 
         thread = threading.Thread(target=follow, daemon=True)
         try:
@@ -169,7 +173,7 @@ def _run_job(server: ApiServer, job: dict[str, Any], directory: Path) -> None:
         kinds, message, counted = ("SuccessCriteriaMet", "Complete"), "", {"succeeded": 1, "completionTime": _now()}
     except Refused:
         if _is_gone(server, job):
-            return  # uninstalled meanwhile, with the account or the Secrets that its pods need
+            return  # uninstalled meanwhile, with the account or Secrets that its pods need
         raise
     except (AssertionError, subprocess.SubprocessError) as error:
         kinds, message, counted = ("FailureTarget", "Failed"), str(error), {"failed": 1}
@@ -179,7 +183,7 @@ def _run_job(server: ApiServer, job: dict[str, Any], directory: Path) -> None:
     while True:
         try:
             found = ask(server, "GET", path)
-            if _is_of(found, job):  # else another revision has taken it away meanwhile
+            if _is_of(found, job):  # else another revision has deleted it meanwhile
                 ask(server, "PUT", f"{path}/status", {**found, "status": status})
         except Refused as error:
             if error.status == CONFLICT:
@@ -199,7 +203,7 @@ def _is_gone(server: ApiServer, job: dict[str, Any]) -> bool:
 
 
 def _is_of(found: dict[str, Any], job: dict[str, Any]) -> bool:
-    """Whether what has the name of a Job is that one, and is to stay."""
+    """Whether the Job with this name is still the same one, and is not being deleted."""
     meta = found["metadata"]
     return bool(meta["uid"] == job["metadata"]["uid"]) and "deletionTimestamp" not in meta
 

@@ -1,4 +1,6 @@
-"""The chart's etcd when volumes and members are lost: a member joins again, jobs go on, a snapshot is restored."""
+"""The chart's etcd after the loss of volumes and members: a member joins again, Jobs continue, a snapshot is
+restored.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +30,14 @@ VALUES = ("--set", "etcd.snapshots.enabled=true")
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ApiServer]:
-    """Where the chart is installed."""
+    """The server on which the chart is installed."""
     with api_server() as started:
         yield started
 
 
 @pytest.fixture
 def etcd(server: ApiServer, tmp_path: Path) -> Iterator[Members]:
-    """The members of a release, none of which has started yet."""
+    """The members of a release, not started yet."""
     found = find_binary()
     programs = {f"/usr/local/bin/{name}": str(found.parent / name) for name in ("etcd", "etcdctl", "etcdutl")}
     if binary_version(found) < (3, 6, 0) or not all(Path(each).is_file() for each in programs.values()):
@@ -60,27 +62,27 @@ def started(etcd: Members) -> None:
 
 
 def all_named(etcd: Members) -> dict[str, int]:
-    """The members by name, once each of them has told its own."""
+    """The members by name, once each of them has published its name."""
     names = {f"{ETCD}-{member}" for member in range(etcd.count)}
     until(lambda: set(listed(etcd)) == names, told=lambda: f"{listed(etcd)}")
     return listed(etcd)
 
 
 def listed(etcd: Members, member: int = 1) -> dict[str, int]:
-    """The members that one of them knows: ids by names."""
+    """The members that one of them lists: maps name to ID."""
     found = json.loads(etcd.ctl(member, "member", "list", "--write-out=json"))["members"]
     return {each.get("name", ""): each["ID"] for each in found}
 
 
 def state_of(etcd: Members, member: int) -> str:
-    """The state of the cluster with which a member was started last."""
+    """The initial-cluster-state of a member's last start."""
     config = json.loads((etcd.cluster.directory / f"{ETCD}-{member}" / "start" / "etcd.json").read_text())
     state: str = config["initial-cluster-state"]
     return state
 
 
 def job(etcd: Members, name: str) -> str:
-    """What the containers of a CronJob's pod say."""
+    """The output of the containers of a CronJob's pod."""
     pod = pod_of(etcd.cluster.read("batch/v1/cronjobs", f"{ETCD}-{name}"))
     containers = (*pod.get("initContainers", ()), *pod["containers"])
     return "".join(run(*etcd.cluster.process(pod, each, name), etcd.cluster.directory) for each in containers)
@@ -105,7 +107,7 @@ def restore(etcd: Members, snapshot: str) -> list[subprocess.CompletedProcess[st
 
 def test_a_member_that_lost_its_volume_joins_again_by_itself(etcd: Members) -> None:
     started(etcd)
-    first = all_named(etcd)  # the first start makes one cluster
+    first = all_named(etcd)  # the first start forms one cluster
     assert [state_of(etcd, member) for member in range(3)] == ["new"] * 3
     for number in range(20):
         etcd.ctl(1, "put", f"/key/{number}", "value")

@@ -1,4 +1,4 @@
-"""The pods that the chart renders, as processes: three members of etcd, two gateways, its jobs and its `helm test`."""
+"""The pods that the chart renders, as processes: three etcd members, two gateways, its Jobs and its `helm test`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SERVICE = f"{NAME}.default.svc:443"
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pods]:
-    """The pods of a release of the chart, which is installed onto a server of the tests' own."""
+    """The pods of a release of the chart, which is installed on a test server."""
     etcd = find_binary()
     if binary_version(etcd) < (3, 6, 0):
         pytest.skip("the chart is for etcd 3.6")
@@ -55,7 +55,7 @@ def _await_jobs(server: ApiServer) -> None:
 
 @pytest.fixture
 def helm_test(cluster: Pods) -> dict[str, Any]:
-    """The pod that `helm test` makes; its script is there."""
+    """The pod of `helm test`, with its script."""
     words = [binary("helm"), "--kubeconfig", cluster.server.kubeconfig, "get", "hooks", "api"]
     text = subprocess.run(words, check=True, capture_output=True).stdout
     hooks = {(each["kind"], each["metadata"]["name"]): each for each in yaml.safe_load_all(text) if each}
@@ -69,13 +69,13 @@ def _etcdctl(etcd: Path) -> str:
 
 
 def pod_of(made: dict[str, Any]) -> dict[str, Any]:
-    """The spec of a pod that an object makes."""
+    """The spec of the pod that an object creates."""
     spec: Any = made["spec"]
     return spec["jobTemplate"]["spec"]["template"]["spec"] if made["kind"] == "CronJob" else spec["template"]["spec"]
 
 
 def answers(url: str) -> bool:
-    """Whether a probe would succeed: a status from 200 to 399, whoever has signed the certificate."""
+    """Whether a probe would succeed: a status from 200 to 399, with any certificate."""
     try:
         with urllib.request.urlopen(url, timeout=5, context=ssl._create_unverified_context()):
             return True
@@ -85,7 +85,7 @@ def answers(url: str) -> bool:
 
 @pytest.fixture(scope="module")
 def etcd(cluster: Pods) -> Iterator[None]:
-    """The StatefulSet's members, ready by their probes."""
+    """The members of the StatefulSet, ready by their probes."""
     with members(cluster, f"{NAME}-etcd") as made:
         for member in range(made.count):
             made.start(member)
@@ -178,7 +178,7 @@ flags: {{service-cluster-ip-range: 10.96.0.0/16}}
 
 @pytest.fixture
 def guarded(cluster: Pods, tmp_path: Path) -> Iterator[str]:
-    """An etcd of others: it wants a certificate and a user, `gateway`, who may use /kubernetes/ alone."""
+    """An external etcd: it requires a client certificate and a user, `gateway`, who may use only /kubernetes/."""
     files = {"ca.crt": "member", "tls.crt": "member", "tls.key": "member", "own.crt": "client", "own.key": "client"}
     for name, whose in files.items():
         held = cluster.secret(f"{NAME}-etcd-{whose}")
@@ -210,7 +210,7 @@ def guarded(cluster: Pods, tmp_path: Path) -> Iterator[str]:
 
 
 def test_an_etcd_of_others_with_tls_and_a_user(cluster: Pods, guarded: str, tmp_path: Path) -> None:
-    """Two workers use it; when they are told to end, watches end as answers do, and nothing is cut off."""
+    """Two workers use it. When they are stopped, watches end regularly, and no answer is cut off."""
     secrets = "/api/v1/namespaces/default/secrets"
     tls = {"metadata": {"name": "etcd-tls"}, "data": cluster.read("secrets", f"{NAME}-etcd-client")["data"]}
     user = {"metadata": {"name": "etcd-user"}, "stringData": {"username": "gateway", "password": "secret"}}

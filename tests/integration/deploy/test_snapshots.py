@@ -1,4 +1,4 @@
-"""deploy/snapshots, which docker-compose.yml restores etcd with: on a real etcd, and without an engine."""
+"""The script deploy/snapshots, which restores the etcd of docker-compose.yml, on a real etcd and without Docker."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PROGRAM = Path(__file__).parents[3] / "deploy" / "snapshots" / "snapshots.py"
 
 
 class Place:
-    """An etcd's directory, snapshots, and the programs that a container has."""
+    """An etcd's directory, the snapshots, and the programs of the container."""
 
     def __init__(self, directory: Path) -> None:
         etcd = find_binary()
@@ -54,11 +54,11 @@ class Place:
         return self._run(["etcdctl", f"--endpoints={self.client}", "--command-timeout=60s", *words])
 
     def do(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """The program."""
+        """Runs the script."""
         return self._run([sys.executable, "-B", str(PROGRAM), *words])
 
     def keys(self) -> tuple[set[str], int]:
-        """What keys there are, and the revision."""
+        """The keys, and the revision."""
         asked = json.loads(self.ctl("get", "", "--prefix", "--keys-only", "--write-out=json").stdout)
         return {base64.b64decode(each["key"]).decode() for each in asked.get("kvs", ())}, asked["header"]["revision"]
 

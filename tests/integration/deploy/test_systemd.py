@@ -1,4 +1,4 @@
-"""deploy/systemd: the unit as systemd reads it, and the server under a part of what it forbids."""
+"""deploy/systemd: systemd accepts the unit, and the server runs under some of its restrictions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 UNIT = ROOT / "deploy" / "systemd" / "apiserver-gateway.service"
 NO_NEW_CODE, REFUSE_EXEC_GAIN = 65, 1  # prctl(2): what MemoryDenyWriteExecute= asks of the kernel
-MOST = 1.5  # of 10: how much a service may do that it need not, as systemd reckons
+MOST = 1.5  # of 10: the highest exposure level that `systemd-analyze security` may report
 
 
 def analyzed(*words: str | Path) -> subprocess.CompletedProcess[str]:
@@ -30,7 +30,7 @@ def analyzed(*words: str | Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def unit(tmp_path: Path) -> Path:
-    """The unit with a program that is there."""
+    """The unit, with a program that exists."""
     copy = tmp_path / UNIT.name
     copy.write_text(re.sub(r"^ExecStart=\S+", f"ExecStart={sys.executable}", UNIT.read_text(), flags=re.MULTILINE))
     return copy

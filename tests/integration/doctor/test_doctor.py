@@ -1,4 +1,4 @@
-"""The doctor, with a real etcd and a real server: what it says, as text and as JSON, and its exit status."""
+"""`doctor` with a real etcd and a real server: its findings as text and as JSON, and its exit status."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def test_it_changes_nothing_of_what_it_looks_at(
     flags = (f"--etcd-servers={own_etcd.endpoint}", f"--kubeconfig-out={tmp_path}/new/kubeconfig", *audit)
     status, found = await asyncio.to_thread(doctor, tmp_path, *flags)
     assert status == 0 and found["flags"]["level"] == "OK", found
-    assert found["etcd write"]["level"] in ("OK", "WARN")  # it warns of an etcd that is slow, as a busy machine's is
+    assert found["etcd write"]["level"] in ("OK", "WARN")  # it warns of a slow etcd, as on a busy machine
     assert not (tmp_path / "new").exists() and not (tmp_path / "logs").exists()
     assert await own_client.revision() == before
     status, found = await asyncio.to_thread(doctor, tmp_path, *flags, f"--kubeconfig-out={tmp_path}")

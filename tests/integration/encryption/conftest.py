@@ -1,4 +1,4 @@
-"""A KMS plug-in."""
+"""A KMS plug-in for the tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What etcd holds, and by which configuration."""
+"""Encryption configurations, and the values that etcd stores under them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECRETS = {name: base64.b64encode(name.encode() * 32)[:44].decode() for name in 
 
 
 def raw(endpoint: str, key: str) -> bytes:
-    """The value of a key as etcd holds it; empty for none."""
+    """The value that etcd stores under a key; b"" if there is none."""
 
     async def get() -> bytes:
         async with EtcdClient(EtcdSettings((endpoint,), timeout=60)) as client:
@@ -26,12 +26,12 @@ def raw(endpoint: str, key: str) -> bytes:
 
 
 def by_key(kind: str, *names: str) -> dict[str, Any]:
-    """A provider with keys."""
+    """The configuration of a provider with static keys."""
     return {kind: {"keys": [{"name": name, "secret": SECRETS[name]} for name in names]}}
 
 
 def kms(name: str, socket: Path) -> dict[str, Any]:
-    """A provider behind a socket."""
+    """The configuration of a KMS provider at a socket."""
     return {"kms": {"apiVersion": "v2", "name": name, "endpoint": f"unix://{socket}", "timeout": "20s"}}
 
 
@@ -39,7 +39,7 @@ IDENTITY: dict[str, Any] = {"identity": {}}
 
 
 def configured(path: Path, *providers: dict[str, Any], resources: tuple[str, ...] = ("secrets",)) -> Path:
-    """Writes a configuration for some resources."""
+    """Writes a configuration for some resources. Returns its path."""
     document = {
         "apiVersion": "apiserver.config.k8s.io/v1",
         "kind": "EncryptionConfiguration",

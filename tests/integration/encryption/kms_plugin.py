@@ -29,7 +29,7 @@ from gateway.encryption.kms.messages import (
 
 
 class Plugin:
-    """Encrypts with keys that follow from their names."""
+    """Encrypts with keys that are derived from their names."""
 
     def __init__(self, state: Path) -> None:
         self._state = state

@@ -1,4 +1,4 @@
-"""Encryption at rest: what etcd holds, who can read it, and how keys are exchanged."""
+"""Encryption at rest: the values in etcd, who can read them, and how keys are rotated."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_values_are_encrypted_and_read_again(etcd: EmbeddedEtcd, tmp_path: Path,
         assert data(server, name) == b"plaintext"
         held = raw(etcd.endpoint, KEY + name)
         assert held.startswith(f"k8s:enc:{kind}:v1:a:".encode()) and b"password" not in held
-    with serving(etcd, config) as server:  # from etcd, not from its cache
+    with serving(etcd, config) as server:  # a new server reads from etcd, not from its cache
         assert data(server, name) == b"plaintext"
         items = ask(server, "GET", SECRET).json["items"]
         assert name in {item["metadata"]["name"] for item in items}
@@ -146,7 +146,7 @@ def test_what_could_not_be_decrypted_is_readable_once_its_key_is_there(etcd: Emb
 
 
 def test_a_backup_stays_encrypted_and_an_export_is_what_the_api_shows(tmp_path: Path) -> None:
-    """Whoever has a backup alone reads no secret; restored, values are those of the same keys."""
+    """A backup alone shows no secret. Restored values need the same keys."""
     file, config = tmp_path / "backup", configured(tmp_path / "e.json", by_key("aesgcm", "a"))
     with EmbeddedEtcd() as etcd, EmbeddedEtcd() as new:
         with serving(etcd, config) as server:
@@ -164,7 +164,7 @@ def test_a_backup_stays_encrypted_and_an_export_is_what_the_api_shows(tmp_path: 
 
 
 def run(*words: str) -> str:
-    """What a command of the program says on standard output."""
+    """The standard output of a command of the program."""
     command = [sys.executable, "-m", "gateway", *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
 
@@ -227,7 +227,7 @@ def test_a_key_management_service(etcd: EmbeddedEtcd, tmp_path: Path, plugin: Km
         until(is_of_the_other_key)
         plugin.stop()
         assert data(server, "by-kms") == b"plaintext"
-        create(server, "while-away")  # the seed is good for some minutes
+        create(server, "while-away")  # the cached seed is valid for some minutes
         until(lambda: ask(server, "GET", "/healthz/kms-provider-0").status == 500)
         assert ask(server, "GET", "/livez").status == 200
     plugin.start()

@@ -1,4 +1,4 @@
-"""Values that a kube-apiserver has encrypted are read here, and it reads those that were encrypted here."""
+"""Values that kube-apiserver encrypted can be read here, and it reads values that were encrypted here."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_each_reads_what_the_other_has_encrypted(tmp_path: Path, plugin: Kms) ->
                 assert data(server, f"theirs-{kind}") == b"plaintext"
                 status, found = theirs.ask("GET", f"{SECRET}/ours-{kind}")
                 assert status == 200 and base64.b64decode(found["data"]["password"]) == b"plaintext"
-            with peer(etcd, config, directory) as theirs:  # from etcd, not from what it was told
+            with peer(etcd, config, directory) as theirs:  # from etcd, not from its cache
                 found = theirs.ask("GET", SECRET)[1]["items"]
                 assert {f"ours-{kind}", f"theirs-{kind}"} <= {each["metadata"]["name"] for each in found}
             with ours(etcd, config) as server:

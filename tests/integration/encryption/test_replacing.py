@@ -1,4 +1,4 @@
-"""A configuration of encryption that changes: the newest one stays in force."""
+"""Changes of the encryption configuration: the newest one stays in force, also if loading an older one ends later."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ async def test_the_newest_configuration_stays_in_force(tmp_path: Path, plugin: K
     plugin.tell(key="one", delay=1)
     configured(file, kms("slow", plugin.socket), IDENTITY)
     changed.reload()
-    await asyncio.sleep(0)  # its services are being asked
+    await asyncio.sleep(0)  # the KMS plug-ins of the configuration are being checked
     configured(file, by_key("aesgcm", "b"), IDENTITY)
     changed.reload()
     await done.wait()
     assert (await encryption.out(SECRET, b"{}")).startswith(b"k8s:enc:aesgcm:v1:b:")
     while going_on := [each for each in asyncio.all_tasks() if "Encryption._replace" in repr(each.get_coro())]:
         await asyncio.wait(going_on)
-    assert in_force == [b"again"]  # the older one was never in force after it
+    assert in_force == [b"again"]  # the older one never came into force after it
     assert (await encryption.out(SECRET, b"{}")).startswith(b"k8s:enc:aesgcm:v1:b:")
     await encryption.close()

@@ -1,6 +1,6 @@
-"""A key management service that hangs: what it has encrypted cannot be read meanwhile, and all else goes on.
+"""A KMS plug-in hangs: values that need it cannot be read meanwhile; all other requests work.
 
-Reads of what it has encrypted wait until it answers, watches stay open, and no event is skipped.
+Reads of such values wait until it answers, watches stay open, and no event is skipped.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def told(watch: HTTPResponse) -> tuple[str, str]:
 
 @contextmanager
 def hanging(directory: Path, plugin: Kms, *flags: str) -> Iterator[tuple[ApiServer, str]]:
-    """A server that can't decrypt what another one has written, and the version before that."""
+    """A server that cannot decrypt the value that another server has written, nor the version before it."""
     provider = kms("mock", plugin.socket)
     provider["kms"]["timeout"] = "1s"
     config = configured(directory / "e.json", provider, IDENTITY)
@@ -54,12 +54,12 @@ def hanging(directory: Path, plugin: Kms, *flags: str) -> Iterator[tuple[ApiServ
     with EmbeddedEtcd() as etcd, api_server(*flags, etcd_servers=etcd.endpoint) as one:
         until(lambda: ask(one, "POST", SECRETS, {"metadata": {"name": "first"}}).status == 201)
         before = ask(one, "GET", SECRETS).json["metadata"]["resourceVersion"]
-        with api_server(*flags, etcd_servers=etcd.endpoint) as two:  # with a seed of its own
+        with api_server(*flags, etcd_servers=etcd.endpoint) as two:  # with its own seed
             until(lambda: ask(two, "GET", "/readyz/kms-provider-0").status == 200)  # it has it, by the second call too
             plugin.tell(key="one", delay=3600)
             for path in (SECRETS, MAPS):
                 assert ask(two, "POST", path, OF_TWO).status == 201
-            until(lambda: "of-two" in listed(one, MAPS))  # behind the secret, in the same feed
+            until(lambda: "of-two" in listed(one, MAPS))  # after the secret, in the same feed
         yield one, before
 
 
@@ -73,7 +73,7 @@ def test_reads_wait_all_else_goes_on_and_no_event_is_skipped(tmp_path: Path, plu
         for path in (SECRETS, f"{SECRETS}/of-two", f"{SECRETS}?labelSelector=of%3Dtwo"):
             query = f"{path}{'&' if '?' in path else '?'}timeout=300ms"
             until(lambda query=query: "failed to decrypt DEK" in late(one, query))  # or it had no time at all
-        assert ask(one, "GET", f"{SECRETS}/first").status == 200  # which another key has encrypted
+        assert ask(one, "GET", f"{SECRETS}/first").status == 200  # another key has encrypted it
         assert ask(one, "GET", "/api/v1/namespaces/kube-system/secrets").status == 200
         refused = ask(one, "PATCH", f"{SECRETS}/of-two", {"metadata": {}}, headers=MERGE)
         assert refused.status == 500 and "failed to decrypt DEK" in refused.json["message"]
@@ -99,13 +99,13 @@ def test_reads_wait_all_else_goes_on_and_no_event_is_skipped(tmp_path: Path, plu
         assert ask(one, "DELETE", f"{SECRETS}/of-two").status == 200
         assert [told(watch) for watch in watches] == [("DELETED", "of-two")] * 3
         assert ask(one, "POST", MAPS, {"metadata": {"name": "last"}}).status == 201
-        assert told(maps) == ("ADDED", "last")  # nor has its watch ended
+        assert told(maps) == ("ADDED", "last")  # and its watch has not ended
         said = "values that could not be decrypted for the time being can be read number=1"
         until(lambda: said in one.log_file.read_text())
 
 
 def late(server: ApiServer, path: str) -> str:
-    """Why a read was not answered in time."""
+    """The message of a read that was not answered in time."""
     answer = ask(server, "GET", path)
     assert (answer.status, answer.json["reason"]) == (504, "Timeout")
     assert "within the allotted timeout" in answer.json["message"]
@@ -113,7 +113,7 @@ def late(server: ApiServer, path: str) -> str:
 
 
 def waiting(server: ApiServer) -> int:
-    """How many reads are under way, but for that of the metrics."""
+    """The number of requests being served, without the one for the metrics."""
     lines = ask(server, "GET", "/metrics").body.decode().splitlines()
     [count] = [
         line for line in lines if line.startswith('apiserver_current_inflight_requests{request_kind="readOnly"}')

@@ -1,4 +1,4 @@
-"""An etcd that lets in only whom it knows."""
+"""An etcd with authentication: client certificates or users with passwords."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from storage.embedded import EmbeddedEtcd
 
 
 def certificate(directory: Path, name: str, issuer: str) -> None:
-    """Write name.pem and name.key, signed by `issuer`, which is written already unless it is `name` itself."""
+    """Writes name.pem and name.key, signed by `issuer`, whose files exist already unless it is `name` itself."""
     key = ec.generate_private_key(ec.SECP256R1())
     key_bytes = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
@@ -45,7 +45,7 @@ def certificate(directory: Path, name: str, issuer: str) -> None:
 
 
 def post(endpoint: str, path: str, body: dict[str, Any], token: str = "") -> dict[str, Any]:
-    """A call of etcd's JSON gateway."""
+    """Calls etcd's JSON gateway."""
     connection = http.client.HTTPConnection(endpoint.removeprefix("http://"))
     connection.request("POST", f"/v3/auth/{path}", json.dumps(body), {"Authorization": token} if token else {})
     response = connection.getresponse()
@@ -56,7 +56,9 @@ def post(endpoint: str, path: str, body: dict[str, Any], token: str = "") -> dic
 
 
 def enable_users(etcd: EmbeddedEtcd) -> None:
-    """Has etcd ask for passwords; "root" may do everything, "poor" nothing. Passwords are names."""
+    """Switches on etcd's authentication. The user "root" may do everything, "poor" nothing. Passwords are equal to
+    names.
+    """
     for path, body in (
         ("user/add", {"name": "root", "password": "root"}),
         ("user/grant", {"user": "root", "role": "root"}),
@@ -68,7 +70,7 @@ def enable_users(etcd: EmbeddedEtcd) -> None:
 
 @contextmanager
 def mutual_tls(directory: Path) -> Iterator[tuple[EmbeddedEtcd, Path, Path, Path]]:
-    """An etcd that lets in whom its CA signed, with the files of that CA, and of a client's certificate and key."""
+    """An etcd that requires certificates of its CA, with the files of that CA and of a client's certificate and key."""
     for name in ("ca", "server", "client"):
         certificate(directory, name, "ca")
     files = {"cert-file": "server.pem", "key-file": "server.key", "trusted-ca-file": "ca.pem"}

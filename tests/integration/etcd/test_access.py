@@ -1,4 +1,4 @@
-"""TLS, client certificates, and users with passwords whose tokens are forgotten."""
+"""An etcd client with TLS, with client certificates, and as a user with a password whose tokens become invalid."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ async def test_a_refused_stream_does_not_stay_open(guarded: EmbeddedEtcd) -> Non
 
 
 def open_streams(endpoint: str) -> int:
-    """The watch streams that etcd has open."""
+    """The number of open watch streams in etcd."""
     with urllib.request.urlopen(f"{endpoint}/metrics", timeout=PATIENCE) as answer:
         metrics = answer.read().decode()
     return int(metrics.partition("\netcd_debugging_mvcc_watch_stream_total ")[2].split()[0])

@@ -1,4 +1,4 @@
-"""Resources in etcds of their own, with real ones: what goes from one to another is as it is in one."""
+"""Resources in several etcds (--etcd-servers-overrides): controllers and quotas work across them as within one etcd."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 
 
 class Etcds:
-    """An etcd of most resources, and others by name."""
+    """An etcd for most resources, and others by name."""
 
     def __init__(self, main: EmbeddedEtcd, others: dict[str, EmbeddedEtcd]) -> None:
         self.main, self.others = main, others
 
     def server(self, directory: Path, **apart: str) -> ApiServer:
-        """A server that has not begun; `apart` names the resources of each other etcd."""
+        """A server that has not started. `apart` names the resources of each other etcd."""
         overrides = [f"{each}#{self.others[name].endpoint}" for name, all in apart.items() for each in all.split()]
         flags = f"--etcd-servers-overrides={','.join(overrides)}", "--disable-admission-plugins=ServiceAccount"
         return ApiServer(directory, flags, self.main.endpoint)
@@ -67,12 +67,12 @@ def server(servers: list[ApiServer]) -> ApiServer:
 
 @pytest.fixture
 def api(server: ApiServer) -> Api:
-    """A namespace of its own."""
+    """A client for a new namespace."""
     return Api(server, f"n-{uuid.uuid4().hex[:8]}").begin()
 
 
 def limit(api: Api, *others: Api, **hard: str) -> None:
-    """Makes a quota, and waits until this server, and those of `others`, are told of it: by that they admit writes."""
+    """Creates a quota, and waits until this server, and `others`, know it: admission uses what a server knows."""
     made = api.ask("POST", api.path(resource="resourcequotas"), {"metadata": {"name": "q"}, "spec": {"hard": hard}})
     assert made.status == 201, made.body
     for each in (api, *others):
@@ -97,7 +97,7 @@ def pod(api: Api, name: str) -> Answer:
     return api.ask("POST", api.path(resource="pods"), {"metadata": {"name": name}, **PODS})
 
 
-# what is where
+# where objects are stored
 
 
 def test_each_object_is_in_the_etcd_of_its_resource(etcds: Etcds, api: Api) -> None:
@@ -106,7 +106,7 @@ def test_each_object_is_in_the_etcd_of_its_resource(etcds: Etcds, api: Api) -> N
     made = ask(api.server, "POST", LEASES.replace("default", api.namespace), {"metadata": {"name": "l"}})
     assert made.status == 201, made.body
     leads = "/registry/leases/kube-system/apiserver-gateway-controllers"
-    until(lambda: leads in keys(etcds.others["one"]))  # some server leads, soon after it has begun
+    until(lambda: leads in keys(etcds.others["one"]))  # a server becomes leader soon after its start
     until(lambda: "/registry/gateway/leader" in keys(etcds.others["two"]))
     one, two = keys(etcds.others["one"]), keys(etcds.others["two"])
     assert int(made.json["metadata"]["resourceVersion"]) == one[f"/registry/leases/{api.namespace}/l"][0]
@@ -184,7 +184,7 @@ def test_what_is_not_written_after_all_is_given_back(api: Api) -> None:
 
 
 def test_what_undoes_a_charge_is_undone(api: Api) -> None:
-    """As by a recount of a quota that came between the charge and the object."""
+    """As if a recount of the quota had come between the charge and the object."""
     limit(api, pods="5")
     assert [pod(api, f"p-{number}").status for number in range(3)] == [201] * 3
     body = api.ask("GET", api.path("q", "resourcequotas")).json
@@ -194,8 +194,8 @@ def test_what_undoes_a_charge_is_undone(api: Api) -> None:
 
 
 def test_a_charge_whose_write_is_under_way_stays(etcds: Etcds, api: Api) -> None:
-    """While the etcd of the objects is away nobody knows what there is, and nothing is taken off."""
-    until(lambda: api.get("kube-root-ca.crt"))  # which a controller makes: it counts as well
+    """While the etcd of the objects does not answer, their number is unknown, and no charge is removed."""
+    until(lambda: api.get("kube-root-ca.crt"))  # a controller creates it: it counts as well
     limit(api, pods="1", configmaps="5")
     two, before = etcds.others["two"], int(used(api)["configmaps"])
     with ThreadPoolExecutor(1) as pool:
@@ -203,7 +203,7 @@ def test_a_charge_whose_write_is_under_way_stays(etcds: Etcds, api: Api) -> None
         try:
             late = pool.submit(pod, api, "late")
             until(lambda: used(api)["pods"] == "1")
-            api.create("c")  # of another etcd: nothing of it waits
+            api.create("c")  # in another etcd, so nothing of it waits
             assert used(api) == {"pods": "1", "configmaps": str(before + 1)}
         finally:
             two.resume()
@@ -212,7 +212,7 @@ def test_a_charge_whose_write_is_under_way_stays(etcds: Etcds, api: Api) -> None
     assert used(api)["pods"] == "1"
 
 
-# what follows from one etcd in another
+# controllers that act in one etcd because of a change in another
 
 
 @pytest.mark.parametrize("owners, dependents", [("configmaps", "secrets"), ("secrets", "configmaps")])
@@ -229,7 +229,7 @@ def test_dependents_go_with_owners_of_another_etcd(api: Api, owners: str, depend
 
 @pytest.mark.parametrize("policy", ["Foreground", "Orphan"])
 def test_an_owner_waits_for_dependents_that_come_just_before(api: Api, policy: str) -> None:
-    """In two etcds the deletion of the owner may be seen before its dependents."""
+    """The deletion of the owner in one etcd may be seen before its dependents in the other."""
     for number in range(15):
         owner = api.create(f"o-{number}")
         api.create(f"d-{number}", [(owner, True)], resource="secrets")
@@ -248,7 +248,7 @@ def test_an_owner_is_not_let_go_while_nobody_knows_its_dependents(etcds: Etcds, 
         api.create("gone")
         api.create("witness", [api.get("gone")])
         api.delete("gone")
-        until(lambda: api.get("witness") is None)  # the controller has been there
+        until(lambda: api.get("witness") is None)  # the controller has processed it
         assert api.get("o") is not None
     finally:
         two.resume()
@@ -313,7 +313,7 @@ def test_evictions_go_by_budgets_of_another_etcd(api: Api) -> None:
     assert api.get("p", "pods") is None
 
 
-# what is away
+# one etcd does not answer
 
 
 def test_the_others_go_on_without_leases(etcds: Etcds, api: Api) -> None:
@@ -385,7 +385,7 @@ def test_a_charge_of_a_server_that_dies_is_found(tmp_path: Path) -> None:
         two.resume()
         server.start()
         try:
-            there = len(api.names("pods"))  # etcd may have got what the server had sent
+            there = len(api.names("pods"))  # etcd may have stored a write without an answer
             until(lambda: used(api) == {"pods": str(there)})
             assert [pod(api, f"p-{number}").status for number in range(3)].count(201) == 2 - there
         finally:

@@ -1,4 +1,4 @@
-"""Compaction by several replicas on one etcd."""
+"""Compaction by several replicas on one etcd: one of them compacts per interval."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ async def test_an_outage_only_delays_it(own_etcd: EmbeddedEtcd, own_client: Etcd
 
 
 async def test_an_interval_of_zero_compacts_nothing(own_client: EtcdClient) -> None:
-    """Not even what another interval would: it ends at once, and writes nothing."""
+    """It does not continue the compaction of another interval, either: it ends at once, and writes nothing."""
     old = (await own_client.put(b"k", b"1")).revision
     last = (await own_client.put(b"k", b"2")).revision
     async with asyncio.timeout(60):

@@ -1,4 +1,4 @@
-"""The embedded etcd: ready at once, kept across restarts, never left behind."""
+"""The embedded etcd: ready immediately, kept across restarts, and never left running."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def patient(etcd: EmbeddedEtcd) -> EtcdSettings:
 
 
 def wait_for_end(pid: int) -> None:
-    """Until that process, which need not be a child, is gone."""
+    """Waits until the process, which need not be a child, has ended."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -144,7 +144,7 @@ def _listening_ports(pid: int) -> set[str]:
     listening = {fields[9] for fields in map(str.split, lines) if fields[3] == "0A"}
     held = set()
     for link in Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):  # it was closed just now
+        with contextlib.suppress(FileNotFoundError):  # the file descriptor was just closed
             held.add(str(link.readlink())[len("socket:[") : -1])
     return listening & held
 
@@ -188,7 +188,7 @@ async def test_an_etcd_that_ends_is_started_again(tmp_path: Path, caplog: pytest
         for turn in range(2):
             os.kill(etcd.pid, hardest(etcd.binary))
             async with asyncio.timeout(60):
-                # it serves before its supervisor has noticed
+                # it serves before its supervisor has noticed the crash
                 while (found := await _get(client)) is None or caplog.text.count(AGAIN) <= turn:
                     await asyncio.sleep(0.02)
             assert found == b"v"

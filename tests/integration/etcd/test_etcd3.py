@@ -1,4 +1,4 @@
-"""An independent client, PyPI's etcd3, reads what ours has written and the other way round."""
+"""An independent client, PyPI's etcd3, reads what this client has written, and the other way round."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever writes behind a fence writes only while the fence's key is theirs."""
+"""A writer with a fence writes only while it holds the fence's key."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def test_writes_are_made_while_the_key_is_held_and_renewed(
     fenced = store.fenced(fence)
     fence.revision = (await etcd_client.put(lock, b"mine")).revision
     created = await fenced.create(prefix + b"a/x", b"1")
-    await etcd_client.put(lock, b"mine")  # a renewal of which the fence has not been told
+    await etcd_client.put(lock, b"mine")  # a renewal of which the fence does not know
     updated = await fenced.update(prefix + b"a/x", b"2", created)
     await etcd_client.put(lock, b"mine")
     await fenced.delete(prefix + b"a/x", updated)
@@ -69,7 +69,7 @@ async def test_nothing_is_written_once_somebody_else_holds_it(
     with pytest.raises(Fenced):
         await fenced.delete(prefix + b"a/x", revision)
     await etcd_client.put(lock, b"mine")
-    with pytest.raises(Fenced):  # it has lost the key once: what it knows may be old
+    with pytest.raises(Fenced):  # it has lost the key before: what it knows may be outdated
         await fenced.delete(prefix + b"a/x", revision)
     kept = await etcd_client.get(prefix + b"a/x")
     assert kept is not None and kept.value == b"1"
@@ -105,18 +105,18 @@ async def test_writes_to_another_etcd_are_made_while_the_fence_is_held(
     fenced = store.fenced(fence, own_client)
     fence.revision = (await own_client.put(lock, b"mine")).revision
     created = await fenced.create(prefix + b"a/x", b"1")
-    await own_client.put(lock, b"mine")  # a renewal of which the fence has not been told
+    await own_client.put(lock, b"mine")  # a renewal of which the fence does not know
     updated = await fenced.update(prefix + b"a/x", b"2", created)
     with pytest.raises(Conflict):
         await fenced.delete(prefix + b"a/x", created)
-    await etcd_client.delete(prefix + OUTPOST)  # of an etcd that was set back
+    await etcd_client.delete(prefix + OUTPOST)  # as in an etcd that was restored
     await fenced.update(prefix + b"a/x", b"3", updated)
 
 
 async def test_who_held_the_fence_before_writes_nothing_to_another_etcd(
     etcd_client: EtcdClient, store: EtcdStore, own_client: EtcdClient, prefix: bytes, lock: bytes
 ) -> None:
-    """Not even one that paused since it looked at the fence, and has not been told of anything."""
+    """Not even a process that was paused after it had checked the fence, and has not heard of the change."""
     before, now = Fence(lock, is_ours), Fence(lock, lambda value: value == b"theirs")
     paused, goes_on = store.fenced(before, own_client), store.fenced(now, own_client)
     before.revision = (await own_client.put(lock, b"mine")).revision

@@ -26,7 +26,7 @@ async def test_a_limit_cuts_and_says_so(etcd_client: EtcdClient, prefix: bytes) 
 
 
 async def test_a_range_is_streamed_by_an_etcd_that_can(own_client: EtcdClient) -> None:
-    """In parts, in order, as of one revision; an older etcd says that it cannot, and pages are asked for then."""
+    """In parts, in order, at one revision. An older etcd answers that it cannot; then the client asks for pages."""
     keys = [b"s/%04d" % number for number in range(3 * LEAST)]
     for start in range(0, len(keys), 100):
         revision = await own_client.write([(key, b"v" * 100) for key in keys[start : start + 100]], [])
@@ -47,7 +47,7 @@ async def test_many_keys_are_written_in_one_revision(etcd_client: EtcdClient, pr
     found = await etcd_client.prefix(prefix)
     assert [(kv.value, kv.mod_revision) for kv in found.kvs] == [(b"1", revision), (b"2", revision)]
     assert revision > gone
-    assert await etcd_client.write([], [prefix + b"gone"]) == 0  # no revision is somebody else's
+    assert await etcd_client.write([], [prefix + b"gone"]) == 0  # nothing was written, so there is no revision
 
 
 async def test_counts_and_keys_come_without_values(etcd_client: EtcdClient, prefix: bytes) -> None:

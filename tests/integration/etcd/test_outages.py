@@ -1,4 +1,4 @@
-"""What a client sees of an etcd that dies, comes back, hangs or has a healthy neighbour."""
+"""An etcd client while etcd dies, comes back or hangs, and with a healthy second endpoint."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.ports import free_ports
 
 @pytest.fixture
 async def dead_first(etcd_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[EtcdClient]:
-    monkeypatch.setattr(watch_module, "ANSWER", 60.0)  # the other one may be as slow as it likes
+    monkeypatch.setattr(watch_module, "ANSWER", 60.0)  # the other endpoint may be slow
     dead = f"http://127.0.0.1:{free_ports(1)[0]}"
     async with EtcdClient(EtcdSettings((dead, etcd_endpoint), timeout=120)) as client:
         yield client

@@ -1,4 +1,4 @@
-"""Events in an etcd of their own: --etcd-servers-overrides with two real etcds, one of which goes away."""
+"""Events in their own etcd: --etcd-servers-overrides with two real etcds, one of which stops."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ print(json.dumps(found))
 
 
 def keys(etcd: EmbeddedEtcd) -> dict[str, list[int]]:
-    """All keys with their revision and how long they live yet (0: for ever), read by PyPI's etcd3."""
+    """All keys with their revision and remaining time to live (0: for ever), read by PyPI's etcd3."""
     host, _, port = etcd.endpoint.replace("unix://", "unix:").rpartition(":")
     other = subprocess.run(
         [sys.executable, "-c", OTHER_CLIENT, host, port],
@@ -49,7 +49,7 @@ def keys(etcd: EmbeddedEtcd) -> dict[str, list[int]]:
 
 
 class Etcds:
-    """An etcd for all, and one for events."""
+    """An etcd for events, and one for all else."""
 
     def __init__(self, all: EmbeddedEtcd, events: EmbeddedEtcd) -> None:
         self.all, self.events = all, events
@@ -81,7 +81,7 @@ EVENTS = "/api/v1/namespaces/default/events"
 
 
 def event(server: ApiServer, name: str) -> int:
-    """Creates one; its resourceVersion."""
+    """Creates an event. Returns its resourceVersion."""
     about = {"kind": "Pod", "namespace": "default", "name": "p"}
     body = {"metadata": {"name": name}, "involvedObject": about, "reason": "R", "type": "Normal"}
     answer = ask(server, "POST", EVENTS, body)
@@ -97,7 +97,7 @@ def names(server: ApiServer) -> list[str]:
 
 def test_events_alone_are_there_under_its_revisions(etcds: Etcds, server: ApiServer) -> None:
     client = Client(server, "default")
-    for number in range(30):  # the revisions of the two have nothing to do with each other
+    for number in range(30):  # the revisions of both etcds are unrelated
         client.put(f"m-{number}")
     first = event(server, "a")
     with client.watch(f"resourceVersion={first}", EVENTS) as watch:
@@ -187,7 +187,7 @@ def test_a_start_does_not_wait_for_it(etcds: Etcds, tmp_path: Path) -> None:
 
 
 def test_a_namespace_goes_with_its_events(etcds: Etcds, server: ApiServer) -> None:
-    """Its controller writes behind the fence of a lease that the other etcd has."""
+    """The namespace controller writes with the fence of a lease that is in the other etcd."""
     assert ask(server, "POST", "/api/v1/namespaces", {"metadata": {"name": "gone"}}).status == 201
     path = "/api/v1/namespaces/gone/events"
     body = {"metadata": {"name": "e"}, "involvedObject": {"kind": "Pod", "namespace": "gone", "name": "p"}}
@@ -210,7 +210,7 @@ def test_each_is_checked_measured_and_compacted(etcds: Etcds, tmp_path: Path) ->
 
 
 def checked(server: ApiServer) -> dict[str, Any]:
-    """What a check finds, by prefix; it is repeated where etcd forgot the revision before it was asked."""
+    """The result of a check, by prefix. It is repeated if etcd had compacted the revision."""
     found: dict[str, Any] = {}
 
     def is_told() -> bool:

@@ -1,4 +1,4 @@
-"""A process that uses the client may start others."""
+"""A process that uses the etcd client may start subprocesses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WRITERS = 16
 
 
 def test_a_fork_harms_neither_the_child_nor_the_client(etcd_endpoint: str) -> None:
-    """uvloop forks for each subprocess, and gRPC's own handlers of that would kill some of these."""
+    """uvloop forks for each subprocess, and gRPC's own fork handlers would kill some of them."""
 
     async def write(client: EtcdClient, key: bytes) -> None:
         for turn in itertools.count():

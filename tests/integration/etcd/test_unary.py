@@ -1,4 +1,4 @@
-"""Calls that go past grpc.aio's objects come to what those come to."""
+"""Unary calls that bypass grpc.aio's objects have the same results as calls through them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def test_answers_and_errors_are_the_same(etcd_endpoint: str) -> None:
 
 @asynccontextmanager
 async def unanswered() -> AsyncIterator[grpc.aio.Channel]:
-    """A channel to a port at which nobody answers: calls are under way for as long as a test wants them to be."""
+    """A channel to a port without a server: calls stay pending for as long as a test needs."""
     listener = await asyncio.start_server(lambda _reader, _writer: asyncio.sleep(120), "127.0.0.1", 0)
     channel = grpc.aio.insecure_channel(f"127.0.0.1:{listener.sockets[0].getsockname()[1]}")
     try:
@@ -68,7 +68,7 @@ async def unanswered() -> AsyncIterator[grpc.aio.Channel]:
 
 
 async def test_nothing_is_left_of_a_call_that_is_cancelled_or_broken_off() -> None:
-    """Nobody answers at this port, and the calls would wait: they do not fail while the channel connects."""
+    """No server listens at this port, and the calls wait: they do not fail while the channel connects."""
     async with unanswered() as channel:
         calls = cast(Any, unary(stubs.KVStub(channel).Range))
         await _ends(calls)
@@ -92,7 +92,7 @@ async def _ends(calls: Any) -> None:
 
 
 async def _order(callers: int, gather: bool) -> list[str]:
-    """What `callers` do in one iteration of the loop while another call is under way: work and send, each."""
+    """The calls that `callers` make in one iteration of the loop while another call is pending: work and send, each."""
     done: list[str] = []
     begun = asyncio.Event()
     async with unanswered() as channel, asyncio.timeout(60):
@@ -121,7 +121,7 @@ async def _order(callers: int, gather: bool) -> list[str]:
 
 
 async def test_what_comes_in_one_iteration_while_others_are_under_way_is_sent_together() -> None:
-    """etcd gets many at a time then, and answers many at a time. Who is alone is sent at once."""
+    """etcd gets many calls at a time then, and answers many at a time. A single call is sent immediately."""
     if not grpc.__version__.startswith(TRIED):
         return
     assert await _order(3, gather=True) == ["work", "send"] + ["work"] * 3 + ["send"] * 3

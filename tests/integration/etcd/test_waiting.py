@@ -1,4 +1,4 @@
-"""What keeps a server from its etcd, and will not pass, is told apart from an etcd that is away."""
+"""Permanent errors of a connection to etcd (TLS, credentials) are told apart from an etcd that does not run."""
 
 from __future__ import annotations
 
@@ -59,5 +59,5 @@ async def test_tls_that_does_not_fit_is_said(tmp_path: Path, monkeypatch: pytest
             (EtcdSettings((plain.endpoint,)), ""),
             (EtcdSettings((etcd.endpoint, plain.endpoint), stranger), ""),
         ):
-            found = await tls_trouble(settings, 60.0 if said else 0.3)  # what is to be said is waited for
+            found = await tls_trouble(settings, 60.0 if said else 0.3)  # wait longer if an error is expected
             assert said in found and bool(said) == bool(found), found

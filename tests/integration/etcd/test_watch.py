@@ -14,7 +14,7 @@ from storage.etcd import watch as watch_module
 
 
 async def next_events(watch: Watch, count: int) -> list[Event]:
-    """That many events, or more if the last batch has them."""
+    """At least that many events; more if the last batch has more."""
     events: list[Event] = []
     async with asyncio.timeout(60):
         while len(events) < count:
@@ -131,7 +131,9 @@ async def test_closing_the_client_ends_its_watches(etcd_endpoint: str, prefix: b
 
 
 async def test_a_stream_that_was_closed_is_gone_without_a_collection(etcd_client: EtcdClient, prefix: bytes) -> None:
-    """A feed that falls behind opens one after another; collections leave out what was in use in an earlier one."""
+    """A feed that falls behind opens streams one after another. Garbage collection skips objects that are in an older
+    generation.
+    """
     gc.disable()
     try:
         async with etcd_client.watch(prefix, own_stream=True) as watch:
@@ -139,7 +141,7 @@ async def test_a_stream_that_was_closed_is_gone_without_a_collection(etcd_client
             await next_events(watch, 1)
             assert watch._stream is not None
             stream, call = weakref.ref(watch._stream), weakref.ref(watch._stream._call)
-        async with etcd_client.watch(prefix, own_stream=True):  # which drops the one before
+        async with etcd_client.watch(prefix, own_stream=True):  # this drops the earlier stream
             async with asyncio.timeout(60):  # grpcio ends a call in a thread
                 while stream() is not None or call() is not None:
                     await asyncio.sleep(0.005)

@@ -1,4 +1,4 @@
-"""Clients that write, read and watch while something goes wrong, and remember what they were told."""
+"""Clients that write, read and watch during a fault, and record the answers."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from tests.integration.reads.api import PATIENCE, Client, Seen, Watch
 from tests.integration.server.client import Answer
 from tests.limits import Withheld, at_most
 
-AGAIN = 0.1  # seconds until a refused client comes back: a server that starts needs the processor
+AGAIN = 0.1  # seconds until a refused client tries again: a starting server needs the CPU
 
 
 @dataclass(slots=True)
 class Told:
-    """What all clients together have been told; `news` is notified of every answer."""
+    """The answers to all clients together. `news` is notified of every answer."""
 
     acknowledged: dict[str, int] = field(default_factory=dict)  # name -> the last number whose write was acknowledged
     revisions: set[int] = field(default_factory=set)  # of acknowledged writes
     refusals: list[Answer] = field(default_factory=list)
     broken: int = 0  # requests without an answer
     answers: int = 0
-    slowest: float = 0.0  # of reads: a write that etcd has taken is waited for
+    slowest: float = 0.0  # of reads: a read may wait for a write that etcd has stored
     news: threading.Condition = field(default_factory=threading.Condition)
-    withheld: Withheld = field(default_factory=Withheld)  # of the slowest read, some of it
+    withheld: Withheld = field(default_factory=Withheld)  # for the slowest read
 
     def wait(self, until: Callable[[], bool]) -> None:
         with self.news:
             assert self.news.wait_for(until, PATIENCE), "nothing of the kind in time"
 
     def more_acknowledgements(self) -> None:
-        """Waits until every writer has got ten more."""
+        """Waits until every writer has ten more acknowledged writes."""
         wanted = {name: number + 10 for name, number in self.acknowledged.items()}
         self.wait(lambda: all(self.acknowledged[name] >= number for name, number in wanted.items()))
 
 
 class Load:
-    """Writers and readers of a namespace at work; leaving the block ends them and raises what they found wrong."""
+    """Writers and readers of a namespace. At the end of the block they stop, and their errors are raised."""
 
     def __init__(self, client: Client, writers: int = 3) -> None:
         self.told = Told({f"w{number}": -1 for number in range(writers)})
@@ -86,7 +86,7 @@ class Load:
         return answer
 
     def _write(self, name: str) -> None:
-        """Counts up; a number whose fate is unknown is not used again."""
+        """Counts up. A number whose write had no answer is not used again."""
         client, number, created = self._client.on(self._client.server), 0, False
         while not self._stop.is_set():
             body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"n": str(number)}}
@@ -102,7 +102,7 @@ class Load:
         client.close()
 
     def _read(self, name: str) -> None:
-        """Nothing that was acknowledged before a read began may be missing from it."""
+        """A read must show every write that was acknowledged before the read began."""
         client = self._client.on(self._client.server)
         while not self._stop.is_set():
             known = self.told.acknowledged[name]
@@ -114,8 +114,8 @@ class Load:
 
 @contextmanager
 def watching(client: Client, revision: int, last: str) -> Iterator[Future[tuple[list[Seen], int]]]:
-    """Follows the namespace from a revision until an object named `last` appears, resuming whenever the stream breaks;
-    the result is the events, and how often it was resumed. The watch has begun when the block does.
+    """Watches the namespace from a revision until an object named `last` appears, and resumes when the stream breaks.
+    The result is the events, and the number of resumptions. The watch has begun when the block begins.
     """
     begun = threading.Event()
     with ThreadPoolExecutor(1) as pool:
@@ -130,7 +130,7 @@ def _follow(client: Client, revision: int, last: str, begun: threading.Event) ->
     deadline = time.monotonic() + 3 * PATIENCE
     while time.monotonic() < deadline:
         with suppress(OSError, HTTPException), client.watch(f"resourceVersion={revision}&timeoutSeconds=600") as watch:
-            if watch.response.status in (429, 503, 504):  # it has started again, and has not seen that revision yet
+            if watch.response.status in (429, 503, 504):  # the server was restarted, and has not seen that revision yet
                 continue
             assert watch.response.status == 200, watch.response.read()
             resumed += 1
@@ -152,16 +152,16 @@ def _events(watch: Watch) -> Iterator[Seen]:
 
 
 def check_events(seen: list[Seen], told: Told) -> None:
-    """In order, none twice, and every acknowledged write among them."""
+    """The events are in order, none comes twice, and every acknowledged write is among them."""
     revisions = [revision for _, _, revision in seen]
     assert revisions == sorted(set(revisions))
     assert told.revisions <= set(revisions)
 
 
 def check_answers(told: Told) -> None:
-    """Nothing but 503 and 504 with a Status, and no read waited for more than ten seconds.
+    """The only errors are 503 and 504 with a Status, and no read waited for more than ten seconds.
 
-    All say when to come again but what may have been written: that would be written twice.
+    All have Retry-After, except answers to writes that may have been stored: a retry would write twice.
     """
     for answer in told.refusals:
         assert (answer.status in (503, 504), answer.json["kind"]) == (True, "Status"), answer.body

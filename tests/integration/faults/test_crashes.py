@@ -1,4 +1,4 @@
-"""etcd or a server dies in the middle of the work: nothing acknowledged is lost, nothing is seen twice."""
+"""etcd or a server dies during work: no acknowledged write is lost, and no event is sent twice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.integration.server.client import ask
 
 @pytest.fixture(autouse=True)
 def consistent(replicas: Replicas) -> Iterator[None]:
-    """After each fault the caches of both servers are what etcd is."""
+    """Checks after each test that the caches of both servers are equal to etcd."""
     yield
     for server in (replicas.one, replicas.other):
         assert {each["status"] for each in ask(server, "GET", "/debug/consistency").json} == {"success"}
@@ -57,7 +57,7 @@ def test_a_hanging_etcd_holds_nobody_for_long(one: Client, replicas: Replicas) -
 
 
 def test_a_server_is_killed_and_its_clients_resume(one: Client, other: Client, replicas: Replicas) -> None:
-    """On the same server once it is back, from the last version that they saw, without a 410."""
+    """On the same server after its restart, from the last version that they saw, without a 410."""
     with watching(other, one.put("first"), "last") as followed:
         with Load(one) as told:
             restarted(replicas.other)

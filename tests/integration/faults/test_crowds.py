@@ -1,4 +1,4 @@
-"""A server that is started anew under many watchers serves them from its cache: etcd is not asked for each of them."""
+"""A restarted server with many watchers serves them from its cache: it opens no etcd watch for each of them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.integration.reads.api import PATIENCE, Client
 from tests.integration.reads.conftest import Replicas
 
 WATCHERS = 200
-FEW = 5  # streams of etcd's: one for the crowd's resource, and those that the servers' feeds may begin anew
+FEW = 5  # etcd's streams: one for the watched resource, and those that the servers' feeds may open again
 
 
 def watches_begun(etcd: EmbeddedEtcd) -> int:
-    """How many watch streams etcd has been asked for since its start."""
+    """The number of watch streams that etcd was asked for since its start."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(etcd.endpoint.removeprefix("unix://"))
         connection.sendall(b"GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n")
@@ -30,7 +30,7 @@ def watches_begun(etcd: EmbeddedEtcd) -> int:
 
 
 class Watcher:
-    """One of the crowd: a connection that watches, and the last version it saw."""
+    """One watcher: its connection, and the last version that it saw."""
 
     def __init__(self, selector: str, revision: int) -> None:
         self.selector, self.revision = selector, revision
@@ -38,7 +38,7 @@ class Watcher:
         self._writer: asyncio.StreamWriter
 
     async def begin(self, server: ApiServer, path: str, context: ssl.SSLContext) -> None:
-        """Watches, on a connection of its own, from the last version it saw."""
+        """Watches on a new connection, from the last version that it saw."""
         self._reader, self._writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=context)
         query = f"watch=1&timeoutSeconds=600&resourceVersion={self.revision}&{self.selector}"
         head = f"GET {path}?{query} HTTP/1.1\r\nHost: crowd\r\nAuthorization: Bearer {server.token}\r\n\r\n"
@@ -47,7 +47,7 @@ class Watcher:
         assert answer.startswith(b"HTTP/1.1 200 "), answer
 
     async def sees(self, revision: int) -> None:
-        """Reads the one change that has come since, of this revision."""
+        """Reads the one change since then, which has this revision."""
         line = b""
         while not line.startswith(b"{"):
             line = await self._reader.readuntil(b"\n")
@@ -67,7 +67,7 @@ class Crowd:
         self._watchers = [Watcher(selectors[index % 3], revision) for index in range(WATCHERS)]
 
     async def begin(self) -> None:
-        """Has all of them watch."""
+        """Lets all of them watch."""
         context = ssl.create_default_context(cafile=str(self._client.server.ca_file))
         few = asyncio.Semaphore(32)
 
@@ -78,7 +78,7 @@ class Crowd:
         await _together(begin(watcher) for watcher in self._watchers)
 
     async def sees(self, revision: int) -> None:
-        """Waits until all of them have seen the change of a revision, and nothing else before it."""
+        """Waits until all of them have seen the change of a revision, and nothing before it."""
         await _together(watcher.sees(revision) for watcher in self._watchers)
 
     def end(self) -> None:
@@ -95,7 +95,7 @@ async def _together(each: Iterable[Coroutine[object, object, None]]) -> None:
 def test_a_crowd_goes_on_after_a_restart_and_etcd_is_not_asked_for_each(
     one: Client, other: Client, replicas: Replicas
 ) -> None:
-    """Watchers of a server that is killed go on where they were, with what happened while it was away."""
+    """Watchers of a killed server resume, and get the events of the time when it was down."""
 
     def change(data: str) -> int:
         return one.put("the-one", data, the="one")

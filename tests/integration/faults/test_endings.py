@@ -1,4 +1,4 @@
-"""Servers end when they are told to, whatever is under way; several processes are one server."""
+"""Servers stop on a signal, whatever requests they serve, and several workers act as one server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from storage.embedded import EmbeddedEtcd
 from tests.integration.reads.api import Client
 from tests.limits import within
 
-END = 5.0  # seconds; uvicorn would wait ten for what does not end by itself
+END = 5.0  # seconds; uvicorn would wait for ten
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def namespaced(server: ApiServer) -> Client:
 
 
 def test_a_stopped_server_ends_its_watches_cleanly(etcd: EmbeddedEtcd) -> None:
-    """Those that follow, and those that are served from etcd's history."""
+    """Watches that follow the cache, and watches that are served from etcd's history."""
     with api_server("--controllers=-*", etcd_servers=etcd.endpoint) as server:
         client = namespaced(server)
         start = client.put("a")
@@ -68,7 +68,7 @@ def test_a_server_can_be_stopped_while_etcd_is_away(etcd: EmbeddedEtcd) -> None:
 
 
 def test_several_workers_are_one_server(etcd: EmbeddedEtcd) -> None:
-    """Which of them a connection reaches is up to the kernel; what is written on one is there on all."""
+    """The kernel chooses the worker of a connection. A write through one is visible on all."""
     with api_server("--workers=2", "--controllers=-*", etcd_servers=etcd.endpoint) as server, ExitStack() as stack:
         writer = namespaced(server)
         readers = [writer.on(server) for _ in range(8)]

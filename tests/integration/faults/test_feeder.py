@@ -1,4 +1,6 @@
-"""--shared-cache: workers go on when the process that reads etcd for all of them is killed, and with the next one."""
+"""--shared-cache: when the feeder, the process that reads etcd for all workers, is killed, workers continue, then use
+the next one.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,13 @@ from tests.limits import at_most
 from tests.until import until
 
 SOON = 60.0  # seconds
-STALL = 1.0  # seconds that the slowest read may take, among writers, readers and starting processes
+STALL = 1.0  # seconds that the slowest read may take, while other processes write, read and start
 PAGE = 100
 
 
 @pytest.fixture
 async def etcd() -> AsyncIterator[EmbeddedEtcd]:
-    """One with enough objects for them to be shared."""
+    """An etcd with enough objects that values are shared."""
     with EmbeddedEtcd() as running:
         async with EtcdClient(EtcdSettings((running.endpoint,), timeout=PATIENCE)) as client:
             for start in range(0, WORTH, PAGE):
@@ -49,14 +51,16 @@ def config_map(number: int) -> tuple[bytes, bytes]:
 
 
 def segments(pid: int, how: str) -> set[int]:
-    """The shared memory that a process has mapped, by inode; the feeder for writing (rw), workers for reading (r-)."""
+    """The shared memory segments that a process has mapped, by inode: the feeder's for writing (rw), workers' for
+    reading (r-).
+    """
     lines = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8").splitlines()
     fields = (line.split() for line in lines if "memfd:apiserver-gateway" in line)
     return {int(each[4]) for each in fields if each[1].startswith(how)}
 
 
 def roles(server: ApiServer) -> tuple[int, list[int]]:
-    """The feeder and the workers, once all workers have what the feeder has; what a process has mapped tells nobody."""
+    """The process ids of the feeder and the workers, once all workers have mapped what the feeder has."""
     deadline = time.monotonic() + SOON
     while time.monotonic() < deadline:
         try:
@@ -73,7 +77,7 @@ def roles(server: ApiServer) -> tuple[int, list[int]]:
 
 
 def on_all_workers(client: Client, server: ApiServer, said: Callable[[Client], Any]) -> list[Any]:
-    """What some connections are told; which worker one reaches is up to the kernel."""
+    """The answers on several connections; the kernel chooses the worker of each."""
     others = [client.on(server) for _ in range(8)]
     try:
         return [said(each) for each in others]
@@ -83,13 +87,13 @@ def on_all_workers(client: Client, server: ApiServer, said: Callable[[Client], A
 
 
 def metrics(client: Client) -> list[str]:
-    """What the feeder counts is told by whichever worker is asked."""
+    """The feeder's metrics, which every worker returns."""
     body: bytes = client.ask("GET", "/metrics").body
     return body.decode().splitlines()
 
 
 def test_workers_go_on_when_the_feeder_is_killed_and_when_one_of_them_is(etcd: EmbeddedEtcd, tmp_path: Path) -> None:
-    """What they write meanwhile is encrypted in etcd."""
+    """Values that are written meanwhile are encrypted in etcd."""
     keys = configured(tmp_path / "keys.json", by_key("aesgcm", "a"), IDENTITY, resources=("configmaps",))
     flags = "--workers=2", "--shared-cache=true", "--controllers=-*"
     with api_server(*flags, f"--encryption-provider-config={keys}", etcd_servers=etcd.endpoint) as server:
@@ -111,7 +115,7 @@ def test_workers_go_on_when_the_feeder_is_killed_and_when_one_of_them_is(etcd: E
             told.more_acknowledgements()
             assert workers[1] in roles(server)[1]
 
-        client.close()  # it may be connected with the one that was killed
+        client.close()  # it may be connected to the killed worker
         until(lambda: "apiserver_shared_cache_followers 2" in metrics(client))
         objects = next(line for line in metrics(client) if line.startswith("apiserver_shared_cache_objects "))
         assert float(objects.split()[1]) >= WORTH
@@ -127,4 +131,4 @@ def test_workers_go_on_when_the_feeder_is_killed_and_when_one_of_them_is(etcd: E
         name = next(iter(told.acknowledged))
         assert raw(etcd.endpoint, f"/registry/configmaps/{client.namespace}/{name}").startswith(b"k8s:enc:aesgcm:v1:a:")
         assert server.stop() == 0
-    until(lambda: not Path(f"/proc/{feeder}").exists())  # its parent is gone: somebody else notes its end
+    until(lambda: not Path(f"/proc/{feeder}").exists())  # its parent has ended: it must notice that itself

@@ -1,4 +1,4 @@
-"""Too many requests at once, on a real server: a request whose body is still to come holds its seat."""
+"""Too many requests at once, on a real server: a request whose body has not arrived yet holds its seat."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def may_do_everything(server: ApiServer, *users: str) -> None:
 
 @contextmanager
 def slow_write(server: ApiServer, token: str) -> Iterator[None]:
-    """A write under way while the block runs."""
+    """A write that has not ended while the block runs."""
     with Wire(server) as wire:
         headers = (f"Authorization: Bearer {token}", "Content-Type: application/json", "Expect: 100-continue")
         wire.request(f"POST {CONFIG_MAPS}?dryRun=All", *headers, f"Content-Length: {len(BODY)}", token=False)
@@ -53,7 +53,7 @@ def slow_write(server: ApiServer, token: str) -> Iterator[None]:
 
 
 def jail(server: ApiServer, response: dict[str, Any]) -> None:
-    """A level with one seat, for bob's writes."""
+    """A priority level with one seat, for bob's writes."""
     limited = {"nominalConcurrencyShares": 1, "lendablePercent": 0, "borrowingLimitPercent": 0}
     spec = {"type": "Limited", "limited": {**limited, "limitResponse": response}}
     level = {"metadata": {"name": "jail"}, "spec": spec}
@@ -69,7 +69,7 @@ def jail(server: ApiServer, response: dict[str, Any]) -> None:
 
 
 def jailed(server: ApiServer) -> list[str]:
-    """How many requests wait in that level, and how many are executed."""
+    """The numbers of waiting and of executing requests in that level."""
     debug = ask(server, "GET", "/debug/api_priority_and_fairness/dump_priority_levels").body.decode()
     row = next(line for line in debug.splitlines() if line.startswith("jail,"))
     return [cell.strip() for cell in row.split(",")][4:6]
@@ -126,7 +126,7 @@ def test_a_watch_gives_its_seat_back_once_it_runs(tokens: Path) -> None:
         for each in watches:
             each.request("GET", f"{CONFIG_MAPS}?watch=1", headers={"Authorization": "Bearer bob-token"})
             statuses.append(each.getresponse().status)
-        assert statuses == [200, 200, 429]  # the third is over what one user may have
+        assert statuses == [200, 200, 429]  # the third exceeds the limit of one user
         assert ask(server, "GET", CONFIG_MAPS, token="bob-token").status == 200
         for each in watches:
             each.close()
@@ -158,7 +158,7 @@ def test_schemas_say_whether_their_level_is_there() -> None:
 
 
 def _told(server: ApiServer, status: str) -> dict[str, Any]:
-    """The condition Dangling of the schema, once it has a status."""
+    """The condition Dangling of the flow schema, once it has a status."""
     connection = connect(server)
     query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
     path = f"{GROUP}/flowschemas?{query}&fieldSelector=metadata.name%3Da"
