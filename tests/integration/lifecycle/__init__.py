@@ -1,1 +1,1 @@
-"""Deletion and what follows from it, on real servers."""
+"""Deletion, garbage collection and the other controllers, on real servers."""

@@ -1,4 +1,4 @@
-"""Short words for what these tests do to a server."""
+"""Short helpers for requests of the tests in this folder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.until import until
 
 
 class Api:
-    """A server's config maps and secrets in one namespace."""
+    """The ConfigMaps and Secrets of one namespace on a server."""
 
     def __init__(self, server: ApiServer, namespace: str) -> None:
         self.server, self.namespace = server, namespace
@@ -26,7 +26,7 @@ class Api:
         return ask(self.server, method, path, body, **more)
 
     def has_account(self) -> None:
-        """Waits until the namespace has the account that pods need: a controller makes it."""
+        """Waits until a controller has created the default service account, which pods need."""
         until(lambda: self.get("default", "serviceaccounts"))
 
     def path(self, name: str = "", resource: str = "configmaps") -> str:
@@ -36,7 +36,7 @@ class Api:
     def create(
         self, name: str, owners: Iterable[Any] = (), resource: str = "configmaps", **metadata: Any
     ) -> dict[str, Any]:
-        """Creates an object; `owners` are objects, or pairs of an object and whether it is blocked."""
+        """Creates an object. `owners` are objects, or pairs of an object and the value of blockOwnerDeletion."""
         references = [reference(*each) if isinstance(each, tuple) else reference(each) for each in owners]
         meta = {"name": name, **({"ownerReferences": references} if references else {}), **metadata}
         answer = self.ask("POST", self.path(resource=resource), {"metadata": meta})

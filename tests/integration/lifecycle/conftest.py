@@ -1,4 +1,4 @@
-"""One server for the tests of deletion, a namespace for each."""
+"""One server for the tests of deletion, with a namespace for each test."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.integration.lifecycle.api import Api
 @pytest.fixture(scope="package")
 def server() -> Iterator[ApiServer]:
     with api_server() as running:
-        wait_for(running, "/api/v1/namespaces/default/serviceaccounts/default", bool)  # the controllers are at work
+        wait_for(running, "/api/v1/namespaces/default/serviceaccounts/default", bool)  # the controllers run
         yield running
 
 

@@ -1,4 +1,4 @@
-"""Servers whose leases are short, so that those who die are not waited for so long."""
+"""Servers with short leases, so that tests do not wait long after a server's end."""
 
 from __future__ import annotations
 

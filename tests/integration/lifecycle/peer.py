@@ -1,9 +1,9 @@
-"""The sequences of test_model.py on a kube-apiserver with its kube-controller-manager, by hand.
+"""Runs the sequences of test_model.py on a kube-apiserver with its kube-controller-manager; started by hand.
 
-    python -m tests.integration.lifecycle.peer --port 6443 --token TOKEN --ca apiserver.crt [--examples 50]
+Usage: python -m tests.integration.lifecycle.peer --port 6443 --token TOKEN --ca apiserver.crt [--examples 50]
 
-The server listens on 127.0.0.1; --ca is what its certificate is verified with. It ends with the first sequence whose
-outcome is not that of the model.
+The server listens on 127.0.0.1; --ca verifies its certificate. The run ends with the first sequence whose outcome
+differs from the model's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.integration.lifecycle.test_model import Lifecycle, run
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """What the tests' client needs to know of a server."""
+    """The attributes of a server that the tests' client uses."""
 
     port: int
     token: str

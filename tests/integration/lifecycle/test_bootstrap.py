@@ -1,4 +1,6 @@
-"""What every cluster has from its start: made by the stages of a write, once, and again when somebody deletes it."""
+"""Objects that every cluster has from its start: created through admission and validation, once, and again after a
+deletion.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ WHAT = (
 
 @contextmanager
 def furnished(etcd: EmbeddedEtcd) -> Iterator[ApiServer]:
-    """A server that has made all of it: roles are made once requests are answered."""
+    """A server that has created all of them: roles are created after the first requests are answered."""
     with api_server("--controllers=-*", etcd_servers=etcd.endpoint) as server:
         until(lambda: ask(server, "GET", "/readyz").status == 200)
         yield server

@@ -1,4 +1,4 @@
-"""Owners and dependents of kinds that come and go."""
+"""Garbage collection with owners and dependents of custom kinds whose CRDs come and go."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def definition() -> dict[str, Any]:
 
 
 class Gadgets:
-    """Gadgets of a namespace."""
+    """The gadgets of a namespace."""
 
     def __init__(self, api: Api) -> None:
         self.api, self.path = api, f"/apis/{GROUP}/v1/namespaces/{api.namespace}/gadgets"
@@ -43,7 +43,7 @@ class Gadgets:
 
 @pytest.fixture
 def gadgets(server: ApiServer, api: Api) -> Iterator[Gadgets]:
-    """Gadgets, whose definition goes when the test ends."""
+    """Gadgets, whose CRD is deleted at the end of the test."""
     assert ask(server, "POST", DEFINITIONS, definition()).status == 201
     gadgets = Gadgets(api)
     until(lambda: api.ask("GET", gadgets.path).status == 200)
@@ -69,7 +69,7 @@ def test_custom_objects_go_with_their_namespace(gadgets: Gadgets) -> None:
 
 
 def retries(server: ApiServer) -> str:
-    """How often the namespace controller had to try again."""
+    """How often the namespace controller has retried."""
     metrics = ask(server, "GET", "/metrics").body.decode()
     return metrics.partition('workqueue_retries_total{name="namespace"} ')[2].partition("\n")[0]
 
@@ -87,7 +87,7 @@ def test_a_namespace_ends_though_a_definition_goes_meanwhile(server: ApiServer, 
 
 
 def served(api: Api, version: str, on: bool) -> None:
-    """Has a version of the definition served, or not, and waits for it."""
+    """Switches a version of the CRD on or off, and waits for it."""
     path = f"{DEFINITIONS}/gadgets.{GROUP}"
     found = api.ask("GET", path).json
     for each in found["spec"]["versions"]:
@@ -99,7 +99,9 @@ def served(api: Api, version: str, on: bool) -> None:
 
 @pytest.fixture
 def older(gadgets: Gadgets) -> dict[str, Any]:
-    """An owner in a version that is not served any more, of which "dependent" is the dependent, and blocks it."""
+    """Creates an owner, by a version that is not served any more, of the object "dependent", which blocks its
+    deletion.
+    """
     api, path = gadgets.api, f"{DEFINITIONS}/gadgets.{GROUP}"
     found = api.ask("GET", path).json
     found["spec"]["versions"].append({**found["spec"]["versions"][0], "name": "v1beta1", "storage": False})
@@ -118,7 +120,7 @@ def test_dependents_go_with_an_owner_in_a_version_that_is_not_served(
     api = gadgets.api
     api.create("later", [older, api.create("other")])
     api.delete("other", "Background")
-    until(lambda: len((api.get("later") or {})["metadata"]["ownerReferences"]) == 1)  # the owner is known to be there
+    until(lambda: len((api.get("later") or {})["metadata"]["ownerReferences"]) == 1)  # the owner is known to exist
     assert api.names() == {"dependent", "later"}
     assert api.ask("DELETE", f"{gadgets.path}/owner?propagationPolicy={policy}").status == 200
     until(lambda: not api.names() and not gadgets.names())
@@ -146,7 +148,7 @@ def test_when_a_kind_comes_its_absent_owners_are_noticed(server: ApiServer, api:
     api.create("dependent", [absent])
     api.create("probe", [api.create("owner")])
     api.delete("owner", "Background")
-    until(lambda: api.names() == {"dependent"})  # the other one was looked at later, and is gone
+    until(lambda: api.names() == {"dependent"})  # the other one was examined later, and is deleted
     assert ask(server, "POST", DEFINITIONS, definition()).status == 201
     until(lambda: not api.names())
     ask(server, "DELETE", f"{DEFINITIONS}/gadgets.{GROUP}")

@@ -1,4 +1,4 @@
-"""A server that is told to stop first says so, and fails nobody who asks it meanwhile."""
+"""A server that is told to stop first fails /readyz, and still answers all requests meanwhile."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_who_asks_while_the_server_drains_is_answered_and_sent_elsewhere() -> No
         answer = get(kept, server, MAPS)
         assert (answer.status, answer.getheader("connection")) == (200, "close")
         assert ask(server, "POST", MAPS, {"metadata": {"name": "late"}}).status == 201
-        server.kill()  # it would go on for long
+        server.kill()  # its shutdown would take long
 
 
 def test_watches_end_one_after_the_other_while_the_server_drains() -> None:
@@ -50,7 +50,7 @@ def test_watches_end_one_after_the_other_while_the_server_drains() -> None:
             connection.request("GET", f"{MAPS}?watch=1&resourceVersion=0", headers=headers)
             answer = connection.getresponse()
             began.release()
-            answer.read()  # raises where the stream is cut
+            answer.read()  # raises if the stream is cut off
             ends.append(time.monotonic())
 
     began = threading.Semaphore(0)
@@ -74,7 +74,7 @@ def test_watches_end_one_after_the_other_while_the_server_drains() -> None:
 def test_requests_after_the_delay_are_told_to_come_back_while_others_finish() -> None:
     flags = ("--shutdown-delay-duration=1s", "--shutdown-send-retry-after")
     with api_server(*flags) as server, contextlib.closing(connect(server)) as slow:
-        # a body that does not come holds the server up
+        # a request without its body delays the shutdown
         slow.putrequest("POST", MAPS)
         slow.putheader("Authorization", f"Bearer {server.token}")
         slow.putheader("Content-Type", "application/json")

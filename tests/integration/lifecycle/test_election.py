@@ -1,4 +1,4 @@
-"""The controllers run in one process, and another goes on when that ends, however it ends."""
+"""The controllers run in one process; after its end, of any kind, another process takes over."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.integration.lifecycle.leases import DURATION, SHORT
 from tests.limits import within
 from tests.until import until
 
-LATE = 600  # seconds: who takes the lease much sooner was told that it is free
+LATE = 600  # seconds: a process that takes the lease much sooner was told that it is free
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/apiserver-gateway-controllers"
 
 
 @pytest.fixture
 def servers(own_etcd: EmbeddedEtcd) -> Iterator[tuple[ApiServer, ApiServer]]:
-    """Two replicas; the first one leads. Neither looks at the lease unless it is told of a change."""
+    """Two replicas. The first one is the leader. Neither checks the lease without a watch event for it."""
     rare = {"gateway.controllers.election.DURATION": LATE, "gateway.controllers.election.RETRY": LATE}
     with hasty(rare, etcd_servers=own_etcd.endpoint) as one:
         until(lambda: holder(Api(one, "x")))
@@ -31,7 +31,7 @@ def servers(own_etcd: EmbeddedEtcd) -> Iterator[tuple[ApiServer, ApiServer]]:
 
 @pytest.fixture
 def short(own_etcd: EmbeddedEtcd) -> Iterator[tuple[ApiServer, ApiServer]]:
-    """The same, with short leases, and each at an address of its own."""
+    """The same with short leases, and each replica with its own address."""
     with hasty(SHORT, "--advertise-address=192.0.2.1", etcd_servers=own_etcd.endpoint) as one:
         until(lambda: holder(Api(one, "x")))
         with hasty(SHORT, "--advertise-address=192.0.2.2", etcd_servers=own_etcd.endpoint) as other:
@@ -74,13 +74,13 @@ def test_another_ends_a_cascade_in_which_the_leader_was_killed(short: tuple[ApiS
 
 
 def owners(api: Api) -> set[str]:
-    """The uids of all that own config maps."""
+    """The uids of all owners of ConfigMaps."""
     left = api.ask("GET", api.path()).json["items"]
     return {owner["uid"] for each in left for owner in each["metadata"].get("ownerReferences", ())}
 
 
 def advertised(api: Api) -> list[str]:
-    """Where the service `kubernetes` leads, if Endpoints and EndpointSlice agree."""
+    """The addresses of the service `kubernetes`, if Endpoints and EndpointSlice agree."""
     subsets = api.ask("GET", "/api/v1/namespaces/default/endpoints/kubernetes").json.get("subsets") or [
         {"addresses": []}
     ]
@@ -91,7 +91,7 @@ def advertised(api: Api) -> list[str]:
 
 
 def test_a_server_that_stops_is_no_longer_led_to(own_etcd: EmbeddedEtcd) -> None:
-    """It takes its address back itself: the others would find that out after ten minutes."""
+    """A server removes its own address when it stops: the others would notice only after ten minutes."""
     rare = {"gateway.controllers.replicas.TTL": LATE}
     with (
         hasty(rare, "--advertise-address=192.0.2.1", etcd_servers=own_etcd.endpoint) as one,

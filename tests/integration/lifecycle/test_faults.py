@@ -1,4 +1,4 @@
-"""Nothing is left behind, and nothing that lives is deleted, whatever ends in between."""
+"""A namespace's deletion is completed, and nothing else is deleted, whatever process ends meanwhile."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tests.limits import within
 from tests.until import until
 
 CONTENTS = 400
-HELD = {"a", "b"}  # secrets that finalizers hold, so that the namespace cannot be gone before something ends
+HELD = {"a", "b"}  # secrets with finalizers, so that the namespace cannot be deleted before the fault
 
 
 async def fill(client: EtcdClient, api: Api) -> Api:
-    """A namespace to be deleted, and one to stay, with the same in it."""
+    """Makes a namespace to be deleted, and one to keep, with the same objects."""
     spared = Api(api.server, "spared").begin()
     for each in (api, spared):
         for name in HELD:
@@ -36,12 +36,12 @@ async def fill(client: EtcdClient, api: Api) -> Api:
 
 
 def under_way(api: Api) -> bool:
-    """Whether some of a namespace has gone."""
+    """Whether some objects of a namespace have been deleted."""
     return len(api.names()) < CONTENTS
 
 
 async def ends_well(client: EtcdClient, api: Api, spared: Api) -> None:
-    """Lets go what is held, waits for the end of the namespace and looks at what is left in etcd."""
+    """Removes the finalizers, waits until the namespace is deleted, and checks the keys in etcd."""
     until(lambda: all(api.patch(name, {"finalizers": None}, "secrets").status in (200, 404) for name in HELD))
     until(lambda: api.ask("GET", f"/api/v1/namespaces/{api.namespace}").status == 404)
     keys = [kv.key for kv in (await client.prefix(b"/registry/", keys_only=True)).kvs]

@@ -1,4 +1,4 @@
-"""What the control plane keeps tidy for itself: the leases of servers, certificate requests, events, jobs, volumes."""
+"""Objects that the control plane cleans up: servers' leases, certificate requests, events, jobs, volumes."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_events_go_after_their_time() -> None:
         about = {"kind": "Pod", "namespace": "default", "name": "p"}
         body = {"metadata": {"name": "e"}, "involvedObject": about, "reason": "R", "message": "m", "type": "Normal"}
         there = None
-        while there is None:  # on a busy machine its time may be over
+        while there is None:  # on a busy machine it may have expired
             assert api.ask("POST", api.path(resource="events"), body).status == 201
             there = api.get("e", "events")
         until(lambda: api.get("e", "events") is None)
@@ -152,7 +152,7 @@ CLASSES = "/apis/storage.k8s.io/v1/volumeattributesclasses"
 
 
 def attributes_class(api: Api, name: str) -> str:
-    """Creates a class of volume attributes; its path."""
+    """Creates a VolumeAttributesClass. Returns its path."""
     name = f"{api.namespace}-{name}"
     made = api.ask("POST", CLASSES, {"metadata": {"name": name}, "driverName": "example.com", "parameters": {"a": "b"}})
     assert made.json["metadata"]["finalizers"] == ["kubernetes.io/vac-protection"]

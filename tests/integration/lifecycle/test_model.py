@@ -1,6 +1,6 @@
-"""Objects that are created, owned, adopted, finalized, deleted and orphaned end as a model of the rules says.
+"""Random sequences of create, own, adopt, finalize, delete and orphan end in the state that a model predicts.
 
-After each step everything that follows from it is waited for, so that the model need not know how long that takes.
+After each step the test waits for all its effects, so that the model needs no times.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 
 @dataclass
 class Thing:
-    """An object as the model has it."""
+    """An object in the model."""
 
     uid: str
-    owners: dict[str, bool] = field(default_factory=dict)  # uid -> whether it is blocked
+    owners: dict[str, bool] = field(default_factory=dict)  # maps the owner's uid to blockOwnerDeletion
     held: bool = False
     marked: bool = False
     policy: str = ""
 
 
 class Model:
-    """What the rules make of all objects together."""
+    """The expected state of all objects."""
 
     def __init__(self) -> None:
         self.things: dict[str, Thing] = {}
@@ -56,7 +56,7 @@ class Model:
             del self.things[name]
 
     def settle(self) -> None:
-        """Applies the rules until none applies any more: owners go on waiting until all dependents were looked at."""
+        """Applies the rules until none changes anything. Owners wait until all dependents were examined."""
         while self._step():
             pass
 
@@ -65,7 +65,7 @@ class Model:
         return any(self._collect(name) for name in names) or any(self._end(name) for name in names)
 
     def _end(self, name: str) -> bool:
-        """Lets an object go that waits for its dependents."""
+        """Deletes an object that was waiting for its dependents."""
         thing = self.things[name]
         if not thing.marked:
             return False
@@ -87,7 +87,7 @@ class Model:
             del self.things[name]
 
     def _collect(self, name: str) -> bool:
-        """Deletes an object without owners that stay, or takes the others off it."""
+        """Deletes an object without remaining owners, else removes its references to absent owners."""
         thing = self.things[name]
         if thing.marked or not thing.owners:
             return False
@@ -110,7 +110,7 @@ class Model:
 
 
 class Lifecycle(RuleBasedStateMachine):
-    """Does the same to a server and to the model."""
+    """Does each step on a server and in the model."""
 
     server: ApiServer
 
@@ -126,10 +126,10 @@ class Lifecycle(RuleBasedStateMachine):
         until(self.agree)
 
     def agree(self) -> bool:
-        """Whether the objects are as the model has them.
+        """Whether the server's objects are those of the model.
 
-        Of the owners of an object that is being deleted those that have gone may be missing: they are taken off while
-        another owner is still there, and that may go at once as well.
+        An object that is being deleted may lack references to absent owners. The server removes these while another
+        owner exists, which may be deleted right after.
         """
         seen, expected = self.seen(), self.expected()
         if seen.keys() != expected.keys():

@@ -1,4 +1,4 @@
-"""Namespaces end with all that is in them (page "Namespaces")."""
+"""A deleted namespace is deleted with all objects in it (page "Namespaces")."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_what_cannot_be_discovered_keeps_a_namespace(api: Api) -> None:
         failed = f"unable to retrieve the complete list of server APIs: {stale}"
         failing = f"Discovery failed for some groups, 1 failing: {failed}"
         until(lambda: conditions(api).get("NamespaceDeletionDiscoveryFailure") == ("True", failing))
-        until(lambda: not api.names())  # it is tried again, in case that something came meanwhile
+        until(lambda: not api.names())  # another try deletes objects that were created meanwhile
         until(lambda: conditions(api)["NamespaceContentRemaining"][0] == "False")
     finally:
         api.ask("DELETE", f"{services}/v1.{group}")

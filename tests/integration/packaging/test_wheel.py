@@ -1,4 +1,6 @@
-"""An installed wheel takes no name but `apiserver_gateway` from the project that it is installed for."""
+"""An installed wheel has no top-level module but `apiserver_gateway`, so that it hides no module of the user's
+project.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from tests import plugins
 
 ROOT = Path(__file__).parents[3]
 SOURCES = ("apiserver_gateway", "gateway", "storage", "pyproject.toml", "setup.py", "README.md", "LICENSE")
-MOMENT = "1700000000"  # seconds since the epoch, as if the commit were of then
+MOMENT = "1700000000"  # seconds since the epoch, as the time of the commit
 
 TEST = """
 import os, subprocess, sys
@@ -37,7 +39,7 @@ def test_so_are_they_for_the_command():
 
 
 def copied(place: Path) -> Path:
-    """The sources in another place."""
+    """A copy of the sources."""
     for name in SOURCES:
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -48,7 +50,7 @@ def copied(place: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The sdist and the wheel of this tree, built from a copy as a release is."""
+    """The sdist and the wheel of this tree, built from a copy as for a release."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SOURCE_DATE_EPOCH", MOMENT)
         return build(copied(tmp_path_factory.mktemp("source")), tmp_path_factory.mktemp("made"))
@@ -61,7 +63,7 @@ def wheel(built: tuple[Path, Path]) -> Path:
 
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh environment with the wheel; its dependencies are those of this one."""
+    """The Python of a new environment with the wheel. Dependencies come from this environment."""
     place = tmp_path_factory.mktemp("environment")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True, timeout=200)
     interpreter = place / "bin" / "python"

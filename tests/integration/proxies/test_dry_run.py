@@ -1,4 +1,4 @@
-"""Commands, connections and proxied requests cannot be tried: whoever asks for it must not have them carried out."""
+"""exec, attach, portforward and proxy have no dry run: a request with dryRun is refused, and not carried out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A client that reads late gets all that was said to it, though this side has closed the connection."""
+"""A client that reads late gets all data, although the server has closed the connection."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from tests.integration.proxies.test_tunnels import HEAD, POD, Kubelet, prepared
 from tests.integration.server.client import ask
 
 LARGE = "x" * 900_000
-MUCH, LITTLE = 12 << 20, 500_000  # bytes: more than sockets take, and what they take
+MUCH, LITTLE = 12 << 20, 500_000  # bytes: more than socket buffers hold, and about what they hold
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ApiServer]:
-    """A server that looks at once whether a connection that it has closed can be ended."""
+    """A server that checks without a delay whether a connection that it has closed can be dropped."""
     with hasty({"gateway.http.parting.FAREWELL": 0.0}) as made:
-        wait_for(made, "/api/v1/namespaces/default/serviceaccounts/default", bool)  # which pods need
+        wait_for(made, "/api/v1/namespaces/default/serviceaccounts/default", bool)  # pods need it
         yield made
 
 
 def connected(server: ApiServer) -> ssl.SSLSocket:
-    """A client whose socket takes little."""
+    """A client whose socket has a small receive buffer."""
     trust = ssl.create_default_context(cafile=str(server.ca_file))
     trust.check_hostname = False
     plain = socket.socket()
@@ -54,7 +54,7 @@ def test_an_answer_after_which_the_server_closes(server: ApiServer) -> None:
 
 @pytest.mark.parametrize(("size", "speaks"), [(MUCH, False), (LITTLE, True)])
 def test_a_session(server: ApiServer, tmp_path: Path, size: int, speaks: bool) -> None:
-    """Some of it is still here when the kubelet has gone; what the client says then must not destroy the rest."""
+    """The server still has data when the kubelet has closed; what the client sends then must not destroy the rest."""
     files = ensure_certificates(tmp_path, ["127.0.0.1"])
 
     def received(tunnel: ssl.SSLSocket) -> int:

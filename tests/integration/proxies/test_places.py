@@ -1,4 +1,4 @@
-"""Sessions and requests that are passed on leave descriptors for all else, and places for other users."""
+"""Proxied requests leave file descriptors for other requests, and places for other users."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ EXEC = f"{POD}/exec?command=x&stdout=1"
 
 
 class PoorServer(ApiServer):
-    """A server that may have few descriptors."""
+    """A server with a low limit of file descriptors."""
 
     def _command(self, control: int) -> list[str]:
         return ["prlimit", f"--nofile={DESCRIPTORS}:{DESCRIPTORS}", *super()._command(control)]
 
 
 async def asked(server: ApiServer, token: str, trust: ssl.SSLContext, headers: dict[str, str] = ECHO) -> Session:
-    """Asks for a session; its connection, and the head of the answer."""
+    """Asks for a session. Returns its connection and the head of the answer."""
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=trust)
     lines = [f"GET {EXEC} HTTP/1.1", "host: x", f"authorization: Bearer {token}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
@@ -52,7 +52,7 @@ def test_one_user_has_a_part_of_the_places_and_all_else_goes_on(tmp_path: Path) 
     server = PoorServer(tmp_path, (f"--token-auth-file={tokens}", "--authorization-mode=AlwaysAllow"))
     server.start()
     try:
-        wait_for(server, "/api/v1/namespaces/default/serviceaccounts/default", bool)  # which pods need
+        wait_for(server, "/api/v1/namespaces/default/serviceaccounts/default", bool)  # pods need it
         trust = ssl.create_default_context(cafile=str(server.ca_file))
         trust.check_hostname = False
 
@@ -70,7 +70,7 @@ def test_one_user_has_a_part_of_the_places_and_all_else_goes_on(tmp_path: Path) 
             assert (answer.status, answer.json["reason"]) == (429, "TooManyRequests")
             assert message in answer.json["message"]
             outcome = await asked(server, "alices-token", trust, VERSION_5)
-            assert b" 101 " in outcome.head  # in words, as what a kubelet refuses
+            assert b" 101 " in outcome.head  # the refusal comes through the WebSocket, as a kubelet's would
             assert message.encode() in await outcome.reader.readuntil(b"as many as may be: end some of them")
             answer = await asyncio.to_thread(ask, server, "GET", POD, token="alices-token")
             assert answer.status == 200

@@ -1,4 +1,4 @@
-"""What clients are told when a kubelet, or the way in which they ask, is not as it should be."""
+"""Errors of kubelets, and requests in a wrong form: the answers that clients get."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ VERSION_5 = {
 @pytest.fixture(scope="module")
 def server() -> Iterator[ApiServer]:
     with api_server() as made:
-        wait_for(made, "/api/v1/namespaces/default/serviceaccounts/default", bool)  # which pods need
+        wait_for(made, "/api/v1/namespaces/default/serviceaccounts/default", bool)  # pods need it
         yield made
 
 
@@ -48,7 +48,7 @@ def test_a_redirect_of_a_log_is_refused_with_the_place_as_the_kubelet_says_it(
         answer = await asyncio.to_thread(ask, server, "GET", f"{POD}/log")
         assert (answer.status, answer.json["message"]) == (500, 'Get "/there": redirects forbidden')
         asked = await asyncio.to_thread(ask, server, "POST", f"{POD}/exec?command=a&stdout=1", headers=VERSION_5)
-        assert (asked.status, asked.body) == (405, b"bad method")  # a WebSocket begins with GET
+        assert (asked.status, asked.body) == (405, b"bad method")  # a WebSocket handshake is a GET
         listening.close()
 
     asyncio.run(run())

@@ -1,4 +1,4 @@
-"""Many tunnels at once through an upgraded proxy request, and their end with either side."""
+"""Many tunnels through upgraded proxy requests at once, and how either side ends them."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ HEAD = (
 @pytest.fixture(scope="module")
 def server() -> Iterator[ApiServer]:
     with api_server() as made:
-        wait_for(made, "/api/v1/namespaces/default/serviceaccounts/default", bool)  # which pods need
+        wait_for(made, "/api/v1/namespaces/default/serviceaccounts/default", bool)  # pods need it
         yield made
 
 
 class Kubelet:
-    """Answers each request with an upgrade, and then with what it gets (unless it has no `echo`); or it says `parting`,
-    and goes. It ends no connection before the other side does.
+    """Upgrades each connection, and then returns what it gets, unless `echo` is False. With `parting` it sends that and
+    closes. Else it never closes a connection first.
     """
 
     def __init__(self, parting: bytes = b"", *, echo: bool = True) -> None:
         self.open, self.got, self._parting, self._echo = 0, 0, parting, echo
-        self.left = asyncio.Event()  # once a connection has ended
+        self.left = asyncio.Event()  # set once a connection has ended
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -64,7 +64,7 @@ class Kubelet:
 
 
 def prepared(server: ApiServer, port: int) -> None:
-    """A node at this host, and a pod on it."""
+    """Makes a node with this host's address, and a pod on it."""
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
     ask(server, "POST", "/api/v1/nodes", node)
     addresses = [{"type": "InternalIP", "address": "127.0.0.1"}]
@@ -121,7 +121,7 @@ def test_many_tunnels_carry_bytes_and_end_with_their_clients(
 
 
 def test_what_was_said_before_the_end_comes_whole(server: ApiServer, tmp_path: Path) -> None:
-    """However much it is, and however slowly it is read."""
+    """In any amount, and at any speed of the reader."""
     files = ensure_certificates(tmp_path, ["127.0.0.1"])
     trust = ssl.create_default_context(cafile=str(server.ca_file))
     trust.check_hostname = False
@@ -137,7 +137,7 @@ def test_what_was_said_before_the_end_comes_whole(server: ApiServer, tmp_path: P
         size = 0
         while data := await reader.read(32 << 10):
             size += len(data)
-            await asyncio.sleep(0.001)  # a client that reads slowly
+            await asyncio.sleep(0.001)  # a slow reader
         writer.close()
         listening.close()
         return size
@@ -154,9 +154,9 @@ def half_closed(server: ApiServer, kubelet: Kubelet, with_goodbye: bool) -> None
         assert b" 101 " in tunnel.recv(65536)
         tunnel.sendall(b"w" * MUCH)
         if with_goodbye:
-            tunnel.unwrap().close()  # waits for the goodbye of the other side
+            tunnel.unwrap().close()  # waits for the close_notify of the other side
             return
-        until(lambda: kubelet.got)  # what is under way when the connection breaks off may be lost
+        until(lambda: kubelet.got)  # data in flight may be lost when the connection breaks
         with socket.socket(fileno=os.dup(tunnel.fileno())) as same:
             same.shutdown(socket.SHUT_WR)
         with contextlib.suppress(ssl.SSLEOFError):
@@ -165,7 +165,9 @@ def half_closed(server: ApiServer, kubelet: Kubelet, with_goodbye: bool) -> None
 
 @pytest.mark.parametrize("with_goodbye", [True, False])
 def test_a_client_that_says_no_more_ends_the_tunnel(server: ApiServer, tmp_path: Path, with_goodbye: bool) -> None:
-    """As kube-apiserver: when one half ends, the tunnel does; with TLS' goodbye, once all has been passed on."""
+    """As in kube-apiserver: when one half is closed, the whole tunnel ends; with TLS, after a close_notify and all
+    data.
+    """
     files = ensure_certificates(tmp_path, ["127.0.0.1"])
 
     async def run() -> None:

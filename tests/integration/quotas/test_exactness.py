@@ -1,4 +1,4 @@
-"""Quotas on two replicas: never more than their limit, never a refusal while there is room, nothing lost."""
+"""Quotas on two replicas: usage never exceeds the limit, no write is refused while there is room, no charge is lost."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.limits import within
 from tests.until import until
 
 CLIENTS = 64
-AT_ONCE = 1.0  # seconds that a server waits before it refuses for what was freed and is still to be counted
+AT_ONCE = 1.0  # seconds that a server waits for a recount of freed usage before it refuses
 
 
 class Namespace:
-    """A namespace that is limited, as each of the servers has it."""
+    """A namespace with a quota, on both servers."""
 
     def __init__(self, servers: tuple[ApiServer, ApiServer]) -> None:
         self.servers = servers
@@ -32,15 +32,15 @@ class Namespace:
         return ask(self.servers[server], method, f"{self.path}/{path}", body, **more)
 
     def limit(self, name: str = "q", **spec: Any) -> None:
-        """Makes a quota, and waits until both servers are told of it: by what a server has been told, writes are
-        admitted, and etcd may answer a read before it tells.
+        """Creates a quota, and waits until both servers know it. Admission uses what a server knows, and etcd may
+        answer a read before its watch event.
         """
         assert self.ask("POST", "resourcequotas", {"metadata": {"name": name}, "spec": spec}).status == 201
         for server in range(len(self.servers)):
             until(lambda server=server: self._told(name, server) == spec["hard"])
 
     def _told(self, name: str, server: int) -> Any:
-        """What is in force on a server."""
+        """The quota as a server knows it."""
         answer = self.ask("GET", f"resourcequotas/{name}?resourceVersion=0", server=server)
         return answer.json["status"].get("hard") if answer.status == 200 else None
 
@@ -53,7 +53,7 @@ class Namespace:
         return found
 
     def gets(self, resource: str, obj: dict[str, Any], server: int) -> None:
-        """Makes what there is room for: it is not refused, unless the machine keeps the controller from counting."""
+        """Creates as many objects as there is room for: none is refused, unless a busy machine delays the recount."""
         with within(AT_ONCE):
             until(lambda: self.ask("POST", resource, obj, server).status == 201)
 

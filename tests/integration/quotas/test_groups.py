@@ -1,4 +1,6 @@
-"""Writes charged together: what is not made gives back, what a crash leaves is mended, recounts undo nothing."""
+"""Writes that are charged in groups: a failed write's charge is given back, a crash's is repaired, recounts remove
+none.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,7 @@ def test_a_name_that_is_taken_leaves_its_room_to_others(limited: Namespace) -> N
 
 
 def test_recounts_undo_no_charge(limited: Namespace) -> None:
-    """While objects come by both servers, others go: each deletion has the quota counted."""
+    """Objects are created on both servers and others deleted meanwhile; each deletion causes a recount."""
     limited.limit(hard={"secrets": "30"})
     most, over = [0], threading.Event()
 
@@ -62,7 +64,7 @@ def test_recounts_undo_no_charge(limited: Namespace) -> None:
             limited.ask("DELETE", f"secrets/{name}", server=number // 2 % 2)
 
     def look() -> None:
-        while not over.is_set() or not most[0]:  # in the end there are some, too
+        while not over.is_set() or not most[0]:  # at the end there must be some, too
             most[0] = max(most[0], limited.count("secrets"))
 
     with ThreadPoolExecutor(CLIENTS + 1) as pool:
@@ -76,7 +78,7 @@ def test_recounts_undo_no_charge(limited: Namespace) -> None:
 
 
 def test_a_charge_without_a_write_is_released_after_a_while(limited: Namespace) -> None:
-    """As a server leaves it that ends between both."""
+    """A server leaves such a charge if it ends between the charge and the write."""
     limited.limit(hard={"secrets": "5"})
     assert limited.create("a", resource="secrets").status == 201
     _charge_as_a_group(limited, "q", "4")
@@ -84,7 +86,7 @@ def test_a_charge_without_a_write_is_released_after_a_while(limited: Namespace) 
 
 
 def test_a_usage_that_somebody_writes_stays_until_the_next_recount(limited: Namespace) -> None:
-    """As in kube-controller-manager, which looks at a quota when its limits change, or what it counts goes."""
+    """As in kube-controller-manager, which recounts when a quota's limits change or a counted object is deleted."""
     limited.limit(hard={"secrets": "5"})
     limited.limit("later", hard={"secrets": "5"})
     assert limited.create("a", resource="secrets").status == 201
@@ -98,7 +100,7 @@ def test_a_usage_that_somebody_writes_stays_until_the_next_recount(limited: Name
 
 
 def test_nothing_is_refused_while_another_server_may_give_back(limited: Namespace) -> None:
-    """As a server leaves a quota that stands still, or ends, after it has charged a group for as much as there is."""
+    """Such a quota is left by a server that is paused, or ends, after it has charged a group up to the limit."""
     limited.limit(hard={"secrets": "5"})
     _charge_as_a_group(limited, "q", "5")
     with ThreadPoolExecutor(2) as pool:
@@ -109,7 +111,7 @@ def test_nothing_is_refused_while_another_server_may_give_back(limited: Namespac
 
 
 def _charge_as_a_group(limited: Namespace, name: str, secrets: str) -> None:
-    """Writes what is used as another server's group does."""
+    """Writes the usage like another server's group."""
     key = f"/registry/resourcequotas/{limited.name}/{name}".encode()
 
     async def charge(client: EtcdClient) -> None:
@@ -123,7 +125,7 @@ def _charge_as_a_group(limited: Namespace, name: str, secrets: str) -> None:
 
 
 def test_a_quota_that_groups_have_charged_is_shown_as_any_other(limited: Namespace) -> None:
-    """What tells groups apart in etcd is in no representation, and what is no change stays none."""
+    """The marks of groups in etcd are in no representation, and a write that changes nothing stays without effect."""
     limited.limit(hard={"secrets": "100"})
     before = limited.ask("GET", "resourcequotas").json["metadata"]["resourceVersion"]
     with ThreadPoolExecutor(CLIENTS) as pool:
@@ -138,12 +140,12 @@ def test_a_quota_that_groups_have_charged_is_shown_as_any_other(limited: Namespa
                 event = stream.readline().removesuffix(b"\n")
                 assert _is_compact(event)
                 used = json.loads(event)["object"]["status"]["used"]["secrets"]
-        until(lambda server=server: _is_left_alone(limited, server))  # by the controller, which may still count it
+        until(lambda server=server: _is_left_alone(limited, server))  # by the controller, which may still recount it
         assert _is_compact(limited.ask("GET", "resourcequotas", server=server).body[:-1])
 
 
 def _is_left_alone(limited: Namespace, server: int) -> bool:
-    """Whether writes that change nothing show what was there, and leave it there."""
+    """Whether writes that change nothing return the stored quota, and leave it unchanged in etcd."""
     one = limited.ask("GET", "resourcequotas/q", server=server).body
     assert _is_compact(one[:-1])
     patched = limited.ask("PATCH", "resourcequotas/q", {"metadata": {}}, server, headers=MERGE).body

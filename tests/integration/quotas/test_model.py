@@ -1,6 +1,6 @@
-"""Random quotas and writes on two replicas, one of which is killed now and then: `used` ends equal to a recount.
+"""Random quotas and writes on two replicas, one of which is killed at times: at the end `used` equals a recount.
 
-At any moment nothing exceeds a limit that was in force when it was written.
+At no time an accepted write exceeds a limit that was in force.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.until import until
 
 NAMES = ("a", "b", "c", "d", "e", "f")
 CPU = (100, 250, 600)  # thousandths
-ELECTED = 120.0  # seconds: the controller may be another server's once the one that had it has been dead for a while
+ELECTED = 120.0  # seconds: after a leader's death it takes a while until another server runs the controller
 MERGE = {"Content-Type": "application/merge-patch+json"}
 
 STEP = st.one_of(
@@ -35,12 +35,12 @@ STEP = st.one_of(
     st.tuples(st.just("ended"), st.sampled_from(NAMES)),
     st.tuples(st.just("raised"), st.integers(0, 5)),
 )
-# batches of steps that are made at once, and whether the second replica is killed meanwhile
+# steps of a batch are sent at once; the flag tells whether the second replica is killed meanwhile
 PLAN = st.lists(st.tuples(st.lists(STEP, min_size=1, max_size=8), st.integers(0, 5)), min_size=1, max_size=4)
 
 
 class Replicas:
-    """Two servers on one etcd, of which the second may be killed."""
+    """Two servers on one etcd; the second may be killed."""
 
     def __init__(self, etcd: EmbeddedEtcd, one: ApiServer) -> None:
         self.etcd, self.one = etcd, one
@@ -48,7 +48,7 @@ class Replicas:
         self.other = self._other.__enter__()
 
     def kill(self) -> None:
-        """Ends the second as a crash does, and starts another."""
+        """Kills the second server, and starts another one."""
         os.kill(self.other.pid, signal.SIGKILL)
         self.close()
         self._other = api_server(*FLAGS, etcd_servers=self.etcd.endpoint)
@@ -59,7 +59,7 @@ class Replicas:
 
 
 class Run:
-    """A namespace with quotas, and what is done in it."""
+    """A namespace with quotas, and the steps in it."""
 
     def __init__(self, replicas: Replicas) -> None:
         self._replicas, self.namespace = replicas, f"m-{uuid.uuid4().hex[:8]}"
@@ -74,7 +74,7 @@ class Run:
             until(lambda other=other: self._is_told(name, other))
 
     def _is_told(self, name: str, other: bool) -> bool:
-        """Whether a server has been told of a quota, so that it admits writes by it."""
+        """Whether a server knows a quota, so that its admission uses it."""
         answer = self.ask("GET", f"resourcequotas/{name}?resourceVersion=0", other=other)
         return answer.status == 200 and "used" in answer.json["status"]
 
@@ -87,7 +87,7 @@ class Run:
         return found
 
     def do(self, index: int, step: tuple[Any, ...]) -> None:
-        """One step, on one replica or the other; that may be killed meanwhile."""
+        """Does one step, on either replica, which may be killed meanwhile."""
         try:
             self._do(step, other=index % 2 == 1)
         except (OSError, HTTPException):
@@ -114,7 +114,7 @@ class Run:
                 self.ask("PATCH", "resourcequotas/all", hard, other=other, headers=MERGE)
 
     def recount(self) -> dict[str, dict[str, int]]:
-        """What is used by what there is; CPU in thousandths."""
+        """The usage of the existing objects; CPU in thousandths."""
         pods = self.ask("GET", "pods").json["items"]
         running = [pod for pod in pods if pod.get("status", {}).get("phase") != "Succeeded"]
         short = [pod for pod in running if "activeDeadlineSeconds" in pod["spec"]]
@@ -129,7 +129,7 @@ class Run:
         }
 
     def used(self) -> dict[str, dict[str, int]]:
-        """The same as the quotas have it."""
+        """The usage in the quotas' status."""
         found = {name: self.status(name)["used"] for name in ("all", "short")}
         return {name: {each: _amount(each, text) for each, text in used.items()} for name, used in found.items()}
 

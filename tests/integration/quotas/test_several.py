@@ -1,4 +1,4 @@
-"""Refusals where several quotas of a namespace are counted one after the other."""
+"""A refusal in a namespace with several quotas, which are recounted one after the other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 def test_a_write_is_refused_in_time_where_another_quota_was_counted_first() -> None:
-    """Nobody counts here but the test, so that the quota which refuses stays as it is."""
+    """Only the test recounts here, so that the quota that refuses does not change."""
     flags = ("--controllers=namespace-controller", "--disable-admission-plugins=ServiceAccount")
     with api_server(*flags) as server:
         for name in ("a", "b"):
@@ -31,7 +31,7 @@ def test_a_write_is_refused_in_time_where_another_quota_was_counted_first() -> N
 
 
 def _is_told(server: ApiServer, name: str) -> bool:
-    """Whether the server admits writes by a quota."""
+    """Whether the server's admission uses a quota."""
     answer = ask(server, "GET", f"{QUOTAS}/{name}?resourceVersion=0")
     return answer.status == 200 and "used" in answer.json["status"]
 

@@ -23,7 +23,7 @@ class Replicas:
 
 @pytest.fixture(scope="package")
 def replicas() -> Iterator[Replicas]:
-    flags = ("--etcd-compaction-interval=0", "--controllers=-*")  # nothing shows up but what a test makes
+    flags = ("--etcd-compaction-interval=0", "--controllers=-*")  # no other writes than the test's
     with (
         EmbeddedEtcd() as etcd,
         api_server(*flags, etcd_servers=etcd.endpoint) as one,
@@ -34,7 +34,7 @@ def replicas() -> Iterator[Replicas]:
 
 @pytest.fixture
 def one(replicas: Replicas) -> Iterator[Client]:
-    """The first replica, with a namespace of the test's own."""
+    """The first replica, with a namespace for the test."""
     client = Client(replicas.one, f"reads-{uuid.uuid4().hex[:8]}")
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": client.namespace}}
     assert client.ask("POST", "/api/v1/namespaces", namespace).status == 201

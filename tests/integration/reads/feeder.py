@@ -1,4 +1,4 @@
-"""The feeder of several nodes, in this process: what --shared-cache starts."""
+"""The feeder of several nodes, in this process: the part that --shared-cache runs in its own process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ SEGMENT = 16 << 10  # bytes: a few values fill one
 
 
 class Feeder:
-    """May be started and killed, again and again; its socket listens all the time, as the one that the parent has."""
+    """Can be started and killed, again and again. Its socket listens all the time, like the one that the parent process
+    has.
+    """
 
     def __init__(self, client: EtcdClient, root: bytes, path: Path, worth: int = 0) -> None:
         self.path, self._client, self._root, self._worth = path, client, root, worth
@@ -29,7 +31,7 @@ class Feeder:
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        """Begins with nothing, as a new process."""
+        """Starts without data, like a new process."""
         self.cache = PublishedCache(self._root)
         self.cache.shelf.segments = Segments(SEGMENT)
         self.feed = Feed(self._client, self.cache, seeds=False)
@@ -37,7 +39,7 @@ class Feeder:
         self._tasks = [asyncio.create_task(self.feed.run()), asyncio.create_task(self.publisher.run())]
 
     async def kill(self) -> None:
-        """Ends it, as when its process is killed."""
+        """Ends it, as if its process were killed."""
         for task in self._tasks:
             task.cancel()
             with suppress(asyncio.CancelledError):
@@ -58,7 +60,7 @@ def is_shared(node: Node) -> bool:
 
 
 async def shares(node: Node, shared: bool = True) -> None:
-    """Until the node follows the feeder, or a watch of its own, of which nothing tells."""
+    """Waits until the node follows the feeder, or its own watch; there is no event to wait for."""
     async with asyncio.timeout(PATIENCE):
         while node.feed._watch is None or is_shared(node) is not shared:
             await asyncio.sleep(0.005)

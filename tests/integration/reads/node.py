@@ -1,4 +1,4 @@
-"""The read side of one server process, without the server: feed, watch cache and reads on a real etcd."""
+"""The read side of one server process, without HTTP: feed, watch cache and reads on a real etcd."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ PATIENCE = 60.0  # seconds for what should come soon
 
 
 class Node:
-    """Keeps a cache of the pods under a root; with a `feeder`, the socket of one, as a worker of several does."""
+    """Keeps a cache of the pods under a root. `feeder` is the socket of a feeder, which the node then follows like a
+    worker.
+    """
 
     def __init__(self, client: EtcdClient, root: bytes, feeder: Path | None = None) -> None:
         self.client, self.root = client, root
@@ -39,7 +41,7 @@ class Node:
         return self.root + b"pods/n/" + name.encode()
 
     async def put(self, name: str, version: str = "") -> int:
-        """Writes behind the back of this node; the revision."""
+        """Writes directly to etcd. Returns the revision."""
         return (await self.client.put(self.key(name), canonical(name, labels={"v": version}))).revision
 
     async def delete(self, name: str) -> int:
@@ -50,7 +52,7 @@ class Node:
             await self.cache.reach(revision)
 
     def changes(self, since: int | None = None) -> list[tuple[str, str, int]]:
-        """(type, name, revision) of what the history has from a position on, or since the first start."""
+        """The changes in the history as (type, name, revision), from a position or from the first start."""
         history = self.pods.history
         since = self.began if since is None else since
         return [

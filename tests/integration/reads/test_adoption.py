@@ -1,4 +1,6 @@
-"""Resources that are registered while the feed runs have all that etcd has, and leave it behind when they go."""
+"""Resources that are registered while the feed runs get all objects from etcd, and leave nothing when they are
+removed.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from tests.unit.storage.canonical import SPEC, canonical, label
 
 
 class Things:
-    """A resource that comes and goes beside the pods of a node."""
+    """A resource that is registered and removed beside the pods of a node."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -46,7 +48,7 @@ def shown(resource: ResourceCache) -> dict[str, str]:
 
 
 class NoRange:
-    """A client that must not be asked."""
+    """An etcd client on which no range may be read."""
 
     async def range(self, *_: object, **__: object) -> None:
         pytest.fail("everything was loaded before")

@@ -1,4 +1,4 @@
-"""Those who missed something share what is read of etcd's history, each sees what it missed, and streams are few."""
+"""Watches that start in the past share the reads of etcd's history; each gets what it missed, with few streams."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ needs_progress = pytest.mark.skipif(older_than((3, 5, 13)), reason="etcd before 
 
 @pytest.fixture
 async def node(own_client: EtcdClient) -> AsyncIterator[Node]:
-    """A node whose history begins after the changes of `p0` to `p6` that etcd has."""
+    """A node whose history begins after the changes of `p0` to `p6`, which are in etcd."""
     node = Node(own_client, b"/registry/")
     async with node.running():
         for number in range(CHANGES):
@@ -38,7 +38,7 @@ async def node(own_client: EtcdClient) -> AsyncIterator[Node]:
 
 
 class Streams:
-    """The etcd streams of a client: how many were opened, and at most at once."""
+    """The etcd streams of a client: how many were opened, and how many were open at once."""
 
     def __init__(self) -> None:
         self.opened = self.most = 0
@@ -61,7 +61,7 @@ def counted(client: EtcdClient, pasts: Pasts) -> Iterator[Streams]:
 
 
 async def caught_up(pasts: Pasts, node: Node, revision: int, interest: Interest | None = None) -> list[tuple[str, int]]:
-    """What somebody is told who comes back at a revision, until the cache takes over."""
+    """The events of a watch that starts at a revision, until the cache takes over."""
     found: list[tuple[str, int]] = []
     async with asyncio.timeout(PATIENCE), pasts.following(node.pods, revision, interest) as reader:
         while reader.revision < node.pods.history.start:
@@ -93,7 +93,7 @@ async def test_who_wants_one_object_is_told_of_all_its_changes(node: Node) -> No
 
     async def one(number: int) -> None:
         name, revision = f"p{number % 7}", last - random.Random(number).randrange(1, CHANGES)
-        await asyncio.sleep(number % 3 * 0.05)  # some come while others read already
+        await asyncio.sleep(number % 3 * 0.05)  # some come while others are being read
         told = await caught_up(pasts, node, revision, Interest(By.KEY, "", node.key(name)))
         assert [each for each in told if each[0] == name] == [
             each for each in everything if each[0] == name and each[1] > revision
@@ -106,7 +106,9 @@ async def test_who_wants_one_object_is_told_of_all_its_changes(node: Node) -> No
 
 @needs_progress
 async def test_streams_are_bounded_whatever_comes(node: Node) -> None:
-    """Each reader begins before the one before it, so that none has what the next one needs."""
+    """Each reader starts at an earlier revision than the one before it, so that no stream has what the next reader
+    needs.
+    """
     pasts, last = Pasts(node.client), node.cache.reached
 
     async def late(number: int) -> list[tuple[str, int]]:
@@ -131,7 +133,7 @@ async def test_only_who_needs_what_is_compacted_is_refused(node: Node) -> None:
 
 @needs_progress
 async def test_who_does_not_read_holds_up_nobody(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither those of the same stream, nor those who wait for one."""
+    """Neither readers of the same stream, nor those that wait for a stream."""
     monkeypatch.setattr(catching_up, "PART", 10)
     monkeypatch.setattr(catching_up, "PATIENCE", 0.2)
     monkeypatch.setattr(catching_up, "STREAMS_EACH", 1)

@@ -1,4 +1,4 @@
-"""A cache that is not what etcd is gets noticed, counted and healed."""
+"""A cache that differs from etcd is noticed, counted and repaired."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.unit.storage.canonical import canonical
 
 @pytest.fixture(params=[3, checking.PAGE])
 def page(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In pieces of which there are several, and in one."""
+    """The page size of the check: small, so that there are several pages, and large."""
     monkeypatch.setattr(checking, "PAGE", request.param)
 
 

@@ -1,4 +1,4 @@
-"""No request holds up the others."""
+"""No single request blocks the event loop for long."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import pytest
 
 from tests.benchmarks.loop_lag import LIMIT, measure
 
-ATTEMPTS = 3  # a busy machine takes its time out of a process's as well; what a request needs it needs each time
+ATTEMPTS = 3  # a busy machine adds to a process's CPU time; what a request needs, it needs in each attempt
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_the_event_loop_is_never_busy_with_one_request_for_long() -> None:
-    """Of a collection of thousands, in whatever form it is asked for; counted in CPU time."""
+    """For a collection of thousands of objects, in every representation; measured in CPU time."""
     import uvloop
 
     slow: dict[str, float] = {}

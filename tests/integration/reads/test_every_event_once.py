@@ -1,4 +1,4 @@
-"""Every watch tells each event once and in order, whatever it selects, however it is sent, wherever its streams end."""
+"""Every watch gets each event once and in order, for all selectors and encodings, wherever its streams end."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from tests.integration.server.client import ask
 WORK = 4.0  # seconds
 PATIENCE = 200.0  # seconds until all know everything, on a busy machine too: most of it is the watchers' own work
 ENOUGH = 5  # changes of a definition
-QUIET = 0.9  # seconds of a pause in which nothing happens: longer than it is between two bookmarks
+QUIET = 0.9  # seconds of a pause without writes: longer than between two bookmarks
 WRITERS = 3
-CROWD = 55  # more watchers of one selection than are woken each by itself
+CROWD = 55  # more watchers of one selection than are woken one by one
 GROUP = "watched.example"
 OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 MAPS, WIDGETS = "configmaps", f"{GROUP}/widgets"
@@ -49,7 +49,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 class Hasty(ApiServer):
-    """A server with little time between bookmarks; a forgetful one has a short history, and reads etcd's."""
+    """A server with short times between bookmarks. With a short history it must read etcd's."""
 
     forgetful = False
 
@@ -75,7 +75,7 @@ SELECTIONS = [
 
 
 def watchers() -> Iterator[Watcher]:
-    """Of every sort."""
+    """The watchers, of every kind."""
     forms = {MAPS: cycle(("application/json", TABLE, PROTOBUF + ";stream=watch", PARTIAL, CBOR))}
     forms[WIDGETS] = cycle(("application/json", CBOR, TABLE, PARTIAL))
     for selection in SELECTIONS:
@@ -95,7 +95,7 @@ def watchers() -> Iterator[Watcher]:
 
 
 def slow_ones() -> Iterator[Watcher]:
-    """Those who can't keep up while there is work."""
+    """Watchers that cannot keep up while there are writes."""
     for index in (0, 1, 2, 8):
         yield Watcher(SELECTIONS[index], pause=0.2)
         yield Watcher(SELECTIONS[index], pause=0.2, seconds=2)
@@ -116,13 +116,13 @@ def server(request: pytest.FixtureRequest) -> Iterator[ApiServer]:
 
 
 class Writer:
-    """Somebody who makes, changes and deletes a few objects over and over."""
+    """Creates, changes and deletes a few objects over and over."""
 
     def __init__(self, http: aiohttp.ClientSession, server: ApiServer, seed: int) -> None:
         self._http, self._server, self._random = http, server, random.Random(seed)
 
     async def run(self, often: asyncio.Event | None) -> None:
-        """For as long as there is work, in bursts with something quiet between them, and until it is `often`."""
+        """Writes while the work lasts, in bursts with pauses, and until `often` is set."""
         loop = asyncio.get_running_loop()
         end = loop.time() + WORK
         while loop.time() < end or not (often is None or often.is_set()):
@@ -133,7 +133,7 @@ class Writer:
             await asyncio.sleep(QUIET)
 
     async def write(self) -> int:
-        """One write; the resourceVersion of the object, 0 when there was nothing to do."""
+        """One write. Returns the object's resourceVersion, 0 if there was nothing to do."""
         chosen = self._random
         resource, namespace = chosen.choice((MAPS, WIDGETS)), chosen.choice("ab")
         path, name = Selection(resource, namespace).path, f"n{chosen.randrange(4)}"
@@ -166,7 +166,7 @@ class Writer:
 async def work_under(
     watching: list[Watcher], slow: list[Watcher], server: ApiServer, often: asyncio.Event | None = None
 ) -> Work:
-    """Has everybody watch while others write, until all know the last write."""
+    """Runs all watchers while the writers write, until all watchers know the last write."""
     async with session(server) as http, session(server, socket_factory=_narrow) as narrow:
         writers = [Writer(http, server, seed) for seed in range(WRITERS)]
         work = Work(int(ask(server, "GET", "/api/v1/configmaps").json["metadata"]["resourceVersion"]))
@@ -178,7 +178,7 @@ async def work_under(
             async with asyncio.TaskGroup() as writing:
                 for writer in writers:
                     writing.create_task(writer.run(often))
-            # a patch that changes nothing, or a deletion, does not tell the last revision
+            # a patch without a change, or a deletion, does not tell the last revision
             written = int(ask(server, "GET", "/api/v1/configmaps").json["metadata"]["resourceVersion"])
             while (final := await writers[0].write()) <= written:
                 pass
@@ -190,7 +190,7 @@ async def work_under(
 
 
 async def history(server: ApiServer, upto: int) -> Truth:
-    """All that happened up to a revision that changes something."""
+    """All events up to a revision, which must be that of a change."""
     truth = Truth()
     async with EtcdClient(EtcdSettings((server.etcd_endpoint,), timeout=PATIENCE)) as client:
         await truth.read(client, upto)
@@ -198,7 +198,7 @@ async def history(server: ApiServer, upto: int) -> Truth:
 
 
 def _narrow(address: Any) -> socket.socket:
-    """A socket into which little fits that is not read."""
+    """Gives a socket small buffers, so that few unread bytes fit."""
     made = socket.socket(address[0], address[1], address[2])
     made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     return made
@@ -208,7 +208,8 @@ async def test_every_watch_tells_each_event_once_and_in_order(server: ApiServer)
     watching, slow = list(watchers()), list(slow_ones())
     work = await work_under(watching, slow, server)
     lists = [ask(server, "GET", f"{selection.path}?{selection.query}").json for selection in SELECTIONS]
-    # The server itself may write between the last write and the lists: they are held to the history up to their own.
+    # The server may write between the last write and the lists: each list is compared with the history up to its
+    # revision.
     last = ask(server, "POST", "/api/v1/namespaces/a/secrets", {"metadata": {"generateName": "last-"}})
     truth = await history(server, int(last.json["metadata"]["resourceVersion"]))
     for selection, listed in zip(SELECTIONS, lists, strict=True):
@@ -223,13 +224,13 @@ async def test_every_watch_tells_each_event_once_and_in_order(server: ApiServer)
 
 
 async def test_no_event_is_lost_when_a_definition_changes(server: ApiServer) -> None:
-    """Whether the change ends watches or not; they begin with what is there, since some of them are told to."""
+    """Changes of a CRD may end watches or not. Watches begin with the present state, since some must start again."""
     selections = SELECTIONS[8:]
     watching = [
         Watcher(selection, initial=True, seconds=seconds) for selection in selections for seconds in (0, 0, 1, 2)
     ]
     stop = asyncio.Event()
-    often = asyncio.Event()  # writers go on until the definition was changed often enough
+    often = asyncio.Event()  # writers continue until the CRD was changed often enough
     changing = asyncio.create_task(change_definition(server, stop, often))
     work = await work_under(watching, [], server, often)
     stop.set()
@@ -242,7 +243,7 @@ async def test_no_event_is_lost_when_a_definition_changes(server: ApiServer) -> 
 
 
 async def change_definition(server: ApiServer, stop: asyncio.Event, often: asyncio.Event) -> None:
-    """Changes that of the widgets over and over: how its objects are read, or what is said of it."""
+    """Changes the CRD of the widgets over and over: how its objects are read, or its other fields."""
     place, version = f"{DEFINITIONS}/widgets.{GROUP}", definition(GROUP)["spec"]["versions"][0]
     for number in count():
         schema = version["schema"]["openAPIV3Schema"]

@@ -1,4 +1,4 @@
-"""The feed keeps the cache equal to etcd, loses nothing and repeats nothing."""
+"""The feed keeps the cache equal to etcd, and passes on each change exactly once."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def test_what_is_there_is_loaded_by_pages_as_of_one_revision(node: Node, m
 async def test_a_resource_that_is_read_in_another_way_while_all_is_loaded(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the cache before it has made of values is not what the one in its place is given."""
+    """Values that the earlier cache has decoded are not given to the cache that replaces it."""
     await node.put("a")
     replaced = ResourceCache(replace(node.pods.spec, trusts_marks=False))
     begun = node.cache.begin_load
@@ -128,7 +128,9 @@ async def test_values_of_others_are_served_canonical(node: Node) -> None:
 
 
 async def test_after_a_compaction_what_changed_is_emitted(node: Node, caplog: pytest.LogCaptureFixture) -> None:
-    """While the feed was away etcd has forgotten what happened: the difference is told, and no more of the past."""
+    """The feed was disconnected, and etcd has compacted its history: the difference is passed on, without older
+    changes.
+    """
     async with node.running():
         for name in ("kept", "changed", "deleted"):
             await node.reaches(await node.put(name, "1"))
@@ -179,7 +181,7 @@ async def test_everything_is_loaded_anew_when_etcd_lost_what_it_had(
     since: int,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A backup is restored, and up to `since` other writes have got the revisions of the lost ones."""
+    """A backup is restored, and other writes use the revisions of the lost ones, up to `since`."""
     node = Node(own_client, b"/registry/")
     async with node.running():
         kept, gone = await node.put("kept", "1"), await node.put("gone", "1")
@@ -210,7 +212,7 @@ async def test_everything_is_loaded_anew_when_etcd_lost_what_it_had(
 
 
 async def outside(node: Node) -> int:
-    """Something outside of the prefix moves etcd's revision."""
+    """Writes outside of the prefix, which raises etcd's revision."""
     return (await node.client.put(b"/elsewhere", b"")).revision
 
 
@@ -243,7 +245,7 @@ async def test_progress_brings_the_feed_to_a_revision_from_elsewhere(node: Node)
 
 
 async def test_a_read_never_returns_less_than_what_was_acknowledged(node: Node) -> None:
-    """Writers and readers at once; each reader knows what was acknowledged before it asked."""
+    """Concurrent writers and readers. A reader knows which writes were acknowledged before its read."""
     acknowledged = {f"p{number}": 0 for number in range(4)}
     async with node.running():
         await node.reaches(await node.put("first"))
@@ -268,7 +270,7 @@ async def test_a_read_never_returns_less_than_what_was_acknowledged(node: Node) 
 
 
 async def test_a_feed_that_is_not_guarded_ends(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the guard of its stream failed with is what the feed fails with, so that somebody sees it."""
+    """The error of its stream's guard becomes the error of the feed, so that it is not lost."""
 
     async def moves(_stall: Stall) -> bool:
         raise ZeroDivisionError("poisoned")

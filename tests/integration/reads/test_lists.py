@@ -1,4 +1,4 @@
-"""Reads of objects and collections, with the writes going through another process."""
+"""Gets and lists, with the writes going through another process."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_chunks_of_one_snapshot_on_changing_replicas(one: Client, other: Client,
 
 
 def test_a_compaction_ends_continue_tokens_on_every_replica() -> None:
-    """Also where the history of a replica still has the version."""
+    """Also if the history of a replica still has the version."""
     flags = "--etcd-compaction-retention=1s", "--controllers=-*"
     with (
         EmbeddedEtcd() as etcd,
@@ -178,7 +178,7 @@ def test_what_etcd_remembers_is_answered_after_a_restart_and_what_it_forgot_is_g
 def test_an_object_of_another_writer_is_served_as_if_it_were_ours(
     one: Client, other: Client, replicas: Replicas
 ) -> None:
-    """Not in canonical form, lacking defaults and with a resourceVersion that means nothing."""
+    """Its value in etcd is not canonical, lacks defaults, and has a meaningless resourceVersion."""
     pod = {
         "metadata": {"resourceVersion": "7", "name": "a", "namespace": one.namespace, "uid": "u-1"},
         "spec": {"containers": [{"image": "nginx", "name": "c"}]},

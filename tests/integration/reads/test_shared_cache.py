@@ -1,4 +1,4 @@
-"""Nodes that take what etcd holds from one feeder are what they would be with watches of their own."""
+"""Nodes that get etcd's contents from one feeder behave like nodes with their own watches."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.limits import within
 from tests.robustness.consistency import assert_consistent
 from tests.unit.storage.canonical import canonical
 
-STALL = 0.2  # seconds that a read may wait longer because the feeder is gone
+STALL = 0.2  # seconds that a read may wait longer after the feeder's end
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +56,7 @@ def kinds(node: Node) -> set[type[Entry]]:
 
 
 async def becomes(said: Callable[[], bool]) -> None:
-    """Until that is so, which nothing tells of."""
+    """Waits until a condition holds that no event announces."""
     async with asyncio.timeout(PATIENCE):
         while not said():
             await asyncio.sleep(0.005)
@@ -124,7 +124,7 @@ async def test_reads_go_on_without_the_feeder_and_with_the_next_one(
         for _ in range(2):
             await feeder.kill()
             revisions.append(await node.put("a"))
-            with within(STALL):  # of the cache, or of etcd until the watch is there
+            with within(STALL):  # from the cache, or from etcd until the watch has begun
                 read = await node.reads.get(node.pods, node.key("a"))
             assert read is not None and read.revision == revisions[-1]
             await shares(node, False)
@@ -143,7 +143,7 @@ async def test_reads_go_on_without_the_feeder_and_with_the_next_one(
 async def test_a_killed_feeder_loses_nothing_among_random_writes(
     etcd_client: EtcdClient, prefix: bytes, feeder: Feeder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All versions that two nodes have been told of have the bytes that were written, wherever they are by then."""
+    """All versions that two nodes have seen have the bytes that were written, in whatever segment they are."""
     monkeypatch.setattr(shared_watch, "RETIRED", 2)
     chance = random.Random(29)
     written: dict[int, bytes] = {}
@@ -172,9 +172,9 @@ async def test_a_killed_feeder_loses_nothing_among_random_writes(
             await shares(each)
         for _ in range(4):
             writing = asyncio.create_task(write(150))
-            await asyncio.sleep(chance.random() / 5)  # it is killed at any moment,
+            await asyncio.sleep(chance.random() / 5)  # it is killed at a random time,
             await feeder.kill()
-            await asyncio.sleep(chance.random() / 20)  # and is away for any time
+            await asyncio.sleep(chance.random() / 20)  # and is down for a random time
             feeder.start()
             last = await writing
             for each in nodes:
@@ -207,7 +207,7 @@ async def test_who_does_not_read_begins_again(
     async with node.running():
         await shares(node)
         first = node.feed._watch
-        monkeypatch.setattr(node.feed, "_apply_told", lambda _: None)  # it takes what it is told, and is not done
+        monkeypatch.setattr(node.feed, "_apply_told", lambda _: None)  # it gets the changes, but never processes them
         monkeypatch.setattr(first, "_read", lambda: None)
         asyncio.get_running_loop().remove_reader(first._socket)  # type: ignore[union-attr]
         for number in range(0, 6000, 100):
@@ -231,9 +231,9 @@ async def test_a_feeder_that_hangs_is_left(node: Node, feeder: Feeder, monkeypat
             monkeypatch.setattr(worker, "send", lambda told: None)
             asyncio.get_running_loop().remove_reader(worker._socket)
         revision = await node.put("a")
-        await node.reads.not_older_than(revision)  # or etcd is asked: the feed may be on its way to it
+        await node.reads.not_older_than(revision)  # or etcd is asked: the feed may just be starting it
         await node.reaches(revision)
-        assert node.feed._watch is not hanging  # one of its own; or the next of the feeder's, which may come soon
+        assert node.feed._watch is not hanging  # its own watch, or that of the next feeder, which may come soon
         assert node.changes()[-1] == ("ADDED", "a", revision)
 
 
@@ -241,7 +241,7 @@ async def test_an_answer_that_came_while_the_loop_was_held_counts(node: Node, fe
     async with node.running():
         await shares(node)
         watch = node.feed._watch
-        feeder.publisher.asked(0)  # answers at once, and the node has not read it when its time is over
+        feeder.publisher.asked(0)  # answers immediately; the node has not read the answer when its time limit ends
         watch._hangs()  # type: ignore[union-attr]
         await node.reaches(await node.put("a"))
         assert node.feed._watch is watch
@@ -273,10 +273,10 @@ async def test_a_feeder_that_tells_something_else_is_not_followed(
         await node.reaches(revision)
         await feeder.kill()
         await shares(node, False)
-        await node.reaches(await node.put("b"))  # its own watch has begun, which looks at what was last
+        await node.reaches(await node.put("b"))  # its own watch has begun, and compares the last value
         entry = node.pods.get(node.key("a"))
         assert entry is not None
-        entry.revision -= 1  # stands for a version of another past
+        entry.revision -= 1  # stands for a version from before a restore
         feeder.start()
         await becomes(lambda: "the feeder's state is not what this process has seen" in caplog.text)
         await node.reaches(await node.put("b"))
@@ -287,7 +287,7 @@ async def test_a_feeder_that_tells_something_else_is_not_followed(
 async def test_everything_is_loaded_anew_when_etcd_lost_what_it_had(
     own_etcd: EmbeddedEtcd, own_client: EtcdClient, tmp_path: Path, since: int
 ) -> None:
-    """A backup is restored, and others write before anybody looks."""
+    """A backup is restored, and other clients write before the node notices."""
     feeder = Feeder(own_client, b"/registry/", tmp_path / "feeder")
     feeder.start()
     node = Node(own_client, b"/registry/", feeder.path)
@@ -324,7 +324,7 @@ async def test_everything_is_loaded_anew_when_etcd_lost_what_it_had(
 
 
 async def test_what_is_to_be_loaded_anew_is_although_the_feeder_offers_its_watch(node: Node, feeder: Feeder) -> None:
-    """Both come at any moment: one after the other before the feed has its turn."""
+    """The reload and the offer come at any time: here both come before the feed runs again."""
     async with node.running():
         await shares(node)
         await feeder.kill()
@@ -344,7 +344,7 @@ async def test_what_was_compared_with_an_older_state_is_not_taken(
         await shares(node)
         await feeder.kill()
         await shares(node, False)
-        monkeypatch.setattr(node.shared, "offer", offered.set)  # it comes, and the feed does not look yet
+        monkeypatch.setattr(node.shared, "offer", offered.set)  # the offer comes, and the feed does not look at it yet
         feeder.start()
         await offered.wait()
         first = node.shared._offered  # type: ignore[union-attr]
@@ -362,7 +362,7 @@ async def test_what_was_compared_with_an_older_state_is_not_taken(
 async def test_values_are_decrypted_once_and_read_by_whoever_has_the_keys(
     own_etcd: EmbeddedEtcd, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Keys come to the feeder and to the nodes at different times; in the end all is read."""
+    """Keys reach the feeder and the nodes at different times; at the end all values can be read."""
     root, (old, new) = b"/registry/", (tmp_path / "old.json", tmp_path / "new.json")
     configured(old, by_key("aesgcm", "a"), resources=("pods",))
     configured(new, by_key("aesgcm", "b", "a"), resources=("pods",))

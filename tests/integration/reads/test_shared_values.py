@@ -1,4 +1,4 @@
-"""Keys and values of whatever form reach the nodes that follow a feeder as they are in etcd."""
+"""Keys and values of any form reach the nodes that follow a feeder as they are in etcd."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def node(etcd_client: EtcdClient, prefix: bytes, feeder: Feeder) -> Node:
 
 
 async def test_keys_that_are_longer_than_a_packet_are_told(node: Node, feeder: Feeder) -> None:
-    """Names of roles may have any length."""
+    """Names of roles may be of any length."""
     await node.put("first" * 30_000)
     async with node.running():
         await shares(node)
@@ -46,7 +46,7 @@ async def test_keys_that_are_longer_than_a_packet_are_told(node: Node, feeder: F
         last = await node.put("b")
         await node.reaches(last)
         await shares(node)
-        # compared by length: what pytest would say of the names fills the screen
+        # by length: pytest's message about the names would fill the screen
         lengths = [len(key) for key in node.pods.all_keys()]
         assert lengths == [len(node.key(each)) for each in (*names[:-1], "b", "first" * 30_000)]
         assert not any(task.done() for task in feeder._tasks)
@@ -64,7 +64,7 @@ async def test_white_space_at_the_end_of_a_value_stays(
         assert entry is not None and entry.stored().raw == value
         await feeder.kill()
         await shares(node, False)
-        await node.reaches(await node.put("b"))  # its own watch has begun, which looks at what was last
+        await node.reaches(await node.put("b"))  # its own watch has begun, and compares the last value
         assert "etcd's history has changed" not in caplog.text
 
 
@@ -74,7 +74,7 @@ async def test_white_space_at_the_end_of_a_value_stays(
     ids=["no descriptor", "no whole head"],
 )
 async def test_what_lacks_something_ends_the_connection(packet: bytes) -> None:
-    """A segment without its descriptor: the worker may have as many as it is allowed."""
+    """A segment without its file descriptor: the worker may have reached its limit."""
     feeder, worker = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with feeder:
         watch = SharedWatch(worker, WatchCache(b"/registry/"), lambda: 0)

@@ -1,4 +1,4 @@
-"""Watches: where they start, what they show, how they end and how they are resumed."""
+"""Watches: at which version they start, which events they send, how they end and resume."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.integration.reads.test_lists import restarted
 from tests.limits import within
 
 BOOKMARKS = "allowWatchBookmarks=true"
-AHEAD = 100  # changes that one who reads may be behind: far fewer than the history keeps
+AHEAD = 100  # changes that a client that reads may be behind: far fewer than the history keeps
 INITIAL = f"{BOOKMARKS}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
 
 
@@ -140,7 +140,7 @@ def test_initial_events_may_be_declined(one: Client) -> None:
         ("metadata.name!%3Db", 400),
         ("metadata.name%3D", 400),
         ("metadata.namespace!%3Dx", 400),
-        ("metadata.name%3Db&resourceVersionMatch=x", 422),  # options as such are looked at first
+        ("metadata.name%3Db&resourceVersionMatch=x", 422),  # options are validated first
         ("spec.unknown%3Db&resourceVersionMatch=x", 422),
     ],
 )
@@ -172,7 +172,7 @@ def test_the_deprecated_path_does_not_mark_the_end_of_the_initial_events(one: Cl
         ("resourceVersionMatch=NotOlderThan", 422, "is forbidden for watch unless sendInitialEvents is provided"),
         ("sendInitialEvents=true&resourceVersionMatch=Exact", 422, 'supported values: "NotOlderThan"'),
         ("labelSelector=a=b=c", 400, "found '=', expected: ',' or 'end of string'"),
-        # kube-apiserver's code too: the error of its storage is none that it tells as a Status of its own
+        # kube-apiserver's code, too: its storage returns this error not as a Status
         ("resourceVersion=x", 500, 'resourceVersion: Invalid value: "x"'),
     ],
 )
@@ -184,7 +184,7 @@ def test_watches_that_cannot_be_read_are_refused(one: Client, query: str, code: 
 
 
 def test_a_version_that_etcd_does_not_have_is_gone(one: Client) -> None:
-    """As after a backup was restored: to wait for it would be to miss what gets its number."""
+    """As after a restore of a backup: a watch that waited for that revision would miss what gets it."""
     revision = one.put("a")
     with one.watch(f"resourceVersion={revision + 1000}&timeoutSeconds=20") as watch:
         assert watch.seen(1) == [("ERROR", "Expired", 410)]
@@ -229,7 +229,7 @@ def test_only_what_etcd_has_compacted_is_gone(one: Client, other: Client, replic
 
 
 def test_a_slow_consumer_hurts_itself_only(one: Client, replicas: Replicas) -> None:
-    """It ends when what it has not read is dropped from the history; others get everything."""
+    """Its watch ends when unread events are dropped from the history; other watches get everything."""
     start, changes = one.put("a"), 420
     stored = one.get("a").json
     del stored["metadata"]["resourceVersion"]
@@ -268,7 +268,7 @@ def test_a_slow_consumer_hurts_itself_only(one: Client, replicas: Replicas) -> N
 
 def test_a_watch_of_negative_length_is_over_at_once(one: Client) -> None:
     revision = one.put("a")
-    for seconds in (-1, 9223372037):  # the second is of too many nanoseconds for 64 bits
+    for seconds in (-1, 9223372037):  # the second is more nanoseconds than 64 bits hold
         answer = one.ask("GET", f"{one.path}?watch=1&timeoutSeconds={seconds}&resourceVersion={revision}")
         assert (answer.status, answer.body) == (200, b"")
 

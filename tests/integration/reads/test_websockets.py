@@ -1,4 +1,4 @@
-"""Watches over WebSockets, which Java's informers and browsers have."""
+"""Watches over WebSockets, which Java's informers and browsers use."""
 
 from __future__ import annotations
 

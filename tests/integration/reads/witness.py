@@ -1,4 +1,4 @@
-"""Watchers that write down what they are told, and what etcd's own history says they should have been."""
+"""Watchers that record their events, and a check of these against etcd's own history."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ PROTOBUF, CBOR = "application/vnd.kubernetes.protobuf", "application/cbor"
 
 
 class Note(NamedTuple):
-    """What came: a type of event, FROM (a stream begins after a revision), STATE (one begins with what is there) or
-    SYNCED (the state ends); of which object, "namespace/name"; and its resourceVersion.
+    """One record of a watcher: an event type, FROM (a stream begins after a revision), STATE (a stream begins with the
+    present state) or SYNCED (that state ends); the object as "namespace/name"; its resourceVersion.
     """
 
     type: str
@@ -37,9 +37,11 @@ class Note(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What is watched: a resource, in one namespace or all, and the query that selects of it what `matches`."""
+    """The selection of a watch: a resource, one namespace or all, and a query that selects the objects that `matches`
+    accepts.
+    """
 
-    resource: str  # as in the path, which is as in etcd: group/resource
+    resource: str  # as in the path and in etcd: group/resource
     namespace: str = ""
     query: str = ""
     matches: Callable[[str, str, Mapping[str, str]], bool] = lambda namespace, name, labels: True
@@ -51,19 +53,21 @@ class Selection:
         return f"{base}/namespaces/{self.namespace}/{plural}" if self.namespace else f"{base}/{plural}"
 
     def takes(self, key: str, labels: Mapping[str, str] | None) -> bool:
-        """Whether it selects an object by its "namespace/name" and labels; None is one that is not there."""
+        """Whether it selects an object by "namespace/name" and labels; labels are None for an object that does not
+        exist.
+        """
         namespace, _, name = key.partition("/")
         return labels is not None and self.namespace in ("", namespace) and self.matches(namespace, name, labels)
 
 
 class Truth:
-    """All that happened to the objects of an etcd, in order."""
+    """All changes of the objects in an etcd, in order."""
 
     def __init__(self) -> None:
         self._changes: list[tuple[int, str, str, dict[str, str] | None]] = []  # revision, resource, object, labels
 
     async def read(self, client: EtcdClient, upto: int) -> None:
-        """Reads everything up to a revision that changes something."""
+        """Reads all changes up to a revision, which must be that of a change."""
         watch = client.watch(b"/registry/", b"/registry0", start_revision=1, own_stream=True)
         await watch.start()
         async for batch in watch:
@@ -77,7 +81,7 @@ class Truth:
         await watch.cancel()
 
     def events(self, selection: Selection) -> list[Note]:
-        """What a watch of everything has to tell."""
+        """The events that a watch of everything must get."""
         found: list[Note] = []
         before: set[str] = set()
         for revision, resource, key, labels in self._changes:
@@ -92,7 +96,7 @@ class Truth:
 
 
 def state(events: list[Note], revision: int) -> dict[str, int]:
-    """The objects that are there at a revision, each with its own."""
+    """The objects that exist at a revision, each with its own revision."""
     found: dict[str, int] = {}
     for event in events:
         if event.revision <= revision:
@@ -103,9 +107,10 @@ def state(events: list[Note], revision: int) -> dict[str, int]:
 
 
 def check(log: list[Note], events: list[Note], final: int) -> dict[str, int]:
-    """Each event came once and in order, and none is missing up to a revision; the state that came out.
+    """Checks that each event came once and in order, and that none is missing up to a revision. Returns the final
+    state.
 
-    `events` is what was to be told. Raises AssertionError, which names the place.
+    `events` are the expected ones. Raises AssertionError, which names the first difference.
     """
     revisions, at = [event.revision for event in events], -1
     initial: dict[str, int] | None = None
@@ -142,22 +147,22 @@ def check(log: list[Note], events: list[Note], final: int) -> dict[str, int]:
 
 @dataclass(slots=True)
 class Watcher:
-    """Somebody who watches, and comes back where it was when the stream ends, until it knows the final revision."""
+    """A watch client that resumes where its stream ended, until it knows the final revision."""
 
     selection: Selection
     accept: str = "application/json"
-    seconds: int = 0  # how long a stream shall last; 0: as long as the server likes
+    seconds: int = 0  # the timeoutSeconds of a stream; 0: the server chooses
     bookmarks: bool = True
-    initial: bool = False  # whether each stream begins with what is there
+    initial: bool = False  # whether each stream begins with the present state
     websocket: bool = False
-    cut: float = 0.0  # seconds after which the client leaves
-    pause: float = 0.0  # seconds between two reads while there is work
+    cut: float = 0.0  # seconds after which the client closes the stream
+    pause: float = 0.0  # seconds between two reads while there are writes
     log: list[Note] = field(default_factory=list)
     at: int = 0
     streams: int = 0
 
     async def run(self, http: aiohttp.ClientSession, server: ApiServer, work: Work) -> Watcher:
-        """Watches from the start of the work until it knows all of it."""
+        """Watches from the start of the writes until it knows all of them."""
         self.at = work.start
         for _ in count():
             with suppress(TimeoutError):
@@ -165,7 +170,7 @@ class Watcher:
                     await self._stream(http, server, work)
             self.streams += 1
             if work.final and self.at >= work.last[self.selection]:
-                break  # one that is not told the last revision: what it selects did not change then
+                break  # a stream that does not get the last revision: its selection did not change then
         return self
 
     def _query(self) -> str:
@@ -176,7 +181,7 @@ class Watcher:
         return "&".join(word for word in words if word)
 
     async def _stream(self, http: aiohttp.ClientSession, server: ApiServer, work: Work) -> None:
-        """One stream, until it ends by itself or has told everything."""
+        """Reads one stream until it ends by itself or has sent everything."""
         url = f"{server.url}{self.selection.path}?{self._query()}"
         self.log.append(Note("STATE", "", 0) if self.initial else Note("FROM", "", self.at))
         syncing = self.initial
@@ -210,7 +215,7 @@ class Watcher:
 
 @dataclass(slots=True)
 class Work:
-    """What the watchers watch: it began after a revision, and has ended with another once that is not 0."""
+    """The writes that the watchers see: they began after a revision, and end with `until` once that is not 0."""
 
     start: int
     final: int = 0
@@ -218,7 +223,7 @@ class Work:
 
 
 def session(server: ApiServer, **options: Any) -> aiohttp.ClientSession:
-    """Connections without a bound on how many."""
+    """A client session without a limit of connections."""
     context = ssl.create_default_context(cafile=str(server.ca_file))
     connector = aiohttp.TCPConnector(ssl=context, limit=0, **options)
     timeout = aiohttp.ClientTimeout(total=None)
@@ -270,7 +275,7 @@ def _framed(data: bytes) -> tuple[bytes, list[Note]]:
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
-    """The fields of a message that have a length."""
+    """The length-delimited fields of a protobuf message."""
     at = 0
     while at < len(message):
         tag, at = _varint(message, at)

@@ -1,4 +1,4 @@
-"""A server that speaks CBOR too, and one as it is by default."""
+"""A server with CBOR, and one with default flags."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NONE: Mapping[str, str] = {}
 
 
 class Client:
-    """Requests of bytes to one server, in a namespace of one's own."""
+    """Sends bytes to one server, in a namespace for one test."""
 
     def __init__(self, server: ApiServer) -> None:
         self.server, self.namespace = server, f"forms-{uuid.uuid4().hex[:8]}"
@@ -31,7 +31,7 @@ class Client:
         accept: str = "",
         headers: Mapping[str, str] = NONE,
     ) -> Answer:
-        """A whole answer."""
+        """Returns a whole answer."""
         response = self.opened(method, path, body, accept, headers)
         lower = {name.lower(): value for name, value in response.getheaders()}
         return Answer(response.status, lower, response.read())
@@ -44,7 +44,7 @@ class Client:
         accept: str = "",
         headers: Mapping[str, str] = NONE,
     ) -> http.client.HTTPResponse:
-        """An answer that is still to be read."""
+        """Returns an answer whose body is still to be read."""
         sent = {"Authorization": f"Bearer {self.server.token}", "Accept": accept, **headers}
         self._connection.request(method, path, body, sent)
         return self._connection.getresponse()

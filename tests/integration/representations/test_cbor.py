@@ -1,4 +1,4 @@
-"""CBOR behind its gate: what is asked for in it says what JSON says, and what comes in it is read as JSON is."""
+"""CBOR, behind its feature gate: answers hold the same values as JSON, and bodies are decoded like JSON."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ def test_a_list_in_cbor_is_that_in_json(cbor_client: Client, form: str, query: s
     in_cbor = decode(cbor_client.ask("GET", path, None, CBOR + form).body)
     in_json = cbor_client.ask("GET", path, None, "application/json" + form).json
     for found in (in_cbor, in_json):
-        found["metadata"].pop("continue", None)  # has the time in it
+        found["metadata"].pop("continue", None)  # contains the time
         found["items"] = found["items"] or []
     assert without_version(in_cbor) == without_version(in_json)
 
 
 def without_version(found: dict[str, Any]) -> dict[str, Any]:
-    """A list or a bookmark without how new it is: the server writes leases between two requests."""
+    """A list or bookmark without its resourceVersion: the server writes leases between two requests."""
     version = found["metadata"].pop("resourceVersion")
     assert version.isdecimal()
     return found
@@ -104,7 +104,7 @@ def test_a_watch_is_a_sequence_of_items(cbor_client: Client, form: str) -> None:
 
 
 def watched(client: Client, accept: str) -> Answer:
-    """A watch from what there is on, up to the bookmark after that: as short as the machine lets it have that."""
+    """The events of a watch from its initial state to the bookmark after it; the timeout is as short as possible."""
     query = "watch=1&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
     for seconds in (1, 5, 30):
         found = client.ask("GET", f"{client.configmaps}?{query}&timeoutSeconds={seconds}", None, accept)
@@ -114,7 +114,7 @@ def watched(client: Client, accept: str) -> Answer:
 
 
 def items(stream: bytes) -> list[Any]:
-    """The values of a sequence, each of which begins with the tag of self-described CBOR."""
+    """The items of a CBOR sequence, each of which begins with the self-described tag."""
     source, found = BytesIO(stream), []
     while (start := source.tell()) < len(stream):
         assert stream[start : start + 3] == bytes.fromhex("d9d9f7")

@@ -1,4 +1,4 @@
-"""A list as gzip is the list, also where parts of it were compressed for others or before a change."""
+"""A list as gzip is equal to the list, also if parts were compressed for others or before a change."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_list_as_gzip_is_the_list(client: Client, accept: str) -> None:
 
 
 def compare(client: Client, path: str, accept: str) -> None:
-    """A list's revision is that of all resources: what the server itself writes in between moves it on."""
+    """The resourceVersion of a list is ignored: the server's own writes change it."""
     for _ in range(20):
         plain = client.ask("GET", path, None, accept)
         packed = client.ask("GET", path, None, accept, {"Accept-Encoding": "gzip"})

@@ -1,4 +1,4 @@
-"""OpenAPI documents in JSON and protobuf: addresses that never change, tags, and what is asked for anew."""
+"""OpenAPI documents in JSON and protobuf: immutable URLs, ETags, and conditional requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plain HTTPS client of a test server, so that tests see what is on the wire."""
+"""A plain HTTPS client for a test server: tests see the answer as it was sent."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def ask(
     token: str | None = "",
     headers: Mapping[str, str] | None = None,
 ) -> Answer:
-    """One request on a connection of its own; `token` is the admin's unless given, None sends none."""
+    """Sends one request on a new connection. `token` is the administrator's by default; None sends none."""
     sent = {"Accept": "application/json", **(headers or {})}
     if token is not None:
         sent["Authorization"] = f"Bearer {token or server.token}"

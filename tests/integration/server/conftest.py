@@ -1,4 +1,4 @@
-"""One server for the tests that only ask it things."""
+"""One server for the tests that only send requests to it."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ from tests.until import until
 @pytest.fixture(scope="module")
 def server() -> Iterator[ApiServer]:
     with api_server() as running:
-        until(lambda: ask(running, "GET", "/readyz").status == 200)  # the default roles are made
+        until(lambda: ask(running, "GET", "/readyz").status == 200)  # the default roles exist
         yield running

@@ -1,7 +1,7 @@
-"""What a write changed is told to who watches before it is answered.
+"""Watches get a change before the write is answered.
 
-Caches of controllers that compare the version of their last write with what their watches have shown (client-go's
-consistency stores) so find that they are up to date.
+Controllers with caches compare the version of their last write with that of their watches (client-go's consistency
+stores). So they find that they are up to date.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ WATCHES, WRITES = 20, 20
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ApiServer]:
-    """One that writes hardly anything itself: etcd's watch tells, in its time, of a write that others come between."""
+    """A server with few writes of its own: if other writes come between, etcd's watch delivers a write later."""
     with api_server("--controllers=-*") as running:
-        until(lambda: ask(running, "GET", "/readyz").status == 200)  # the default roles are made
+        until(lambda: ask(running, "GET", "/readyz").status == 200)  # the default roles exist
         yield running
 
 
 @pytest.fixture
 def watching(server: ApiServer) -> Iterator[list[socket.socket]]:
-    """Watches of config maps that have told everything so far."""
+    """Watches of ConfigMaps that have sent all events so far."""
     version = ask(server, "GET", MAPS).json["metadata"]["resourceVersion"]
     headers = {"Authorization": f"Bearer {server.token}"}
     with ExitStack() as stack:
@@ -50,7 +50,7 @@ def test_watchers_are_told_of_a_write_before_it_is_answered(server: ApiServer, w
         for number in range(WRITES):
             writer.request("POST", MAPS, f'{{"metadata":{{"name":"order-{number}"}}}}', headers)
             select.select([writer.sock], [], [], 60)
-            if number:  # the first thing that a connection brings is of TLS
+            if number:  # the first bytes of a connection belong to TLS
                 told += len(select.select(watching, [], [], 0)[0])
             answer = writer.getresponse()
             assert answer.status == 201, answer.read()

@@ -1,4 +1,4 @@
-"""What every server answers about itself, and how it refuses."""
+"""The paths that every server has besides the API (version, health, metrics), and the forms of refusals."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_metrics_are_compressed_for_who_takes_that(server: ApiServer) -> None:
 
 @pytest.mark.parametrize("framing", ["Content-Length: 100000", "Transfer-Encoding: chunked"])
 def test_a_body_that_takes_longer_than_its_request_may(server: ApiServer, framing: str) -> None:
-    """As after the 60 s that a request has without a `timeout` of its own; it keeps the least rate meanwhile."""
+    """A request without `timeout` has 60 s (less here). The body arrives fast enough all the time."""
     piece = b" " * 100 if "Length" in framing else b"64\r\n" + b" " * 100 + b"\r\n"
     said, began = b"", time.monotonic()
     with Wire(server) as wire:
@@ -159,7 +159,7 @@ def test_a_body_that_takes_longer_than_its_request_may(server: ApiServer, framin
         wire.socket.settimeout(0.05)
         while not said.endswith((b"}", b"}\n")):
             assert time.monotonic() < began + 60, "it goes on listening"
-            with contextlib.suppress(OSError):  # it is answered just now, and the connection ends
+            with contextlib.suppress(OSError):  # the answer has just been sent, and the connection closed
                 wire.send(piece)
             with contextlib.suppress(TimeoutError):
                 said += wire.socket.recv(65536)
@@ -167,7 +167,7 @@ def test_a_body_that_takes_longer_than_its_request_may(server: ApiServer, framin
     head, _, body = said.partition(b"\r\n\r\n")
     status = json.loads(body)
     assert head.startswith(b"HTTP/1.1 504 ") and b"text/plain; charset=utf-8" in head
-    assert status == {  # what answers in kube-apiserver knows no kinds
+    assert status == {  # this handler of kube-apiserver knows no kinds
         "metadata": {},
         "status": "Failure",
         "message": "Timeout: request did not complete within the allotted timeout",
@@ -285,7 +285,7 @@ def test_who_has_a_document_is_told_so_without_a_body(server: ApiServer, path: s
 
 
 def comparisons(server: ApiServer) -> float:
-    """How often the namespaces in the cache were compared with etcd's, and were the same."""
+    """How often the check compared the namespaces in the cache with etcd's, and found no difference."""
     family = 'apiserver_storage_consistency_checks_total{group="",resource="namespaces",status="success"} '
     lines = ask(server, "GET", "/metrics").body.decode().splitlines()
     return sum(float(line.removeprefix(family)) for line in lines if line.startswith(family))

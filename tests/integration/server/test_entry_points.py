@@ -1,4 +1,4 @@
-"""Programs that start a server for others: `up`, and the kube-apiserver of envtest."""
+"""Commands that start a server for other tools: `up`, and the kube-apiserver of envtest."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _user(port: int, ca: Path, certificate: Path) -> tuple[str, list[str]]:
 
 
 def test_what_envtest_starts(tmp_path: Path) -> None:
-    """With the flags of envtest, and the certificates that it leaves in --cert-dir."""
+    """With the flags of envtest, and the certificates that it puts into --cert-dir."""
     directory = assets(tmp_path / "assets")
     assert {"etcd", "kube-apiserver"} <= {each.name for each in directory.iterdir()}
     (certificates := tmp_path / "certificates").mkdir()
@@ -183,7 +183,7 @@ def test_what_envtest_starts(tmp_path: Path) -> None:
                     return False
 
             wait_until(healthy, process, log)
-            at_most(time.monotonic() - began, 20 + withheld.until_now())  # as long as envtest waits
+            at_most(time.monotonic() - began, 20 + withheld.until_now())  # envtest waits for that long
             assert _user(port, ca, _client(tmp_path, authority)) == (
                 "admin",
                 ["system:masters", "system:authenticated"],

@@ -1,4 +1,4 @@
-"""An empty etcd takes the place of the one that a server began with: all that a start makes is made again."""
+"""An empty etcd replaces the one that a server started with: all objects that a start creates are created again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DISCOVERY = "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:discovery"
 
 
 def made(server: ApiServer) -> bool:
-    """Whether everybody may do what the default roles allow."""
+    """Whether the rights of the default roles are in force."""
     jane = {"Impersonate-User": "jane", "Impersonate-Group": "system:authenticated"}
     allowed = ask(server, "GET", "/version", headers=jane)
     return allowed.status == 200 and ask(server, "GET", DISCOVERY).status == 200
@@ -50,7 +50,7 @@ def test_default_roles_are_there_again(tmp_path: Path) -> None:
 
 
 def identity_in(etcd: EmbeddedEtcd) -> bytes:
-    """The identity that all replicas share, as etcd holds it; empty for none."""
+    """The shared identity that is in etcd; empty if there is none."""
 
     async def get() -> bytes:
         async with EtcdClient(EtcdSettings((etcd.endpoint,), timeout=PATIENCE)) as client:
@@ -61,7 +61,7 @@ def identity_in(etcd: EmbeddedEtcd) -> bytes:
 
 
 def test_the_shared_identity_is_there_again(tmp_path: Path) -> None:
-    """Else the next replica would have one of its own."""
+    """Without it the next replica would make another one."""
     secret = tmp_path / "secret"
     secret.write_text("0123456789abcdef\n")
     flag = f"--identity-key-file={secret}"

@@ -1,4 +1,4 @@
-"""What a server makes of an etcd of its own that dies, and of one that is full."""
+"""A server whose embedded etcd dies or is full."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from tests.until import until
 
 
 def etcd_of(server: ApiServer) -> int:
-    """The process of the server's own etcd: the child of the guard that is no shell."""
+    """The process of the server's etcd: the child of its guard that is not a shell."""
     guards = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text(encoding="ascii").split()
     for task in Path(f"/proc/{server.pid}/task").iterdir():
-        with contextlib.suppress(OSError):  # a thread, or a process, that has ended meanwhile
+        with contextlib.suppress(OSError):  # a thread or process that has ended meanwhile
             guards += (task / "children").read_text(encoding="ascii").split()
     for guard in guards:
         with contextlib.suppress(OSError):
@@ -66,7 +66,7 @@ def test_without_its_etcd_a_server_ends(tmp_path: Path, workers: str) -> None:
     server = ApiServer(tmp_path, [f"--data-dir={tmp_path}/data", f"--workers={workers}"])
     server.start()
     etcd, ended = etcd_of(server), os.pidfd_open(server.pid)
-    remove(tmp_path / "data" / "member")  # in which etcd just writes
+    remove(tmp_path / "data" / "member")  # etcd is just writing into it
     os.kill(etcd, signal.SIGKILL)
     assert _readable(ended, 60), "the server is still there"
     assert server.stop() == 1
@@ -92,7 +92,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 def test_a_failed_feed_ends_the_server(tmp_path: Path) -> None:
-    """Else it would answer for ever from a cache that stands still."""
+    """Else it would serve an outdated cache for ever."""
     with EmbeddedEtcd() as etcd:
         command = [sys.executable, "-c", POISONED, "serve", "--bind-address=127.0.0.1", "--secure-port=0"]
         command += [f"--etcd-servers={etcd.endpoint}", f"--cert-dir={tmp_path}"]
@@ -110,7 +110,7 @@ def small() -> Iterator[EmbeddedEtcd]:
 
 async def test_a_full_etcd_is_named_and_what_helps(small: EmbeddedEtcd) -> None:
     with api_server(etcd_servers=small.endpoint) as server:
-        until(lambda: ask(server, "GET", "/readyz").status == 200)  # what a start makes is there
+        until(lambda: ask(server, "GET", "/readyz").status == 200)  # the default objects exist
         async with EtcdClient(EtcdSettings((small.endpoint,), timeout=PATIENCE)) as client:
             with pytest.raises(NoSpace):
                 for number in range(100):

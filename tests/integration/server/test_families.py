@@ -1,4 +1,4 @@
-"""A server on any address serves both families, and calls an IPv4 client by its IPv4 address."""
+"""A server on :: or 0.0.0.0 serves IPv4 and IPv6, and records an IPv4 client by its IPv4 address."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ POLICY = '{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level"
 
 
 def audited(server: ApiServer, host: str, log: Path) -> list[str]:
-    """The sourceIPs of a request that is sent to one of the server's addresses."""
+    """The sourceIPs in the audit event of a request to one of the server's addresses."""
     context = ssl.create_default_context(cafile=str(server.ca_file))
     connection = http.client.HTTPSConnection(host, server.port, timeout=60, context=context)
     name = host.replace(":", "x")

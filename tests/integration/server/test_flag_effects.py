@@ -1,4 +1,4 @@
-"""Flags that change an answer and little else: one server with all of them."""
+"""Flags with a small effect on answers: one server with all of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KEYS = "https://keys.example.com/openid/v1/jwks"
 
 @pytest.fixture(scope="module")
 def kubelet_port() -> Iterator[int]:
-    """A port that is taken, and at which nobody listens."""
+    """A port that is reserved, and at which no server listens."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield taken.getsockname()[1]
@@ -84,7 +84,7 @@ def pod(name: str, **spec: Any) -> Any:
 
 
 def token(server: ApiServer, account: str, **spec: Any) -> str:
-    """A token of a new account."""
+    """A token for a new service account."""
     made(server, ACCOUNTS, {"metadata": {"name": account}})
     found = made(server, f"{ACCOUNTS}/{account}/token", {"spec": {"audiences": [], **spec}})
     return str(found["status"]["token"])

@@ -1,4 +1,4 @@
-"""--kubernetes-version: a server is the release of the minor that it names."""
+"""--kubernetes-version: a server behaves like the release of the minor that it names."""
 
 from __future__ import annotations
 

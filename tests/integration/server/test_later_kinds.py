@@ -1,4 +1,4 @@
-"""The kinds that came with 1.37: ClusterTrustBundles, DeviceTaintRules, StorageVersionMigrations, CSINodes' status."""
+"""Kinds and fields new in 1.37: ClusterTrustBundles, DeviceTaintRules, StorageVersionMigrations, CSINodes' status."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_the_status_of_a_csi_node_has_writers_of_its_own(api: ApiServer) -> None
     made = ask(api, "POST", NODES, {**named("n", drivers=[]), "status": health})
     made["metadata"]["labels"] = {"a": "b"}
     answered = ask(api, "PUT", f"{NODES}/n/status", {**made, "status": health})
-    assert made["status"] == answered["status"] == {}  # its gate is off
+    assert made["status"] == answered["status"] == {}  # its feature gate is off
     assert "labels" not in answered["metadata"]
     with api_server("--controllers=-*") as before:
         assert "status" not in ask(before, "POST", NODES, named("n", drivers=[]))

@@ -1,4 +1,4 @@
-"""The log of a server: with --log-format=json each line is an object, whatever goes wrong; trouble is one line."""
+"""A server's log: with --log-format=json each line is an object, whatever happens; each problem is one line."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from tests.integration.server.client import ask
 from tests.until import until
 
 SERVE = [sys.executable, "-m", "apiserver_gateway", "serve"]
-OLD_ETCD = "this etcd may lose acknowledged writes"  # of the etcd that comes with the package
+OLD_ETCD = "this etcd may lose acknowledged writes"  # of the etcd in the package
 LARGE = "x" * 900_000
 BUSY = (
     "not ready yet",
     "waiting for etcd: ",
     "loading from etcd: ",
     "the event loop was blocked",
-)  # what is said on a busy machine; tests/stalls.py judges the last
+)  # messages of a busy machine; tests/stalls.py checks the last one
 
 
 def records(text: str) -> list[dict[str, object]]:
-    """The log's lines; each has to be one object with a time, a level and a message."""
+    """The log's records. Each line must be one object with a time, a level and a message."""
     found = [json.loads(line) for line in text.splitlines()]
     assert all({"time", "level", "message"} <= each.keys() for each in found)
     return found
@@ -74,8 +74,8 @@ def test_a_crash_is_a_record_too() -> None:
 
 
 def test_a_run_is_told_from_start_to_end_without_a_warning(tmp_path: Path) -> None:
-    """Two workers begin at once on an empty etcd: neither complains of what the other has made, nor of clients that
-    leave in the middle of a list.
+    """Two workers start at once on an empty etcd. Neither warns of objects that the other has created, nor of clients
+    that disconnect in the middle of a list.
     """
     server = ApiServer(tmp_path, ["--log-format=json", "--workers=2", "-v=3", f"--data-dir={tmp_path}/data"])
     server.start()
@@ -98,7 +98,7 @@ def test_a_run_is_told_from_start_to_end_without_a_warning(tmp_path: Path) -> No
 
 
 def leave_in_the_middle(server: ApiServer, path: str) -> None:
-    """Asks for a list, and goes once some of it has come."""
+    """Requests a list, and closes the connection after a part of it."""
     trust = ssl.create_default_context(cafile=str(server.ca_file))
     trust.check_hostname = False
     with trust.wrap_socket(socket.create_connection(("127.0.0.1", server.port), 60)) as client:
@@ -110,10 +110,10 @@ SOON = {"gateway.controllers.replicas.ROUND": 0.2, "gateway.controllers.identity
 
 
 def test_an_etcd_that_is_gone_is_one_line_and_its_return_another() -> None:
-    """Others who have needed it meanwhile say so where everything is said, with -v=4."""
+    """Other parts that needed etcd meanwhile log that only with -v=4."""
     with EmbeddedEtcd() as etcd, hasty(SOON, "-v=4", etcd_servers=etcd.endpoint) as server:
         until(lambda: ask(server, "GET", "/readyz").status == 200)
-        begun = len(server.log_file.read_text())  # until then the check may have failed, which is said
+        begun = len(server.log_file.read_text())  # until then the check may have failed, which is logged
         crash(etcd)
         said(server, "the watch on etcd was interrupted")
         said(server, "debug gateway.controllers.replicas: this server's address could not be published")

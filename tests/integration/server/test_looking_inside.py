@@ -1,4 +1,4 @@
-"""Pages that tell what is running, profiles for administrators, and logs that programs can read."""
+"""statusz and flagz, profiles for administrators, and logs that programs can read."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_profiles_are_for_administrators_and_off_by_default() -> None:
         main = next(each for each in found["profiles"] if each["name"] == "MainThread")
         names = {found["shared"]["frames"][frame]["name"] for stack in main["samples"] for frame in stack}
         assert "serve" in names
-        assert 0 < main["endValue"] < 2  # a busy machine has it look less often
+        assert 0 < main["endValue"] < 2  # on a busy machine the sampling is less frequent
 
 
 def test_a_page_leads_to_the_profiles() -> None:

@@ -1,4 +1,4 @@
-"""What /metrics tells, on a real server: kube-apiserver's names and labels, and all workers at once."""
+"""/metrics on a real server: kube-apiserver's names and labels, summed over all workers."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ LABELS = {
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ApiServer]:
-    with api_server("--controllers=*,-root-ca-cert-publisher") as made:  # which makes config maps meanwhile
-        until(lambda: ask(made, "GET", "/readyz").status == 200)  # the default roles are made
+    with api_server("--controllers=*,-root-ca-cert-publisher") as made:  # it would create ConfigMaps meanwhile
+        until(lambda: ask(made, "GET", "/readyz").status == 200)  # the default roles exist
         yield made
 
 
 def value(server: ApiServer, metric: str, path: str = "/metrics", **labels: str) -> float:
-    """The sum of the samples of a name that have these labels; the reader adds _total to counters that lack it."""
+    """The sum of the samples with this name and these labels; the parser adds _total to counters that lack it."""
     text = ask(server, "GET", path).body.decode()
     return sum(
         sample.value
@@ -112,7 +112,7 @@ def test_health_checks_have_a_page_of_their_own(server: ApiServer) -> None:
 
 def test_one_scrape_shows_all_workers() -> None:
     with hasty({"gateway.observability.siblings._PATIENCE": 60.0}, "--workers=2") as server:
-        for _ in range(24):  # each on a connection of its own, of which the kernel gives each worker some
+        for _ in range(24):  # each on a new connection; the kernel spreads them over the workers
             assert ask(server, "GET", f"{MAPS}/absent").status == 404
         counted = [value(server, "apiserver_request_total", resource="configmaps", code="404") for _ in range(6)]
         assert counted == [24] * 6

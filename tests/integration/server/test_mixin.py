@@ -1,6 +1,6 @@
-"""What the kubernetes-mixin's rules and dashboards ask a kube-apiserver for has data here.
+"""The metrics of a kube-apiserver that the rules and dashboards of kubernetes-mixin use exist here.
 
-A real Prometheus reads it where there is one (Debian's package `prometheus`; it brings promtool too).
+A real Prometheus scrapes them if one is installed (Debian's package `prometheus`, which also has promtool).
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ groups:
 
 
 def asked_for() -> list[str]:
-    """The names."""
+    """The names of the metrics."""
     return [line for line in METRICS.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
 
 
 def program(name: str) -> str:
-    """A program of Prometheus', or the test is skipped: it is Debian's, which not every machine has."""
+    """The path of one of Prometheus' programs. Skips the test if it is not installed."""
     found = shutil.which(name, path=os.environ.get("PROMETHEUS_PATH", "") + os.pathsep + os.environ["PATH"])
     if found is None:
         pytest.skip(f"there is no {name} here")
@@ -74,7 +74,7 @@ def program(name: str) -> str:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """A server that has had requests of all sorts."""
+    """A server that has served requests of all kinds."""
     with api_server("--max-requests-inflight=50") as made:
         for name in ("a", "b"):
             assert ask(made, "POST", MAPS, {"metadata": {"name": name}}).status == 201
@@ -148,7 +148,7 @@ def test_prometheus_has_data_for_all_of_it(server: ApiServer, tmp_path: Path) ->
 
 @contextmanager
 def prometheus(server: ApiServer, directory: Path) -> Iterator[str]:
-    """A Prometheus that looks at the server every second; its URL."""
+    """A Prometheus that scrapes the server every second. Yields its URL."""
     (port,) = free_ports(1)
     (directory / "rules.yaml").write_text(RULES)
     (directory / "prometheus.yaml").write_text(
@@ -179,7 +179,7 @@ scrape_configs:
 
 
 def found(url: str, query: str) -> list[dict[str, Any]]:
-    """The series of a query, once there are any."""
+    """The result of a query, once it is not empty."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         try:

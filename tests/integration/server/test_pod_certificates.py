@@ -1,4 +1,6 @@
-"""PodCertificateRequests under 1.37: a kubelet asks, a signer answers once, and others may do neither (KEP-4317)."""
+"""PodCertificateRequests with 1.37: a kubelet creates them, a signer answers once, and others may do neither
+(KEP-4317).
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,7 @@ def asked() -> str:
 
 @pytest.fixture(scope="module")
 def running(api: ApiServer) -> dict[str, Any]:
-    """The specification of a request for the certificate of a pod that runs on node a."""
+    """The spec of a request for a pod that runs on node a."""
     node = ask(api, "POST", "/api/v1/nodes", {"metadata": {"name": "a"}})
     account = ask(api, "POST", "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "robot"}})
     source = {"podCertificate": {"signerName": SIGNER, "keyType": "ECDSAP256", "credentialBundlePath": "bundle.pem"}}

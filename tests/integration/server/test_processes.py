@@ -1,4 +1,4 @@
-"""How servers start, stop, die and share."""
+"""Server processes: start, stop, crashes, and several workers."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tests.limits import at_most_cpu
 from tests.until import until
 
 WATCH = "/api/v1/namespaces?watch=1&resourceVersion=0"
-SOON = 60.0  # seconds in which what is awaited must have come
+SOON = 60.0  # seconds in which an expected change must have come
 
 
 def children(pid: int) -> set[int]:
-    """The server processes that a server has started; not the guard of its etcd."""
+    """The worker processes of a server; not the guard of its etcd."""
     found = set()
     for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
@@ -39,7 +39,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def test_a_server_is_ready_soon() -> None:
-    """In CPU time, so that what else runs on the machine does not count; etcd starts meanwhile."""
+    """In CPU time, so that other load does not count; etcd starts in parallel."""
     with api_server() as server:
         at_most_cpu(cpu_seconds(server.pid), 1.5)
 
@@ -51,12 +51,12 @@ def test_stopping_ends_watches_cleanly() -> None:
         response = connection.getresponse()
         assert b'"type":"ADDED"' in response.readline()
         assert server.stop() == 0
-        remaining = response.read()  # raises IncompleteRead if the stream was cut
+        remaining = response.read()  # raises IncompleteRead if the stream is cut off
         assert remaining == b"" or remaining.endswith(b"\n")
 
 
 def open_watches(server: ApiServer) -> float:
-    """The watches of namespaces that clients have open."""
+    """The number of open watches of namespaces."""
     text = ask(server, "GET", "/metrics").body.decode()
     lines = (line for line in text.splitlines() if line.startswith("apiserver_longrunning_requests{"))
     return sum(float(line.rpartition(" ")[2]) for line in lines if 'resource="namespaces"' in line)
@@ -88,9 +88,9 @@ def test_a_server_ends_with_who_started_it() -> None:
 
 
 def test_a_dead_worker_is_replaced() -> None:
-    """The other one answers meanwhile, and who comes in its place answers when the other one has died too."""
+    """The other worker answers meanwhile. The replacement answers when the other one has died, too."""
     with api_server("--workers=2") as server:
-        # each of them is asked, as the kernel distributes connections: both know that the default roles are made
+        # the kernel spreads connections, so that each worker is asked: both know the default roles
         until(lambda: all(ask(server, "GET", "/readyz").status == 200 for _ in range(16)))
         first, second = sorted(children(server.pid))
         kill(first)
@@ -111,7 +111,7 @@ def kill(pid: int) -> None:
 
 
 def two_workers(server: ApiServer, without: set[int]) -> set[int]:
-    """The workers, once there are two that are not among `without`."""
+    """The two workers, once there are two that are not in `without`."""
     deadline = time.monotonic() + SOON
     while len(found := children(server.pid) - without) < 2:
         assert time.monotonic() < deadline, "nobody comes in the place of who died"
@@ -121,7 +121,7 @@ def two_workers(server: ApiServer, without: set[int]) -> set[int]:
 def is_ready_soon(server: ApiServer) -> bool:
     deadline = time.monotonic() + SOON
     while time.monotonic() < deadline:
-        with contextlib.suppress(OSError):  # nobody listens yet
+        with contextlib.suppress(OSError):  # no process listens yet
             if ask(server, "GET", "/readyz").status == 200:
                 return True
     return False
@@ -133,7 +133,7 @@ def test_replicas_agree_on_what_every_cluster_has() -> None:
         with api_server("--advertise-address=192.0.2.77", etcd_servers=etcd.endpoint) as other:
             assert ask(other, "GET", "/api/v1/namespaces/default").json["metadata"]["uid"] == first
             endpoints = "/api/v1/namespaces/default/endpoints/kubernetes"
-            # a server publishes its address beside its first requests
+            # a server publishes its address while it already serves requests
             until(lambda: {"ip": "192.0.2.77"} in ask(one, "GET", endpoints).json["subsets"][0]["addresses"])
 
 

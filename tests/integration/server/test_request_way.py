@@ -1,4 +1,4 @@
-"""A request whose route is remembered goes by fewer stages, and is answered as the first one of its path was."""
+"""The cached route of a path skips stages; the answer is the same as to the first request of the path."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from apiserver_gateway.testing import ApiServer
 from tests.integration.server.client import ask
 from tests.until import until
 
-# what a second request may say otherwise: how new a list is, and so its continue token, since the server writes leases
+# differences between two requests: the resourceVersion of a list, and so its continue token, since the server writes
+# leases meanwhile; a table's ages
 # meanwhile; a table's ages
 CHANGES = re.compile(rb'(?<="metadata":\{)"resourceVersion":"\d+"(,"continue":"[^"]+")?|"(\d+m)?\d+s"')
 
@@ -48,14 +49,14 @@ def test_the_second_request_of_a_path_is_answered_as_the_first(
     server: ApiServer, path: str, headers: dict[str, str]
 ) -> None:
     ask(server, "POST", MAPS, {"metadata": {"name": "way"}, "data": {"key": "value"}})
-    # what asks for a route first is what lists definitions: their change has all routes forgotten
+    # a list of CRDs comes last: their changes clear all cached routes
     forget(server)
     first, second, third = (ask(server, "GET", path, headers=headers) for _ in range(3))
     assert seen(first) == seen(second) == seen(third)
 
 
 def readable(server: ApiServer) -> Iterator[str]:
-    """The path of each served list, and of one object of each resource and subresource that has a GET."""
+    """The path of each served list, and of one object for each resource and subresource with a GET."""
     groups = [f"/apis/{each['name']}" for each in ask(server, "GET", "/apis").json["groups"]]
     for version in ["/api/v1", *(path for group in groups for path in versions(server, group))]:
         for resource in ask(server, "GET", version).json["resources"]:
@@ -69,7 +70,7 @@ def readable(server: ApiServer) -> Iterator[str]:
 
 
 def versions(server: ApiServer, group: str) -> list[str]:
-    """The paths of a group's served versions."""
+    """The served group versions of a group, as paths."""
     return [f"/apis/{each['groupVersion']}" for each in ask(server, "GET", group).json["versions"]]
 
 
@@ -91,7 +92,7 @@ def test_each_route_answers_alike_before_and_after_it_is_remembered(server: ApiS
 
 
 def seen(answer: Any) -> tuple[int, dict[str, str], bytes]:
-    """What does not differ between two requests."""
+    """The parts of an answer that do not differ between two requests."""
     headers = {key.lower(): value for key, value in answer.headers.items()}
     body = CHANGES.sub(b"", answer.body)
     if body != answer.body:
@@ -100,7 +101,7 @@ def seen(answer: Any) -> tuple[int, dict[str, str], bytes]:
 
 
 def forget(server: ApiServer) -> None:
-    """Has something else be served, and no more: routes are remembered until then."""
+    """Changes a CRD, and back: that clears cached routes."""
     definition = {
         "metadata": {"name": "ways.example.com"},
         "spec": {

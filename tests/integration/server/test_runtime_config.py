@@ -1,4 +1,4 @@
-"""APIs that --runtime-config switches off have no path and are in no document; the server itself goes on with them."""
+"""APIs that --runtime-config switches off have no path and are in no document; the server itself still uses them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def server() -> Iterator[ApiServer]:
     with api_server(
         "--runtime-config=batch/v1=false,apps/v1/statefulsets=false,rbac.authorization.k8s.io/v1=false,autoscaling/v1=false"
     ) as made:
-        until(lambda: ask(made, "GET", "/readyz").status == 200)  # the default roles are made
+        until(lambda: ask(made, "GET", "/readyz").status == 200)  # the default roles exist
         yield made
 
 
@@ -38,7 +38,7 @@ NO_GROUP, NO_RESOURCE = b"404 page not found", b"the server could not find the r
     ],
 )
 def test_what_is_switched_off_is_not_found(server: ApiServer, path: str, said: bytes) -> None:
-    """In kube-apiserver's words: a group that is still served knows its paths, one that is not served has none."""
+    """With kube-apiserver's messages: a group that is served has another 404 than one that is not."""
     answer = ask(server, "GET", path)
     assert answer.status == 404 and said in answer.body
 
@@ -55,7 +55,7 @@ def test_documents_do_not_tell_of_it(server: ApiServer) -> None:
 
 
 def test_the_server_goes_on_with_what_it_needs(server: ApiServer) -> None:
-    """Roles are made, bind and decide, though nobody can look at them."""
+    """The RBAC API is off: roles are still created, bound and used for decisions."""
     review = {
         "spec": {
             "user": "a",

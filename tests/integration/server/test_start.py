@@ -1,4 +1,4 @@
-"""A server that cannot start says why in one line and exits with 1; one that can keeps its identity."""
+"""A server that cannot start prints the reason in one line and exits with 1. A restarted server keeps its identity."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ SERVE = [sys.executable, "-m", "gateway", "serve", "--bind-address=127.0.0.1", "
 
 
 def after_the_first(said: str) -> list[str]:
-    """The lines of a log, without the one that tells what starts, and those that a busy machine adds."""
+    """The lines of a log, without the first one, and without those that a busy machine adds."""
     others = (" info gateway: starting ", *BUSY)
     return [line for line in said.splitlines() if not any(each in line for each in others)]
 
 
 def refusal(*flags: str, **environment: str) -> str:
-    """What a server says that does not start: exactly one line, beside the first of the log."""
+    """The message of a server that does not start: exactly one line after the first line of the log."""
     refused = subprocess.run(
         [*SERVE, *flags], capture_output=True, text=True, check=False, timeout=120, env={**os.environ, **environment}
     )
@@ -78,7 +78,7 @@ def test_a_data_directory_and_a_port_in_use(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_user_that_etcd_refuses(tmp_path: Path, workers: str) -> None:
-    """Nor is a worker replaced in vain."""
+    """And the server does not replace workers for it."""
     with EmbeddedEtcd(loopback=True) as etcd:
         enable_users(etcd)
         flags = f"--etcd-servers={etcd.endpoint}", f"--cert-dir={tmp_path}", f"--workers={workers}"
@@ -86,7 +86,7 @@ def test_a_user_that_etcd_refuses(tmp_path: Path, workers: str) -> None:
         refused = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert refused.returncode == 1
     lines = after_the_first(refused.stderr)
-    lines = [line for line in lines if "told to stop" not in line]  # what the others say whose process ends
+    lines = [line for line in lines if "told to stop" not in line]  # messages of the other processes when they stop
     assert len(lines) <= int(workers) and "invalid user ID or password" in lines[0]
 
 
@@ -129,7 +129,7 @@ def test_a_server_that_waits_for_etcd_says_why_and_can_be_stopped(tmp_path: Path
 def test_a_start_that_is_interrupted_says_nothing() -> None:
     code = (
         "import signal, apiserver_gateway.__main__ as program\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # who started the tests may ignore it
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # the shell of the tests may ignore it
         "program._run = lambda: signal.raise_signal(signal.SIGINT)\n"
         "program.main()"
     )

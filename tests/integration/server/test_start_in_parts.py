@@ -1,4 +1,4 @@
-"""A start with very many objects serves what it has loaded; the load of one resource is held until a test has asked."""
+"""A start with very many objects: loaded resources are served; the load of one resource is held back for the test."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.until import until
 
 IN_PARTS = {"storage.feed.MANY": -1, "gateway.requests.starting.PATIENCE": 0.5}
 MAPS = "/api/v1/namespaces/default/configmaps"
-COUNT = 40  # more than there is of anything else: they are loaded last
+COUNT = 40  # more than of any other resource: so they are loaded last
 THINGS = "/apis/example.org/v1/things"
 BINDINGS = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings"
 DEFINITION = {
@@ -42,17 +42,17 @@ ADA = {"Impersonate-User": "ada"}
 
 
 class Pair:
-    """A server that is started in parts, and another one on the same etcd that is there all the time."""
+    """A server that loads in parts, and another one on the same etcd that runs all the time."""
 
     def __init__(self, server: Held, other: ApiServer) -> None:
         self.server, self.other = server, other
 
     @contextmanager
     def starting(self) -> Iterator[None]:
-        """While all is loaded but ConfigMaps, and others' kinds and roles are known."""
+        """A server that has loaded all resources but ConfigMaps, including CRDs and roles."""
         with held(self.server, "storage.filling", b"/configmaps/", IN_PARTS):
             until(lambda: b"[+]poststarthook/crd-informer-synced ok" in ask(self.server, "GET", "/readyz").body)
-            for path in ("/api/v1/pods", "/api/v1/namespaces", THINGS):  # each comes in its turn
+            for path in ("/api/v1/pods", "/api/v1/namespaces", THINGS):  # each once it is loaded
                 until(lambda path=path: self.get(f"{path}?resourceVersion=0").status == 200)
             until(lambda: ask(self.server, "GET", f"{MAPS}/m-07", headers=ADA).status == 200)
             yield
@@ -83,7 +83,7 @@ def _fill(other: ApiServer) -> None:
     until(lambda: ask(other, "GET", THINGS).status == 200)
     made(other, THINGS, {"apiVersion": "example.org/v1", "kind": "Thing", "metadata": {"name": "thing"}})
     made(other, BINDINGS, READER)
-    until(lambda: ask(other, "GET", f"{MAPS}/kube-root-ca.crt").status == 200)  # which a controller makes
+    until(lambda: ask(other, "GET", f"{MAPS}/kube-root-ca.crt").status == 200)  # a controller creates it
     until(lambda: ask(other, "GET", MAPS, headers=ADA).status == 200)  # and one gathers the rules of `view`
     for number in range(COUNT):
         made(other, MAPS, {"metadata": {"name": f"m-{number:02d}"}})

@@ -1,4 +1,4 @@
-"""What `apiserver_gateway.testing` offers to tests of others."""
+"""The functions of `apiserver_gateway.testing`, which users' tests call."""
 
 from __future__ import annotations
 

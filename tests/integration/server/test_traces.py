@@ -1,4 +1,4 @@
-"""--tracing-config-file, with a real receiver of OTLP: the spans of requests, and the trace's context in and out."""
+"""--tracing-config-file with a real OTLP receiver: the spans of requests, and the propagation of the trace context."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TOKENS = 'ada-token,ada,ada,"dev"\n'
 
 
 class Collector(trace_service_pb2_grpc.TraceServiceServicer):
-    """Keeps the spans that it is sent."""
+    """Keeps the spans that it receives."""
 
     def __init__(self) -> None:
         self.port = 0
@@ -44,7 +44,7 @@ class Collector(trace_service_pb2_grpc.TraceServiceServicer):
         return trace_service_pb2.ExportTraceServiceResponse()
 
     def trace(self, trace_id: str, *names: str, service: str = "apiserver") -> dict[str, Span]:
-        """The spans of one trace by name, once all that are named have come."""
+        """The spans of one trace by name, once all given names have come."""
 
         def found() -> dict[str, Span]:
             return {
@@ -56,7 +56,7 @@ class Collector(trace_service_pb2_grpc.TraceServiceServicer):
             return found()
 
     def named(self, start: str) -> Span:
-        """The last of the spans whose names start so, once there is one."""
+        """The last span whose name starts like this, once there is one."""
 
         def found() -> list[Span]:
             return [span for _, span in self._spans if span.name.startswith(start)]
@@ -99,7 +99,7 @@ def server(collector: Collector, tmp_path_factory: pytest.TempPathFactory) -> It
     (directory / "tokens").write_text(TOKENS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OTEL_BSP_SCHEDULE_DELAY", "200")  # milliseconds until spans are sent
-        patch.setenv("ETCD_ENABLE_DISTRIBUTED_TRACING", "true")  # of etcd 3.6
+        patch.setenv("ETCD_ENABLE_DISTRIBUTED_TRACING", "true")  # for etcd 3.6
         patch.setenv("ETCD_DISTRIBUTED_TRACING_ADDRESS", f"127.0.0.1:{collector.port}")
         with EmbeddedEtcd() as etcd:
             flag = f"--tracing-config-file={configuration(directory, collector.port, 0)}"
@@ -109,7 +109,7 @@ def server(collector: Collector, tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 def parent(number: int, sampled: bool = True) -> tuple[str, dict[str, str]]:
-    """A trace's ID, and the header of a client that is in it."""
+    """A trace ID, and a client's traceparent header for it."""
     trace = f"{number:032x}"
     return trace, {"traceparent": f"00-{trace}-00f067aa0ba902b7-{'01' if sampled else '00'}"}
 
@@ -140,12 +140,12 @@ def test_what_nobody_samples_is_not_sent(server: ApiServer, collector: Collector
     assert ask(server, "GET", MAPS).status == 200
     sampled, headers = parent(0xB2)
     assert ask(server, "GET", f"{MAPS}/absent", headers=headers).status == 404
-    collector.trace(sampled, "Get")  # which came later
+    collector.trace(sampled, "Get")  # it came later than the request that is not sampled
     assert not collector.trace(skipped)
 
 
 def test_only_administrators_say_what_is_sampled(server: ApiServer, collector: Collector, tmp_path: Path) -> None:
-    """kube-apiserver takes the word of system:masters alone; that of others is a link."""
+    """Like kube-apiserver, only system:masters decides about sampling. For others the trace context becomes a link."""
     trace, headers = parent(0xC1)
     ask(server, "GET", MAPS, token="ada-token", headers=headers)
     later, again = parent(0xC2)
@@ -174,7 +174,7 @@ def test_webhooks_and_etcd_join_the_trace(server: ApiServer, collector: Collecto
     attributes = {each.key: each.value.string_value for each in spans["Call validating webhook"].attributes}
     assert attributes["operation"] == "CREATE" and attributes["resource"] == "/v1, Resource=configmaps"
     if binary_version(find_binary()) < (3, 6, 0):
-        return  # earlier ones tell no spans of their own that can be relied on
+        return  # earlier etcds have no reliable spans
     written = collector.trace(trace, "etcdserverpb.KV/Txn", service="etcd")["etcdserverpb.KV/Txn"]
     assert written.parent_span_id == spans["Create etcd3"].span_id
 
@@ -199,7 +199,7 @@ def test_a_wrong_configuration_is_refused_in_a_line(tmp_path: Path, said: str, r
     path = tmp_path / "tracing.yaml"
     path.write_text(f"apiVersion: apiserver.config.k8s.io/v1beta1\nkind: TracingConfiguration\n{said}\n")
     refusal = pytest.raises(ServerDidNotStart, match=refused)
-    # who starts it is told at once, and waits for nothing
+    # a POST for a profile is answered immediately
     with within(10.0), refusal as error, api_server(f"--tracing-config-file={path}"):
         pass
     assert "--tracing-config-file" in str(error.value) and "Traceback" not in str(error.value)

@@ -1,4 +1,4 @@
-"""What a watch takes of the server's memory while nothing happens."""
+"""The server's memory per idle watch."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from apiserver_gateway.testing import ApiServer, api_server, ask, snapshot, wait
 from tests.integration.testing.test_pool import private_megabytes
 
 MAPS = "/api/v1/namespaces/default/configmaps"
-COUNT, SIZE = 100, 4000  # config maps, and bytes of each
+COUNT, SIZE = 100, 4000  # the number of ConfigMaps, and the bytes of each
 WATCHES = 200
-MOST = 0.045  # MB of a watch: some 25 kB of it are TLS and its transport
+MOST = 0.045  # MB per watch: some 25 kB of it are TLS and its transport
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ApiServer]:
-    """One that has made what it makes at its start: only watches take memory then."""
+    """A server that has created its default objects, so that only watches take memory."""
     with api_server() as api:
         for number in range(COUNT):
             ask(api, "POST", MAPS, {"metadata": {"name": f"m-{number}"}, "data": {"k": "x" * SIZE}})
         wait_for(api, f"{MAPS}/kube-root-ca.crt", bool)
         wait_for(api, "/apis/rbac.authorization.k8s.io/v1/clusterroles/view", lambda role: bool(role.get("rules")))
-        snapshot(api)  # it waits until controllers are at rest
+        snapshot(api)  # waits until controllers are idle
         yield api
 
 
 def watch(api: ApiServer, query: str, stack: ExitStack) -> ssl.SSLSocket:
-    """A connection with a watch of all config maps of the namespace."""
+    """A connection with a watch of all ConfigMaps of the namespace."""
     context = ssl.create_default_context(cafile=str(api.ca_file))
     plain = socket.create_connection(("127.0.0.1", api.port))
     opened = stack.enter_context(context.wrap_socket(plain, server_hostname="127.0.0.1"))
@@ -43,7 +43,7 @@ def watch(api: ApiServer, query: str, stack: ExitStack) -> ssl.SSLSocket:
 def test_a_watch_keeps_neither_what_it_has_sent_nor_what_it_began_with(server: ApiServer) -> None:
     revision = ask(server, "GET", MAPS)["metadata"]["resourceVersion"]
     with ExitStack() as stack:
-        for _ in range(20):  # what the first ones compile and fill
+        for _ in range(20):  # fill caches
             assert b" 200 " in watch(server, f"resourceVersion={revision}", stack).recv(4096)
         before = private_megabytes(server.pid)
         for _ in range(WATCHES // 2):
@@ -59,7 +59,7 @@ def test_a_watch_keeps_neither_what_it_has_sent_nor_what_it_began_with(server: A
 
 
 def test_a_watch_whose_client_has_gone_leaves_nothing(server: ApiServer) -> None:
-    """Circles among the objects of a connection would stay: collections leave out what was in use in an earlier one."""
+    """Reference cycles among a connection's objects would stay: collections skip objects of an older generation."""
 
     def come_and_go(rounds: int) -> float:
         for _ in range(rounds):

@@ -1,4 +1,4 @@
-"""What a server answers while it loads all objects: the load is held until the test has asked."""
+"""Answers of a server that loads its objects; the load is held back until the test has sent its requests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PATIENT = {"gateway.requests.starting.PATIENCE": 60.0}  # who waits is not refus
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Held]:
-    """One that has been there, and that has an object."""
+    """A server that has run before, and has an object."""
     with EmbeddedEtcd() as etcd:
         server = Held(tmp_path, etcd_servers=etcd.endpoint)
         server.start()
@@ -40,7 +40,7 @@ def server(tmp_path: Path) -> Iterator[Held]:
 def held(
     server: Held, module: str, prefix: bytes = b"", constants: Mapping[str, float] = MappingProxyType({})
 ) -> Iterator[None]:
-    """While what a module loads is held; afterwards the server is ready."""
+    """The load of a module is held back inside the block. After it, the server is ready."""
     server.begin(module, prefix, constants)
     try:
         until(lambda: _listens(server))
@@ -57,7 +57,7 @@ def _listens(server: Held) -> bool:
 
 
 def refused(answer: Answer) -> bool:
-    """Whether it is kube-apiserver's answer to what it has not loaded yet, which clients repeat by themselves."""
+    """Whether it is kube-apiserver's answer for a resource that is not loaded yet; clients repeat such requests."""
     assert (answer.status, answer.headers.get("retry-after")) == (429, "1"), answer.body
     status = answer.json
     return (status["reason"], status["message"], status["details"]) == (
@@ -68,7 +68,7 @@ def refused(answer: Answer) -> bool:
 
 
 def unknown(answer: Answer) -> bool:
-    """Whether it is kube-apiserver's answer for a path that it may know soon."""
+    """Whether it is kube-apiserver's answer for a path that may exist soon."""
     assert (answer.status, answer.headers.get("retry-after")) == (503, "5"), answer.body
     text = "the request has been made before all known HTTP paths have been installed, please try again"
     return (answer.json["reason"], answer.json["message"]) == ("ServiceUnavailable", text)

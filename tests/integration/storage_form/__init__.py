@@ -1,1 +1,1 @@
-"""An etcd that a kube-apiserver has written, in protobuf, and what becomes of it."""
+"""An etcd that a kube-apiserver has written, in protobuf, served by this server."""

@@ -1,4 +1,4 @@
-"""Objects that were stored before some of their fields came can be read and changed."""
+"""Objects that were stored before some of their fields existed can be read and changed."""
 
 from __future__ import annotations
 

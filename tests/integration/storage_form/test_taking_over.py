@@ -1,7 +1,7 @@
-"""A server takes over a kube-apiserver's etcd: it answers the same, loses nothing, and hands it back.
+"""A server takes over a kube-apiserver's etcd: its answers are the same, it loses nothing, and gives it back.
 
-The recording is made by tests/upstream/storage_recordings.py. Where APISERVER_GATEWAY_TEST_KUBE_APISERVER names a
-kube-apiserver of the recorded version, that reads in the end what was written.
+The recording is made by tests/upstream/storage_recordings.py. If APISERVER_GATEWAY_TEST_KUBE_APISERVER names a
+kube-apiserver of the recorded version, that one reads the result.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ def etcd() -> Iterator[EmbeddedEtcd]:
 
 @pytest.fixture(scope="module")
 def server(etcd: EmbeddedEtcd) -> Iterator[ApiServer]:
-    # nobody changes what was stored: no controller, and no rules that aggregate
+    # without controllers and aggregation rules, nothing changes stored objects
     with api_server("--controllers=-*", "--authorization-mode=AlwaysAllow", etcd_servers=etcd.endpoint) as server:
         yield server
 
 
 def without_versions(answer: Json) -> Json:
-    """An object or list without its resourceVersions, which are etcd's own."""
+    """An object or list without resourceVersions, which depend on etcd."""
     answer = copy.deepcopy(answer)
     for each in (answer, *answer.get("items", ())):
         each["metadata"].pop("resourceVersion", None)
@@ -67,12 +67,12 @@ def without_versions(answer: Json) -> Json:
 def without_managers(obj: Json) -> Json:
     obj = without_versions(obj)
     obj["metadata"].pop("managedFields", None)
-    obj["metadata"].pop("generation", None)  # which counts changes of labels for some kinds
+    obj["metadata"].pop("generation", None)  # it counts changes of labels for some kinds
     return obj
 
 
 def marked(obj: Json) -> Json:
-    """As a patch of its labels makes it."""
+    """The object after a patch of its labels."""
     obj = without_managers(obj)
     obj["metadata"].setdefault("labels", {}).update(MARK)
     return obj
@@ -90,7 +90,7 @@ def _recorded(path: str) -> Json:
 
 @pytest.fixture(scope="module")
 def patched(server: ApiServer) -> dict[str, Json]:
-    """What a patch of each object answers."""
+    """The answers to a patch of each object."""
     patch = {"metadata": {"labels": MARK}}
     headers = {"Content-Type": "application/merge-patch+json"}
     return {path: ask(server, "PATCH", path, patch, headers=headers).json for path in OBJECTS}

@@ -9,7 +9,7 @@ from apiserver_gateway.testing import ApiServer, api_server, wait_for
 
 @pytest.fixture(scope="module")
 def api() -> Iterator[ApiServer]:
-    """One in which the controllers have made what they make of each namespace: a state is kept of what is there."""
+    """A server whose controllers have created their objects in each namespace, since a snapshot has all objects."""
     with api_server() as server:
         for namespace in ("default", "kube-node-lease", "kube-public", "kube-system"):
             for made in ("configmaps/kube-root-ca.crt", "serviceaccounts/default"):

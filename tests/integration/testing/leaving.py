@@ -1,4 +1,4 @@
-"""A run of pytest in a directory for temporary files of its own, whose end leaves nothing; and what is left of it."""
+"""A run of pytest with its own directory for temporary files, and a check that it leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -51,19 +51,19 @@ def test_more(fresh_kubernetes_api):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run of pytest: its process, and where temporary files of all that it starts are."""
+    """A run of pytest: its process, and the temporary directory of all that it starts."""
 
     process: subprocess.Popen[bytes]
     mark: str
     temporary: Path
 
     def says(self, words: bytes) -> None:
-        """Waits until it says so."""
+        """Waits for a line of its output."""
         assert self.process.stdout is not None
         assert any(words in line for line in self.process.stdout), "it ended before"
 
     def processes(self) -> dict[int, str]:
-        """Those of the run that are there, by their numbers: what they are."""
+        """The running processes of the run: maps process id to description."""
         found = {}
         for each in Path("/proc").glob("[0-9]*"):
             try:
@@ -74,17 +74,17 @@ class Run:
         return found
 
     def left(self) -> list[str]:
-        """The processes and files that are there once nothing ends any more."""
+        """The processes and files that remain after all have had time to end."""
         self.process.wait(120)
         deadline = time.monotonic() + PATIENCE
-        # one that is looked at just when it has ended may have started another one: nobody is there who looks twice
+        # a process may start another one just before it ends, so look twice
         while (found := self.processes() or self.processes()) and time.monotonic() < deadline:
             _ended(next(iter(found)), deadline)
         return [f"{pid} {what}" for pid, what in found.items()] + [str(each) for each in self.temporary.rglob("*")]
 
 
 def _ended(pid: int, deadline: float) -> None:
-    """Waits for the end of a process that may be nobody's child here."""
+    """Waits for the end of a process that may not be a child of this one."""
     try:
         process = os.pidfd_open(pid)
     except OSError:
@@ -99,9 +99,9 @@ def _ended(pid: int, deadline: float) -> None:
 def run(
     directory: Path, tests: str = TESTS, temporary: Path | None = None, inside: Sequence[str] = ()
 ) -> Iterator[Run]:
-    """Runs tests in a directory, by a command that is to run the words behind it.
+    """Runs tests in a directory with a command that takes the run's words as arguments.
 
-    `temporary` takes temporary files, a new directory without it.
+    `temporary` is the directory for temporary files; a new one by default.
     """
     (directory / "test_it.py").write_text(tests)
     (directory / "pytest.ini").write_text("[pytest]\n")
@@ -116,7 +116,7 @@ def run(
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # which a run in the background ignores
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background process ignores it
     )
     assert process.stdout is not None
     try:
@@ -130,7 +130,7 @@ def run(
 
 
 def environment(mark: str, temporary: Path) -> Mapping[str, str]:
-    """What the run's processes have."""
+    """The environment of the run's processes."""
     name, _, value = mark.partition("=")
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     return {**kept, name: value, "TMPDIR": str(temporary), "PYTHONPATH": str(ROOT)}

@@ -56,7 +56,9 @@ _PORT = re.compile(r"(?<=127\.0\.0\.1:)\d{4,5}\b|(?<=localhost:)\d{4,5}\b|(?<=-p
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A fenced block: its language, the file it becomes, what it says, and whether it is an `sh` block's output."""
+    """A fenced block: its language, the file that it becomes, its text, and whether it is the output of an `sh`
+    block.
+    """
 
     language: str
     title: str
@@ -65,7 +67,7 @@ class Block:
 
     @property
     def commands(self) -> list[str]:
-        """The lines of an `sh` block, those that go on put together, without comments."""
+        """The commands of an `sh` block: continued lines are joined, comments left out."""
         lines = self.text.replace("\\\n", " ").splitlines()
         return [bare for line in lines if (bare := re.sub(r"(^|\s+)#\s.*", "", line).strip())]
 
@@ -81,13 +83,13 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def elsewhere(command: str) -> str:
-    """Why the command is not run; empty if it is."""
+    """Why the command is not run; "" if it is run."""
     return next((why for pattern, why in ELSEWHERE.items() if re.match(rf"\s*({pattern})", command)), "")
 
 
 @dataclass
 class Reader:
-    """Somebody who follows a page in a checkout: what is on PATH, what has been set, which servers are running."""
+    """Follows a page in a checkout. Keeps PATH, the shell's variables, and the running servers."""
 
     home: Path
     stack: ExitStack
@@ -96,7 +98,7 @@ class Reader:
     started: int = 0
 
     def __post_init__(self) -> None:
-        self.directory = self.home / "checkout"  # where commands run, until one goes elsewhere
+        self.directory = self.home / "checkout"  # the working directory of commands, until one changes it
         programs = self.directory / ".venv" / "bin"
         programs.mkdir(parents=True)
         for name in CHECKOUT:
@@ -105,7 +107,7 @@ class Reader:
         script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I "{ROOT}/apiserver_gateway/__main__.py" "$@"\n')
         script.chmod(0o755)
         (programs / "python").symlink_to(sys.executable)
-        (programs.parent / "server").touch()  # make need not install anything
+        (programs.parent / "server").touch()  # make must not install anything
         etcd = find_binary()
         for name in ("etcd", "etcdctl", "etcdutl"):
             if found := shutil.which(name, path=str(etcd.parent)) or shutil.which(name):
@@ -117,7 +119,7 @@ class Reader:
         self.state.write_text("")
 
     def environment(self) -> Mapping[str, str]:
-        """What every command gets."""
+        """The environment of every command."""
         path = os.pathsep.join((str(self.programs), f"{sys.prefix}/bin", os.environ["PATH"]))
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("KUBE", "PYTEST_"))}
         home = {"HOME": str(self.home), "XDG_CACHE_HOME": f"{self.home}/.cache"}
@@ -128,7 +130,7 @@ class Reader:
         return {**kept, **home, **plugin, **own_port, "PATH": path, "PYTHONPATH": str(ROOT)}
 
     def follow(self, block: Block) -> None:
-        """Does what the block says. Raises AssertionError with what was printed where that does not work."""
+        """Does what the block says. Raises AssertionError with the output if that fails."""
         match block:
             case Block(is_output=True):
                 for line in filter(str.strip, block.text.splitlines()):
@@ -157,12 +159,12 @@ class Reader:
             self.serve(server)
 
     def has_a_server(self) -> None:
-        """Has done what README begins with."""
+        """Starts the server with which README begins."""
         self.serve("make run")
         self.state.write_text(f"export KUBECONFIG={self.directory}/.run/kubeconfig\n")
 
     def has_jobs_run(self) -> None:
-        """Runs jobs of that server's, as nodes of a cluster would."""
+        """Runs the Jobs of that server, as nodes of a cluster would."""
         path = self.directory / ".run" / "kubeconfig"
         config = json.loads(path.read_text())
         token, url = config["users"][0]["user"]["token"], config["clusters"][0]["cluster"]["server"]
@@ -172,14 +174,14 @@ class Reader:
         self.stack.enter_context(running_jobs(server, self.home))
 
     def has_an_etcd(self) -> None:
-        """Runs one where etcd is by default."""
+        """Runs an etcd at its default address."""
         client, peer = (self._here(f"http://127.0.0.1:{port}") for port in (2379, 2380))
         words = ["etcd", f"--listen-client-urls={client}", f"--advertise-client-urls={client}"]
         words += [f"--listen-peer-urls={peer}", f"--data-dir={self.home}/etcd"]
         self._start([str(self.programs / words[0]), *words[1:]], "ready to serve client requests")
 
     def serve(self, command: str) -> None:
-        """Starts a server that stays in the foreground, and waits until it says that it is ready."""
+        """Starts a server in the foreground of a shell, and waits until it is ready."""
         self._start(["bash", "-ec", f". {self.state}; exec {command}"], " ready")
 
     def _start(self, words: list[str], ready: str) -> None:
@@ -210,7 +212,7 @@ class Reader:
         assert done.returncode == 0, f"{shlex.join(words)}\nended with {done.returncode}:\n{done.stdout}"
 
     def _here(self, text: str) -> str:
-        """The text with ports that are free on this machine."""
+        """Replaces ports in the text by free ports of this machine."""
 
         def free(found: re.Match[str]) -> str:
             if found[0] not in self.ports:

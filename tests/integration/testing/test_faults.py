@@ -1,4 +1,4 @@
-"""Faults on order: whom they meet, what a client sees of them, and that they cost nobody what was acknowledged."""
+"""Injected faults: which requests they hit, what a client sees, and that no acknowledged write is lost."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ WAYS_TO_REFUSE = [
 
 @pytest.fixture
 def maps(api: ApiServer) -> Iterator[str]:
-    """The config maps of a namespace of the test's own, in which there is `a`."""
+    """The path of the ConfigMaps of a new namespace, which has `a`."""
     with namespace(api) as name:
         path = f"/api/v1/namespaces/{name}/configmaps"
         ask(api, "POST", path, content(0))
@@ -88,7 +88,7 @@ def test_what_is_created_is_named_as_in_its_body(api: ApiServer, maps: str, medi
 
 
 def protobuf() -> bytes:
-    """A config map that is called b: type meta and raw value in the envelope of Kubernetes."""
+    """A ConfigMap named b: type meta and raw value in the protobuf envelope of Kubernetes."""
     metadata = b"\x0a\x03\x0a\x01b"
     return b"k8s\x00" + b"\x0a\x0f" + b"\x0a\x02v1" + b"\x12\x09ConfigMap" + b"\x12" + bytes([len(metadata)]) + metadata
 
@@ -235,7 +235,7 @@ def test_a_write_is_stored_and_its_answer_lost(api: ApiServer, maps: str) -> Non
 
 
 def test_reads_of_the_cache_lag_and_others_do_not(api: ApiServer, maps: str) -> None:
-    secrets = maps.replace("configmaps", "secrets")  # which nobody else changes here: the whole resource lags
+    secrets = maps.replace("configmaps", "secrets")  # no other test changes secrets here: the whole resource is stale
 
     def secret(n: int) -> dict[str, Any]:
         return {"metadata": {"name": "s", "labels": {"n": str(n)}}}
@@ -247,7 +247,7 @@ def test_reads_of_the_cache_lag_and_others_do_not(api: ApiServer, maps: str) -> 
     ask(api, "POST", secrets, secret(0))
     for n in (1, 2, 3):
         last = ask(api, "PUT", f"{secrets}/s", secret(n))
-    assert seen() == "3"  # as new as etcd is, and so is the cache from then on
+    assert seen() == "3"  # as new as etcd, and so is the cache from then on
     with api.faults.add(resource="secrets", answer=of.stale_reads(changes=2)) as fault:
         listed = ask(api, "GET", f"{secrets}?resourceVersion=0")
         assert [each["metadata"]["labels"]["n"] for each in listed["items"]] == [seen("?resourceVersion=0")] == ["1"]
@@ -337,11 +337,11 @@ ANYTHING = (
 @settings(max_examples=8)
 @given(st.integers(0, 1 << 30), st.lists(st.sampled_from(ANYTHING), max_size=4))
 def test_whatever_goes_wrong_what_was_acknowledged_is_stored(api: ApiServer, seed: int, also: list[of.Answer]) -> None:
-    """Each object is what was acknowledged last, or what was written since without an answer; a relist sees that."""
+    """Each object is the last acknowledged version, or a later one without an answer. A relist shows that."""
     with namespace(api) as space:
         maps = f"/api/v1/namespaces/{space}/configmaps"
         acknowledged: dict[str, str] = {}
-        since: dict[str, set[str]] = {}  # what may have been stored after that
+        since: dict[str, set[str]] = {}  # versions that may have been stored after that
         with watching(api, maps, SELECTED) as events:
             api.faults.chaos(seed, intensity=0.4, user_agent=(), resource="configmaps")
             for answer in also:
@@ -369,7 +369,7 @@ def test_whatever_goes_wrong_what_was_acknowledged_is_stored(api: ApiServer, see
 
 
 def followed(api: ApiServer, maps: str, events: Watching, wanted: dict[str, str]) -> dict[str, str]:
-    """What a watch has told, and another one that begins where that ended, until it is as wanted."""
+    """The events of a watch, and of another one that resumes after its end, until they are as expected."""
     seen: dict[str, str] = {}
     while seen != wanted:
         event = events.next()

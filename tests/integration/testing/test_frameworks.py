@@ -1,4 +1,4 @@
-"""The fixtures with pytest and pytest-xdist, the test case of unittest, and asyncio."""
+"""The fixtures with pytest and pytest-xdist, the TestCase for unittest, and asyncio."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def run_pytest(directory: Path, source: str, *words: str, ini: str = "") -> subp
 
 @pytest.mark.parametrize(("kept", "servers"), [("shared", 1), ("each", 2)])
 def test_workers_of_xdist(tmp_path: Path, kept: str, servers: int) -> None:
-    """One server for all workers, or one each."""
+    """One server for all workers, or one for each."""
     outcome = run_pytest(tmp_path, WORKERS, "-n2", ini=f"kubernetes_api_workers = {kept}")
     assert outcome.returncode == 0, outcome.stdout
     assert len({seen.read_text() for seen in tmp_path.glob("*.seen")}) == servers
@@ -131,7 +131,7 @@ class TestACase(ApiServerTestCase):
 
 
 async def test_with_asyncio(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While it waits the event loop turns: threads do what waits for the server."""
+    """The event loop runs during waits: they happen in threads."""
     talking, answer, start = set[threading.Thread](), Connections.answer, ApiServer.start
 
     def started(server: ApiServer) -> None:

@@ -1,4 +1,4 @@
-"""Objects that come back from files, and changes that happen again."""
+"""Objects are restored from files, and recorded changes are replayed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 @pytest.fixture(scope="module")
 def two() -> Iterator[tuple[ApiServer, ApiServer]]:
-    """Servers in which the controllers have made what they make: no config map comes but those of a test."""
+    """Two servers whose controllers have created their objects: only the test creates ConfigMaps from now on."""
     with Pool() as pool, pool.server() as one, pool.server() as other:
         for each in (one, other):
             for namespace in ("default", "kube-node-lease", "kube-public", "kube-system"):
@@ -75,7 +75,7 @@ def test_watches_see_a_history_again(two: tuple[ApiServer, ApiServer], tmp_path:
 
 
 def watched(api: ApiServer, since: str, number: int) -> list[dict[str, Any]]:
-    """The events of config maps from a resourceVersion on."""
+    """The events of ConfigMaps from a resourceVersion on."""
     with answer(api, "GET", f"{MAPS}?watch=1&resourceVersion={since}") as told:
         return [json.loads(told.readline()) for _ in range(number)]
 
@@ -92,7 +92,7 @@ def test_the_pace_is_chosen(two: tuple[ApiServer, ApiServer], pace: float, apart
 
 
 def test_as_many_changes_as_there_are(two: tuple[ApiServer, ApiServer]) -> None:
-    """More than a transaction takes, of one object again and again and of many."""
+    """More than fit into one transaction, of one object many times and of many objects."""
     api = two[0]
 
     def named(name: str, value: int) -> Change:

@@ -1,6 +1,6 @@
-"""The other minors answer as their kube-apiserver was recorded, but for what their lists in .ci/ name.
+"""The other minors answer like the recorded kube-apiserver, except for the cases in their lists in .ci/.
 
-`.ci/run` checks the default minor. CONFORMANCE_DIR says where the recordings are.
+`.ci/run` checks the default minor. CONFORMANCE_DIR is the directory of the recordings.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ RECORDINGS = os.environ.get("CONFORMANCE_DIR", "")
 
 
 @pytest.mark.long
-@pytest.mark.timeout(1200)  # 425 scenarios, beside all other tests
+@pytest.mark.timeout(1200)  # 425 scenarios, while other tests run
 @pytest.mark.parametrize("minor", [minor for minor in GIT_VERSIONS if minor != DEFAULT])
 def test_a_minor_answers_as_recorded(minor: str) -> None:
     if not (Path(RECORDINGS) / f"golden-{minor}").is_dir() or not RECORDINGS:

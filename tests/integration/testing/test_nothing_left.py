@@ -1,4 +1,4 @@
-"""Whenever and however tests end, their servers end with them: no process, socket or directory is left."""
+"""Whenever and however tests end, their servers end, too: no process, socket or directory is left."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KILLS = int(os.environ.get("KILLS", "8"))  # 50 take some minutes
 
 @pytest.fixture(scope="module")
 def length(tmp_path_factory: pytest.TempPathFactory) -> float:
-    """The seconds that the tests take when nobody breaks them off; they leave nothing."""
+    """The seconds that the tests take without interruption; they leave nothing."""
     with run(tmp_path_factory.mktemp("whole")) as found:
         found.says(b"begins")
         began = time.monotonic()
@@ -49,7 +49,7 @@ def test_killed_at_many_random_moments(tmp_path: Path, length: float, seed: int)
 
 
 def killed(directory: Path, length: float, seed: int) -> None:
-    """Kills a run some time after its start, which may be while a server starts or stops."""
+    """Kills a run some time after its start, also while a server starts or stops."""
     with run(directory) as found:
         found.says(b"begins")
         at = random.Random(seed).uniform(0, length)
@@ -90,7 +90,7 @@ def test_it(monkeypatch):
 
 
 def may_mount() -> bool:
-    """Whether a file system of one's own can be mounted: containers and hardened kernels refuse it."""
+    """Whether a file system can be mounted here: containers and hardened kernels refuse it."""
     words = ["unshare", "-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]
     return shutil.which("unshare") is not None and subprocess.run(words, capture_output=True).returncode == 0
 
@@ -140,7 +140,7 @@ def test_meanwhile():
 
 
 def test_killed_before_it_has_read_that_the_server_is_ready() -> None:
-    """A socket that is closed with something unread is reset."""
+    """The kernel resets a socket that is closed with unread bytes."""
     server = ApiServer(new_place(), throw_away=True)
     with server._output() as output:
         server._spawn(output)
@@ -153,7 +153,7 @@ def test_killed_before_it_has_read_that_the_server_is_ready() -> None:
 
 @pytest.mark.long
 def test_a_stop_does_not_wait_for_clients_that_do_not_read() -> None:
-    """They do not end TLS either: half a second would pass."""
+    """Nor does it wait for their TLS close_notify, which would take half a second."""
     with api_server() as server, ExitStack() as watches:
         open_watches(server, 20, watches)
         with within(0.4):
@@ -162,9 +162,9 @@ def test_a_stop_does_not_wait_for_clients_that_do_not_read() -> None:
 
 @pytest.mark.long
 def test_a_stop_takes_no_time_with_a_thousand_watches() -> None:
-    """In CPU time of the server; on an idle machine hardly more passes. A busy one takes longer to open them, too."""
+    """In CPU time of the server: on a busy machine opening them takes longer, too."""
     with api_server() as server, ExitStack() as watches:
-        snapshot(server)  # it waits until controllers are at rest
+        snapshot(server)  # waits until controllers are idle
         began, pid = cpu_seconds(server.pid), server.pid
         open_watches(server, 1000, watches)
         snapshot(server)
@@ -173,7 +173,7 @@ def test_a_stop_takes_no_time_with_a_thousand_watches() -> None:
         stopping.start()
         spent = 0.0
         while stopping.is_alive():
-            with suppress(OSError, IndexError):  # it is gone
+            with suppress(OSError, IndexError):  # it has ended
                 spent = max(spent, cpu_seconds(pid) - before)
             stopping.join(0.001)
         at_most(spent / (before - began), 0.12, "it took {found:.2f} of what opening them took, {limit} are allowed")

@@ -1,4 +1,4 @@
-"""What README and the pages of docs/ say is what happens: their commands and code are read out of them and run."""
+"""README and the pages of docs/ are right: their commands and code are extracted and run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def commands_of(page: str) -> list[str]:
 
 
 def is_repeated(page: str) -> bool:
-    """Whether an earlier page has all that this one has, in this order."""
+    """Whether an earlier page has all commands of this one, in this order."""
     code = [block for block in blocks(PAGES[page]) if block.language not in ("sh", "text")]
     earlier = list(PAGES)[: list(PAGES).index(page)]
     return not code and any(set(commands_of(page)) <= set(commands_of(other)) for other in earlier)
@@ -64,7 +64,7 @@ def test_a_stranger_can_follow(page: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_all_code_is_in_fences(page: str) -> None:
-    """An indented block would be code that nobody runs; those of PICTURES are drawings."""
+    """No test would run an indented code block; those in PICTURES are drawings."""
     prose = re.sub(r"^( *)```.*?^\1```$", "", PAGES[page], flags=re.DOTALL | re.MULTILINE)
     assert page in PICTURES or not re.findall(r"(?:^|\n)\n {4,}(?![-*\d ]).*", prose)
 

@@ -1,4 +1,4 @@
-"""Servers of a pool's share an etcd and a process that they were forked from, and nothing else that a test sees."""
+"""Servers of a pool share an etcd and the process that they are forked from, and nothing else that a test can see."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tests.until import until
 MAPS = "/api/v1/namespaces/default/configmaps"
 SERVICE = "/api/v1/namespaces/default/services/kubernetes"
 AT_ONCE = 0.05  # seconds
-PRIVATE = 36.0  # megabytes that are a server's alone: half of what one has that is no fork, without its etcd
+PRIVATE = 36.0  # MB of private memory of a server: half of that of one that is not forked, without its etcd
 
 
 @pytest.fixture(scope="module")
@@ -110,13 +110,13 @@ async def test_nothing_stays_of_one_that_is_gone(pool: Pool) -> None:
         endpoint, directory = api.etcd_endpoint, api.directory
         prefix = f"/{directory.name}/".encode()
         async with EtcdClient(EtcdSettings((endpoint,), timeout=60)) as client:
-            async with asyncio.timeout(60):  # a server that answers has yet to make the default roles
+            async with asyncio.timeout(60):  # a server that answers may not have created the default roles yet
                 while await keys(client, prefix) < 100:
                     await asyncio.sleep(0.01)
             await asyncio.to_thread(api.stop)
     assert not directory.exists()
     async with EtcdClient(EtcdSettings((endpoint,), timeout=60)) as client, asyncio.timeout(60):
-        while await keys(client, prefix):  # the pool's process removes them, and tells nobody
+        while await keys(client, prefix):  # the pool's process removes them, without notice
             await asyncio.sleep(0.01)
 
 
@@ -160,9 +160,9 @@ def test_two_on_one_etcd_are_replicas(pool: Pool, own_etcd: EmbeddedEtcd) -> Non
 def test_one_is_there_at_once_and_takes_little(pool: Pool) -> None:
     with pool.server():
         taken: list[float] = []
-        while not taken or (min(taken) > AT_ONCE and len(taken) < 5):  # what else runs only adds to it
+        while not taken or (min(taken) > AT_ONCE and len(taken) < 5):  # other load only adds to the time
             (made,) = pool._made
-            until(made.kubeconfig.exists)  # it is written when requests are answered
+            until(made.kubeconfig.exists)  # it is written once requests are answered
             withheld, began = Withheld(), time.monotonic()
             with pool.server() as api:
                 taken.append(time.monotonic() - began - withheld.until_now())
@@ -172,7 +172,7 @@ def test_one_is_there_at_once_and_takes_little(pool: Pool) -> None:
 
 
 def private_megabytes(pid: int) -> float:
-    """The memory that no other process has."""
+    """The memory that the process shares with no other."""
     lines = (line.split() for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:])
     return sum(int(each[1]) for each in lines if each[0] in ("Private_Clean:", "Private_Dirty:")) / 1024
 

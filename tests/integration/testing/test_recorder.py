@@ -1,4 +1,4 @@
-"""The flight recorder: who wrote what, why it is gone, in bounds, and without what secrets hold."""
+"""The flight recorder: who wrote what, why an object was deleted; bounded, and without the contents of secrets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AGENT = "kubernetes-admin (apiserver-gateway-testing)"
 
 @pytest.fixture
 def space(api: ApiServer) -> Iterator[str]:
-    """A namespace, of which everything is recorded."""
+    """A namespace in which everything is recorded."""
     api.recorder.start()
     with namespace(api) as name:
         wait_for(api, f"/api/v1/namespaces/{name}/configmaps/kube-root-ca.crt", bool)
@@ -35,7 +35,9 @@ def of(api: ApiServer, key: str, what: str = "change") -> list[Any]:
 
 
 def test_a_text_names_objects_that_somebody_has_touched(api: ApiServer, space: str) -> None:
-    """A failing test's text has words such as "view" in it, which are names of roles that controllers change."""
+    """The text of a failing test may contain words such as "view", which are also names of roles that controllers
+    change.
+    """
     path = f"/api/v1/namespaces/{space}/configmaps"
     since = api.recorder.start()
     gathered = {"rbac.authorization.k8s.io/aggregate-to-view": "true"}
@@ -70,7 +72,7 @@ def test_each_version_has_its_writer_and_each_request_its_answer(api: ApiServer,
 
 
 def test_writers_are_told_apart_when_they_write_at_once(api: ApiServer, space: str) -> None:
-    """A write may become visible in the turn of another one: it is its own writer's all the same."""
+    """A write may become visible while another one is handled: it is still attributed to its own writer."""
     from concurrent.futures import ThreadPoolExecutor
 
     path = f"/api/v1/namespaces/{space}/configmaps"
@@ -166,7 +168,7 @@ def test_that(kubernetes_api):
 
 @pytest.mark.parametrize("named", ["told", ""])
 def test_a_failing_test_is_told_of_in_the_terminal_and_on_a_page(tmp_path: Path, named: str) -> None:
-    """A directory is given with "=" alone: what else comes after the option are tests."""
+    """The directory must be given with "=": later words on the command line are tests."""
     words = ("--api-report=told",) if named else ("--api-report", "test_it.py")
     outcome = run_pytest(tmp_path, FAILS, *words)
     assert outcome.returncode == 1, outcome.stdout

@@ -18,7 +18,7 @@ from tests.limits import Withheld, at_most
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no Chromium: Debian has it as the package chromium")
 EVENTS = 10_000
-FRAME = 33  # milliseconds that a step of scrolling may take at one of some attempts: the machine may be busy
+FRAME = 33  # milliseconds for a scroll step, in the best of several attempts: the machine may be busy
 
 LOOK = """<script>
 addEventListener("load", () => setTimeout(() => {
@@ -58,7 +58,7 @@ def config_map(colour: str) -> dict[str, Any]:
 
 
 def told() -> bytes:
-    """As many events as it has to stand: each second one a request, the last ones about one object."""
+    """As many events as the page must handle: every second one a request, the last ones about one object."""
     key = "configmaps/default/a"
     path = "/api/v1/namespaces/default/configmaps"
     events: list[dict[str, Any]] = [
@@ -77,7 +77,7 @@ def told() -> bytes:
 
 
 def seen(directory: Path, place: str) -> dict[str, Any]:
-    """What somebody sees who opens the page at a place."""
+    """What a user sees who opens the page at an anchor."""
     path = directory / "page.html"
     path.write_bytes(page(told()).replace(b"</body>", LOOK.encode() + b"</body>"))
     words = [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", "--dump-dom"]

@@ -1,4 +1,4 @@
-"""What tests do to a throw-away server: its state kept and had back, users, time that passes at once."""
+"""A throw-away server in tests: snapshots and restores of its state, users, and time that is set forward."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_namespaces_and_definitions_come_back(api: ApiServer) -> None:
 
 
 def test_a_kind_that_is_restored_is_served_at_once_with_its_objects(api: ApiServer) -> None:
-    """Whether its CRD is still being cleaned up then, or has just gone."""
+    """Also while its CRD is still being cleaned up, or right after."""
     kind = definition("returning.example.com", version(), plural="comets")
     install(api, kind)
     comets = "/apis/returning.example.com/v1/namespaces/default/comets"
@@ -96,7 +96,7 @@ def test_a_kind_that_is_restored_is_served_at_once_with_its_objects(api: ApiServ
 
 
 def test_what_is_owned_is_not_collected_on_the_way_back(api: ApiServer) -> None:
-    """Owner and dependents come back together, so that no collector sees the one without the other."""
+    """Owner and dependents are restored together, so that the garbage collector never sees one without the other."""
     owner = ask(api, "POST", MAPS, config_map("owner"))
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
     for number in range(5):
@@ -105,7 +105,7 @@ def test_what_is_owned_is_not_collected_on_the_way_back(api: ApiServer) -> None:
     ask(api, "DELETE", f"{MAPS}/owner")
     restore(api, before)
     ask(api, "POST", MAPS, {"metadata": {"name": "last", "ownerReferences": [{**reference, "uid": "none"}]}})
-    wait_for_absence(api, f"{MAPS}/last")  # the collector has looked at everything before
+    wait_for_absence(api, f"{MAPS}/last")  # the garbage collector has examined all earlier changes
     assert len([each for each in ask(api, "GET", MAPS)["items"] if "owned-" in each["metadata"]["name"]]) == 5
 
 
@@ -118,12 +118,12 @@ def wait_for_absence(api: ApiServer, path: str) -> None:
 
 
 def test_a_thousand_objects_are_kept_and_restored_at_once(api: ApiServer) -> None:
-    """In the server's CPU time; on an idle machine hardly more passes."""
+    """In the server's CPU time; on an idle machine the real time is hardly longer."""
     with namespace(api) as name:
         path = f"/api/v1/namespaces/{name}/configmaps"
         for number in range(1000):
             ask_quickly(api, path, config_map(f"a-{number}", "x" * 500))
-        snapshot(api)  # it waits until controllers have looked at all of them
+        snapshot(api)  # waits until controllers have examined all of them
         kept: list[Any] = []
         at_most_cpu(least(lambda: spent(api, lambda: kept.append(snapshot(api)))), 0.05)
         taken = []
@@ -135,17 +135,17 @@ def test_a_thousand_objects_are_kept_and_restored_at_once(api: ApiServer) -> Non
         since = ask(api, "GET", path)["metadata"]["resourceVersion"]
         ask(api, "DELETE", path)
         taken = [spent(api, partial(restore, api, kept[0]))]
-        while min(taken) > 0.07 and len(taken) < len(kept):  # whatever else the server did then only adds to it
+        while min(taken) > 0.07 and len(taken) < len(kept):  # other work of the server only adds to the time
             ask(api, "DELETE", path)
             taken.append(spent(api, partial(restore, api, kept[0])))
         at_most_cpu(min(taken), 0.07)  # the clock of CPU time ticks every 0.01 s
-        assert len(ask(api, "GET", path)["items"]) == 1001  # with that of the CA
+        assert len(ask(api, "GET", path)["items"]) == 1001  # including the ConfigMap of the CA
         told = (kind for kind, what in events(api, path, since, 3000) if what.startswith("a-"))
         assert list(islice(told, 2000)) == ["DELETED"] * 1000 + ["ADDED"] * 1000
 
 
 def spent(api: ApiServer, work: Callable[[], object]) -> float:
-    """The CPU time that the server takes meanwhile."""
+    """The CPU time that the server uses inside the block."""
     began = cpu_seconds(api.pid)
     work()
     return cpu_seconds(api.pid) - began

@@ -1,4 +1,4 @@
-"""A watch in a thread of a test, as an informer has it."""
+"""A watch in a thread of a test, as in an informer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ENDED, BROKEN = {"type": "ENDED"}, {"type": "BROKEN"}
 
 
 class Watching:
-    """What comes on a watch: its events, ENDED when it ends, BROKEN when it breaks off."""
+    """The messages of a watch: its events, ENDED when it ends, BROKEN when its connection breaks."""
 
     def __init__(self) -> None:
         self._events: queue.Queue[dict[str, Any]] = queue.Queue()
@@ -25,7 +25,7 @@ class Watching:
         self._events.put(event)
 
     def next(self, seconds: float = 60.0) -> dict[str, Any]:
-        """The next event. Raises queue.Empty where none comes in time."""
+        """The next event. Raises queue.Empty if none comes in time."""
         return self._events.get(timeout=seconds)
 
     def name(self) -> tuple[str, str]:
@@ -34,7 +34,7 @@ class Watching:
         return event["type"], event.get("object", {}).get("metadata", {}).get("name", "")
 
     def is_silent(self, seconds: float = 0.3) -> bool:
-        """Whether nothing comes in that time."""
+        """Whether no event comes in that time."""
         try:
             self.put(self.next(seconds))
         except queue.Empty:

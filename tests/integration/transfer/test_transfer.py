@@ -1,4 +1,4 @@
-"""`export` from one server and `import` into another: objects come over as users wrote them."""
+"""`export` from one server and `import` into another: objects are transferred as users wrote them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def run(server: ApiServer, *words: str, stdin: str | None = None) -> subprocess.
 
 @pytest.fixture(scope="module")
 def full() -> Iterator[ApiServer]:
-    """A server with something of all sorts in the namespace `shop`."""
+    """A server with objects of many kinds in the namespace `shop`."""
     with api_server() as server:
         made = [
             ("/api/v1/namespaces", {"metadata": {"name": "shop", "labels": {"a": "b"}}}),
@@ -99,7 +99,7 @@ def other() -> Iterator[ApiServer]:
 
 @pytest.fixture
 def empty(other: ApiServer) -> Iterator[ApiServer]:
-    """A server without anything of one's own."""
+    """A server with default objects only."""
     with restored(other):
         yield other
 
@@ -117,7 +117,7 @@ PATHS = (
 
 
 def essence(server: ApiServer, path: str) -> Any:
-    """An object without what is a server's own."""
+    """An object without the fields that a server sets."""
     answer = ask(server, "GET", path)
     assert answer.status == 200, (path, answer.body)
     found = answer.json
@@ -201,7 +201,9 @@ def test_what_could_not_be_made_is_said_at_the_end(full: ApiServer, empty: ApiSe
 
 @pytest.mark.parametrize("how", [[], ["--create"]])
 def test_owners_come_over_in_whatever_order(empty: ApiServer, tmp_path: Path, how: list[str]) -> None:
-    """A ConfigMap is made before the custom object that owns it, and names of owners may come after those of theirs."""
+    """A ConfigMap is created before the custom object that owns it; owners' names may sort after those of their
+    dependents.
+    """
 
     def config_map(name: str, api_version: str = "", kind: str = "", owner: str = "") -> dict[str, Any]:
         reference = {"apiVersion": api_version, "kind": kind, "name": owner, "uid": "of-another-server"}

@@ -1,4 +1,4 @@
-"""Two servers on one etcd: what one writes, the other must respect."""
+"""Two servers on one etcd: each must respect what the other has written."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apiserver_gateway.testing import ApiServer, wait_for
 from storage.embedded import EmbeddedEtcd
 from tests.forked import api_server
 
-# so few addresses and ports that two servers which do not look at each other's hand out the same
+# so few addresses and ports that two servers that ignore each other would allocate the same
 NARROW = ("--service-cluster-ip-range=10.0.0.0/27", "--service-node-port-range=30000-30019")
 
 
@@ -21,7 +21,7 @@ def servers() -> Iterator[tuple[ApiServer, ApiServer]]:
         api_server(*NARROW, etcd_servers=etcd.endpoint) as one,
         api_server(*NARROW, etcd_servers=etcd.endpoint) as other,
     ):
-        wait_for(one, "/api/v1/namespaces/default/serviceaccounts/default", bool)  # which pods need
+        wait_for(one, "/api/v1/namespaces/default/serviceaccounts/default", bool)  # pods need it
         view = "/apis/rbac.authorization.k8s.io/v1/clusterroles/view"
-        wait_for(one, view, lambda role: bool(role.get("rules")))  # which a controller gathers
+        wait_for(one, view, lambda role: bool(role.get("rules")))  # a controller aggregates it
         yield one, other

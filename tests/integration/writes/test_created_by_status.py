@@ -1,4 +1,4 @@
-"""Objects that are created by a write of the status of what is not there, as kube-apiserver 1.36.3 creates them."""
+"""Writes of the status of an absent object that create it, as in kube-apiserver 1.36.3."""
 
 from __future__ import annotations
 

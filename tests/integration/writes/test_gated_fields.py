@@ -1,4 +1,6 @@
-"""Feature gates: what is on is defaulted, validated and kept; what is off is dropped, but for what is stored."""
+"""Feature gates: fields with the gate on are defaulted, validated and kept; others are dropped, unless already
+stored.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ Servers = tuple[ApiServer, ApiServer]
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[Servers]:
-    """One with gates that are off by default, and one without, on the same etcd."""
+    """Two servers on one etcd: with feature gates that are off by default, and without them."""
     gates = f"--feature-gates={','.join(f'{each}=true' for each in GATES)}"
     with (
         EmbeddedEtcd() as etcd,

@@ -1,4 +1,4 @@
-"""Pods whose specification has come before are made, checked and shown like the first of them."""
+"""Pods with a cached specification get the same defaults, checks and representations as the first one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.forked import api_server
 from tests.integration.server.client import Answer, ask
 
 PODS = "/api/v1/namespaces/default/pods"
-TIMES = 5  # from the third on a specification is known, from the fourth on its fields
+TIMES = 5  # from the third pod on the specification is cached, from the fourth on its managed fields
 CONTAINER = {"name": "c", "image": "nginx"}
 TWO = {"containers": [CONTAINER, {"name": "d", "image": "redis", "env": [{"name": "A", "value": "b"}]}]}
 
@@ -67,7 +67,7 @@ SPECIFICATIONS: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="module")
 def server() -> Iterator[ApiServer]:
     with api_server() as server:
-        wait_for(server, "/api/v1/namespaces/default/serviceaccounts/default", bool)  # which pods need
+        wait_for(server, "/api/v1/namespaces/default/serviceaccounts/default", bool)  # pods need it
         yield server
 
 
@@ -76,7 +76,7 @@ def make(server: ApiServer, name: str, specification: dict[str, Any], **metadata
 
 
 def shown(answer: Answer, name: str) -> tuple[int, str, str]:
-    """An answer without what is each object's own."""
+    """An answer without the fields that differ between objects."""
     text = answer.body.decode().replace(name, "NAME")
     for member in ("uid", "creationTimestamp", "resourceVersion", "time", "lastTransitionTime"):
         text = re.sub(rf'"{member}":"[^"]*"', f'"{member}":""', text)
@@ -97,7 +97,7 @@ def test_all_are_like_the_first(server: ApiServer, case: str) -> None:
 
 def test_metadata_is_looked_at_beside_a_known_specification(server: ApiServer) -> None:
     def answers(case: str, warm: int) -> list[tuple[int, str, str]]:
-        """To pods that have little in common but their specification, which has come `warm` times."""
+        """The answers for pods that have only their specification in common, after `warm` pods with it."""
         specification = pod_with({"workingDir": f"/{case}"}, subdomain="sub")
         for number in range(warm):
             assert make(server, f"{case}-warm-{number}", specification).status == 201

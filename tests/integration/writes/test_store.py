@@ -1,4 +1,6 @@
-"""What storage/protocol.py and storage/change.py promise: the store on etcd and the one of the tests both keep it."""
+"""The rules of storage/protocol.py and storage/change.py hold for the etcd store, and for the fake store of unit
+tests.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from tests.unit.verbs.fake_store import FakeStore
 
 @dataclass(slots=True)
 class Subject:
-    """A store, a key in it, and a way to put a value there that nobody can read."""
+    """A store, a key in it, and a function that stores an unreadable value there."""
 
     store: Store
     key: bytes
@@ -53,7 +55,7 @@ def value(text: str) -> bytes:
 
 
 def making(*decisions: Decision | Exception) -> tuple[Callable[..., Awaitable[Decision]], list[StoredObject | None]]:
-    """A `Make` that decides one after the other, and what it has seen."""
+    """A `Make` that returns the given decisions one after the other, and the versions that it was given."""
     seen: list[StoredObject | None] = []
     left = list(decisions)
 
@@ -72,7 +74,7 @@ async def test_what_decides_about_the_next_request_is_in_the_cache_when_its_writ
 ) -> None:
     node = Node(etcd_client, prefix)
     node.pods.spec = replace(node.pods.spec, awaited=True)
-    async with node.running():  # and no own write is taken in before the watch tells it, as after one of somebody else
+    async with node.running():  # no own write is applied before the watch delivers it, as for other clients' writes
         store = EtcdStore(etcd_client, node.cache, node.reads, lambda *events: None)
         key = node.key("a")
         made = await store.create(key, value("1"))
@@ -184,7 +186,7 @@ async def test_changes_at_the_same_time_are_all_made(subject: Subject) -> None:
 
 
 async def test_what_a_stale_version_led_to_is_looked_at_again(subject: Subject) -> None:
-    """Whether an error or nothing to do: it stands when the version is the most recent one."""
+    """An error, or the decision to do nothing, is final only for the most recent version."""
     store, key = subject.store, subject.key
     stale = StoredObject(key, value("0"), await store.create(key, value("0")))
     present = StoredObject(key, value("1"), await store.update(key, value("1"), stale.revision))

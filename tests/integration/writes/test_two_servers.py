@@ -1,4 +1,4 @@
-"""Writes on several replicas: nothing is lost, nothing is handed out twice."""
+"""Writes on several replicas: no write is lost, and no address or port is allocated twice."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_right_is_in_force_at_once_and_elsewhere_as_soon_as_it_is_known_there(
         return ask(server, "GET", f"{NAMESPACE}/configmaps", headers=ada).status == 200
 
     def knows(version: str) -> bool:
-        """Whether the other server has seen what was written up to a version."""
+        """Whether the other server has seen all writes up to a version."""
         known = f"{bindings}?resourceVersion={version}&resourceVersionMatch=NotOlderThan"
         return ask(servers[1], "GET", known).status == 200
 
@@ -120,7 +120,7 @@ def first_of(server: ApiServer, path: str) -> Any:
 
 
 def test_events_expire() -> None:
-    """Each of several servers hears of it, so long after the last write; what is no event stays."""
+    """On each of several servers, a fixed time after the last write; other objects stay."""
     about = {"involvedObject": {"namespace": "default"}, "metadata": {"name": "e"}, "reason": "Test"}
     with (
         EmbeddedEtcd() as etcd,
@@ -128,7 +128,7 @@ def test_events_expire() -> None:
         api_server("--event-ttl=3s", etcd_servers=etcd.endpoint) as other,
     ):
         patched = None
-        while patched is None or patched.status == 404:  # on a busy machine its time may be over
+        while patched is None or patched.status == 404:  # on a busy machine it may have expired
             assert ask(one, "POST", f"{NAMESPACE}/events", about).status == 201
             patched = ask(other, "PATCH", f"{NAMESPACE}/events/e", {"count": 2}, headers=MERGE)
         assert patched.status == 200
