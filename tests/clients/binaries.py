@@ -26,7 +26,7 @@ _VERSION = {"kubectl": ["version", "--client"], "helm": ["version", "--short"]}
 
 @cache
 def binary(name: str) -> Path:
-    """The path of "kubectl" or "helm". Raises RuntimeError, saying what to install, when there is none to be had."""
+    """The path of "kubectl" or "helm". Raises RuntimeError if there is none; the message says what to install."""
     on_path = shutil.which(name)
     if on_path and _version(name, Path(on_path)) >= OLDEST[name]:
         return Path(on_path)

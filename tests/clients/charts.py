@@ -1,4 +1,4 @@
-"""The chart deploy/helm/apiserver-gateway: what it renders, and values for it."""
+"""Renders the chart deploy/helm/apiserver-gateway with given values."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ EXTERNAL = {"mode": "external", "external": {"endpoints": ["https://etcd.example
 
 
 def rendered(helm: Helm, values: dict[str, Any]) -> list[dict[str, Any]]:
-    """The objects that the chart makes of the values."""
+    """The objects that the chart renders with the values."""
     return [each for each in yaml.safe_load_all(helm("template", "api", CHART, "-f", "-", given=values)) if each]
 
 
 def pods(objects: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The spec of each pod that the objects are, or make."""
+    """The pod specs in the objects: those of pods, and of templates."""
     for each in objects:
         match each["kind"]:
             case "Pod":
@@ -91,6 +91,6 @@ def listed(items: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def one_of(objects: list[dict[str, Any]], kind: str, name: str = "") -> dict[str, Any]:
-    """The one object of a kind, or of a kind and name."""
+    """The only object of a kind, or of a kind and name."""
     (found,) = [each for each in objects if each["kind"] == kind and name in ("", each["metadata"]["name"])]
     return found

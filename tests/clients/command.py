@@ -1,4 +1,4 @@
-"""Running kubectl and helm as a person would, and reading what they print."""
+"""Runs kubectl and helm, and reads their output."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TIMEOUT = 150.0
 
 
 class Command:
-    """A program with its kubeconfig and namespace. Calling it gives what it printed; a failure is an AssertionError."""
+    """A program with its kubeconfig and namespace. A call returns its output; a failure raises AssertionError."""
 
     def __init__(self, program: Path, kubeconfig: Path, home: Path, namespace: str) -> None:
         self.program = program
@@ -33,7 +33,7 @@ class Command:
         environment: Mapping[str, str] | None = None,
         patience: float = TIMEOUT,
     ) -> str:
-        """Standard output; `given` goes to standard input, as it is or as JSON."""
+        """Returns the standard output. `given` goes to standard input: text as it is, other values as JSON."""
         done = self.run(*arguments, given=given, environment=environment, patience=patience)
         assert done.returncode == 0, f"{' '.join(arguments)}: {done.stderr}{done.stdout}"
         return done.stdout
@@ -45,7 +45,7 @@ class Command:
         environment: Mapping[str, str] | None = None,
         patience: float = TIMEOUT,
     ) -> subprocess.CompletedProcess[str]:
-        """The whole outcome, whether it worked or not."""
+        """The completed process, also after a failure."""
         return subprocess.run(
             self.line(*arguments),
             env={**self.environment, **(environment or {})},
@@ -61,7 +61,7 @@ class Command:
 
     @contextmanager
     def running(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-        """A command that goes on until it is stopped; its output is read line by line."""
+        """A command that runs until it is stopped. Its output is read line by line."""
         process = subprocess.Popen(
             self.line(*arguments), env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
@@ -73,7 +73,7 @@ class Command:
 
 
 class Kubectl(Command):
-    """kubectl."""
+    """kubectl with a kubeconfig and a namespace."""
 
     def get(self, *what: str) -> Any:
         """The object or list that `kubectl get WHAT -o json` prints."""
@@ -85,4 +85,4 @@ class Kubectl(Command):
 
 
 class Helm(Command):
-    """helm."""
+    """helm with a kubeconfig and a namespace."""

@@ -1,4 +1,4 @@
-"""A throw-away server that all tests with real clients share; each test has a namespace of its own."""
+"""A throw-away server that all tests with real clients share. Each test has its own namespace."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from tests.forked import api_server
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[ApiServer]:
-    """The server. It publishes no certificates: a namespace has no config maps but those that a test makes."""
+    """The server. It publishes no CA certificates, so that a namespace has only the ConfigMaps of its test."""
     with api_server("--controllers=*,podgc,-root-ca-cert-publisher") as running:
-        wait_for(running, "/api/v1/namespaces/default/serviceaccounts/default", bool)  # which pods need
+        wait_for(running, "/api/v1/namespaces/default/serviceaccounts/default", bool)  # pods need it
         yield running
 
 
 @pytest.fixture(scope="session")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where commands keep their caches."""
+    """The directory for the caches of commands."""
     return tmp_path_factory.mktemp("home")
 
 
 @pytest.fixture
 def namespace() -> str:
-    """A name for a namespace that no other test has."""
+    """A namespace name that no other test uses."""
     return f"test-{uuid.uuid4().hex[:8]}"
 
 
 @pytest.fixture
 def kubectl(server: ApiServer, home: Path, namespace: str) -> Kubectl:
-    """kubectl in a namespace of its own."""
+    """kubectl in a new namespace."""
     command = Kubectl(_program("kubectl"), server.kubeconfig, home, namespace)
     command("create", "-f", "-", given={"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
     return command
@@ -45,7 +45,7 @@ def kubectl(server: ApiServer, home: Path, namespace: str) -> Kubectl:
 
 @pytest.fixture
 def helm(server: ApiServer, home: Path, namespace: str) -> Helm:
-    """helm in a namespace of its own."""
+    """helm in a new namespace."""
     return Helm(_program("helm"), server.kubeconfig, home, namespace)
 
 

@@ -1,4 +1,4 @@
-"""Extension servers behind a gateway: Kubernetes' own sample, and one that tells of metrics."""
+"""Extension API servers behind a gateway: Kubernetes' own sample-apiserver, and a stub of metrics-server."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def _bound(kind: str, name: str, role_kind: str, role: str, namespace: str = "")
 
 
 def service(name: str, port: int) -> dict[str, Any]:
-    """A service that stands for this machine; extension servers are reached by it."""
+    """A service with this machine's address, for extension API servers."""
     spec = {"type": "ExternalName", "externalName": "127.0.0.1", "ports": [{"port": port}]}
     return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": HOME}, "spec": spec}
 
 
 def api_service(group: str, version: str, name: str, port: int) -> dict[str, Any]:
-    """What leaves a group version to a service."""
+    """An APIService that delegates a group version to a service."""
     spec = {
         "group": group,
         "version": version,
@@ -77,12 +77,12 @@ def api_service(group: str, version: str, name: str, port: int) -> dict[str, Any
 
 
 def listed(*items: Mapping[str, Any]) -> dict[str, Any]:
-    """Objects as one that kubectl takes."""
+    """Puts objects into one List for kubectl."""
     return {"apiVersion": "v1", "kind": "List", "items": list(items)}
 
 
 def _furnished(kubectl: Kubectl, port: int) -> None:
-    """What the sample's own manifests ask for."""
+    """The roles and bindings of the sample's own manifests."""
     role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": HOME}}
     reader = "extension-apiserver-authentication-reader"
     objects = [
@@ -101,7 +101,7 @@ def _furnished(kubectl: Kubectl, port: int) -> None:
 
 @contextmanager
 def wardle(server: ApiServer, kubectl: Kubectl, directory: Path) -> Iterator[None]:
-    """Kubernetes' sample of an extension server, with an etcd of its own, as a service account; available."""
+    """Kubernetes' sample-apiserver with its own etcd, as a service account; its APIService is available."""
     program, (port,) = built("wardle"), free_ports(1)
     _furnished(kubectl, port)
     token = kubectl("create", "token", "apiserver", f"--namespace={HOME}", "--duration=1h").strip()
@@ -129,12 +129,12 @@ def wardle(server: ApiServer, kubectl: Kubectl, directory: Path) -> Iterator[Non
                 kubectl("wait", "--for=condition=Available", f"apiservice/{version}.{GROUP}", "--timeout=120s")
             yield
         finally:
-            process.kill()  # told to end it would wait for the watches that the gateway's controllers have there
+            process.kill()  # on SIGTERM it would wait for the watches of the gateway's controllers
             process.wait(60)
 
 
 class _Metrics(BaseHTTPRequestHandler):
-    """metrics.k8s.io as metrics-server has it, with one node and one pod."""
+    """metrics.k8s.io like that of metrics-server, with one node and one pod."""
 
     protocol_version = "HTTP/1.1"
     root = f"/apis/{METRICS}/v1beta1"
@@ -173,7 +173,7 @@ class _Metrics(BaseHTTPRequestHandler):
 
 @contextmanager
 def metrics(directory: Path) -> Iterator[int]:
-    """A server of metrics.k8s.io; its port."""
+    """Starts a server of metrics.k8s.io. Yields its port."""
     files = ensure_certificates(directory, ["127.0.0.1"])
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Metrics)
     context: ssl.SSLContext = server_context(files.certificate, files.key)

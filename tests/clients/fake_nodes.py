@@ -1,4 +1,4 @@
-"""kwok, which keeps nodes and pods that do not exist, and answers for their kubelets."""
+"""kwok, which simulates nodes and pods, and answers for their kubelets."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ LABEL = "kept-by"
 def kwok(
     kubeconfig: Path, directory: Path, name: str, sessions: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A kwok that keeps the nodes with the label `kept-by: NAME`; `sessions` are specs of its kinds, for all pods.
+    """Runs a kwok that manages the nodes with the label `kept-by: NAME`. `sessions` are specs of its kinds, for all
+    pods.
 
-    It does not tell commands where their input ends, so that its tar is one that ends with the archive.
+    It does not tell commands the end of their input, so its `tar` stops at the end of the archive.
     """
     program = built("kwok")
     answers, (port,) = directory / f"{name}.json", free_ports(1)
@@ -55,7 +56,7 @@ def kwok(
 
 
 def node(name: str, keeper: str) -> dict[str, Any]:
-    """A node that a kwok keeps."""
+    """A node that kwok manages."""
     metadata = {"name": name, "labels": {LABEL: keeper}}
     return {"apiVersion": "v1", "kind": "Node", "metadata": metadata}
 

@@ -1,10 +1,7 @@
-"""Programs in Go that tests run: each is a directory here, built once and kept in a cache, by what it is made of.
+"""Go programs for tests. Each is a directory here, and is built once into a cache, by a digest of its sources.
 
-A directory that has only a go.mod names a program of others, as a tool. All are built before they are asked for by
-
-    python3 -m tests.clients.golang
-
-which needs no environment, so that this can go on while one is made.
+A directory with only a go.mod names a program of another project, as a tool. `python3 -m tests.clients.golang` builds
+all of them. It needs no virtual environment, so it can run while one is made.
 """
 
 from __future__ import annotations
@@ -16,14 +13,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-BUILD_SECONDS = 480  # the first time, with nothing in Go's caches
+BUILD_SECONDS = 480  # the first time, with empty caches of Go
 HERE = Path(__file__).parent
-PACKAGES = {  # whose main package is another one than that of its directory
+PACKAGES = {  # programs whose main package is in another directory of their module
     "actionlint": "github.com/rhysd/actionlint/cmd/actionlint",
     "kwok": "sigs.k8s.io/kwok/cmd/kwok",
     "wardle": "k8s.io/sample-apiserver",
 }
-PATIENT = {  # for envtest, which gives a server 20 s to start or stop
+PATIENT = {  # for envtest, which waits 20 s for a server's start or stop
     "KUBEBUILDER_CONTROLPLANE_START_TIMEOUT": "120s",
     "KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT": "60s",
 }
@@ -35,21 +32,21 @@ class NotBuilt(Exception):
 
 
 class NoGo(Exception):
-    """There is no Go here."""
+    """Go is not installed."""
 
 
 def built(name: str) -> Path:
-    """The program of the directory `name`. The test is skipped where no Go is, and fails where Go can't build it."""
+    """The path of the program of the directory `name`. Skips the test without Go, and fails it if the build fails."""
     return _for_a_test(HERE / name, ["build"], PACKAGES.get(name, "."))
 
 
 def program(name: str) -> Path:
-    """The program of the directory `name`, for what is no test. Raises NoGo, NotBuilt."""
+    """The path of the program of the directory `name`, outside of tests. Raises NoGo, NotBuilt."""
     return _made(HERE / name, ["build"], PACKAGES.get(name, "."))
 
 
 def suite_of(directory: Path) -> Path:
-    """The program that the tests of a module are. As `built`."""
+    """The path of the program that runs a module's tests. Skips and fails like `built`."""
     return _for_a_test(directory, ["test", "-c"], ".")
 
 
@@ -65,7 +62,7 @@ def _for_a_test(directory: Path, verb: list[str], package: str) -> Path:
 
 
 def _made(directory: Path, verb: list[str], package: str) -> Path:
-    """The program, from the cache if it is there. Raises NoGo, NotBuilt."""
+    """The path of the program, from the cache if it is there. Raises NoGo, NotBuilt."""
     sources = b"".join(each.read_bytes() for each in sorted(directory.iterdir()) if each.is_file())
     name, digest = directory.name, hashlib.sha256(sources).hexdigest()[:16]
     cache = Path(os.environ.get("APISERVER_GATEWAY_CACHE") or Path.home() / ".cache" / "apiserver-gateway")
@@ -92,7 +89,7 @@ def _made(directory: Path, verb: list[str], package: str) -> Path:
 
 
 def main() -> int:
-    """Builds all of them; those first that the first tests ask for. The exit status: 1 where one could not be built."""
+    """Builds all programs, those for the first tests first. Returns the exit status: 1 if one could not be built."""
     modules = sorted((each.parent for each in HERE.glob("*/go.mod")), key=lambda each: each.name in PACKAGES)
     programs = [(directory, ["build"], PACKAGES.get(directory.name, ".")) for directory in modules]
     status = 0

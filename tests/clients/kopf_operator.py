@@ -17,7 +17,7 @@ PATIENCE = 90  # seconds
 
 @contextmanager
 def running(server: ApiServer, registry: kopf.OperatorRegistry, namespace: str) -> Iterator[None]:
-    """Runs the handlers of a registry as administrator, in one namespace."""
+    """Runs the handlers of a registry as the administrator, in one namespace."""
     settings = kopf.OperatorSettings()
     settings.posting.enabled = False
     settings.process.ultimate_exiting_timeout = None  # it must not end this process

@@ -1,4 +1,4 @@
-"""What the chart deploy/helm/apiserver-gateway renders of its values is valid, and wrong values are refused."""
+"""The objects that the chart deploy/helm/apiserver-gateway renders are valid, and wrong values are refused."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_what_is_rendered_is_valid(helm: Helm, kubectl: Kubectl, values: dict[st
     objects = rendered(helm, values)
     built_in = [each for each in objects if each["apiVersion"].partition("/")[0] in GROUPS]
     accounts = [each for each in built_in if each["kind"] == "ServiceAccount"]
-    if accounts:  # without which no pod is let in
+    if accounts:  # no pod is admitted without its service account
         kubectl("create", "-f", "-", given=listed(accounts))
     others = [each for each in built_in if each not in accounts]
     kubectl("create", "--dry-run=server", "--validate=strict", "-f", "-", given=listed(others))
@@ -113,7 +113,7 @@ def test_what_is_rendered_is_valid(helm: Helm, kubectl: Kubectl, values: dict[st
 
 
 def assert_restricted(pod: dict[str, Any]) -> None:
-    """The rules of the Pod Security level `restricted`, a read-only root, no token, bounded memory."""
+    """Asserts the Pod Security level `restricted`, a read-only root, no token and limited memory."""
     assert not {"hostNetwork", "hostPID", "hostIPC", "hostUsers"} & set(pod)
     assert pod["automountServiceAccountToken"] is False
     assert pod["securityContext"]["runAsNonRoot"] is True
@@ -138,7 +138,7 @@ def test_values_that_cannot_work_are_refused(helm: Helm, values: dict[str, Any],
 
 
 def test_alerts_are_about_metrics_that_are_served(helm: Helm) -> None:
-    """Each by its name, with labels that it has. /metrics shows a family only once there is something to count."""
+    """By name, with labels that the metric has. /metrics shows a family only after its first event."""
     declared = {each.name: {"job", "namespace", *each.label_names} for each in families()}
     objects = rendered(helm, {"monitoring": {"rules": {"enabled": True}}})
     (made,) = [each for each in objects if each["kind"] == "PrometheusRule"]
@@ -153,7 +153,7 @@ def test_alerts_are_about_metrics_that_are_served(helm: Helm) -> None:
 
 
 def test_pods_that_exclude_each_other_are_replaced_without_one_more(helm: Helm) -> None:
-    """With as many nodes as pods there is no node for another one."""
+    """With as many nodes as pods there is no node for an additional pod."""
     hard = one_of(rendered(helm, {"podAntiAffinity": "hard", "replicaCount": 3}), "Deployment")["spec"]["strategy"]
     assert hard["rollingUpdate"] == {"maxUnavailable": 1, "maxSurge": 0}
     soft = one_of(rendered(helm, {}), "Deployment")["spec"]["strategy"]
@@ -161,7 +161,7 @@ def test_pods_that_exclude_each_other_are_replaced_without_one_more(helm: Helm) 
 
 
 def test_a_gateway_has_the_time_that_it_needs_to_end(helm: Helm) -> None:
-    """It goes on while others take it off their lists, and then finishes what is under way."""
+    """It still serves while load balancers remove it, and then completes its requests."""
     (deployment,) = [each for each in rendered(helm, {}) if each["kind"] == "Deployment"]
     pod = deployment["spec"]["template"]["spec"]
     waits = pod["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"]
@@ -188,7 +188,7 @@ def _selects(selector: dict[str, Any], labels: dict[str, str]) -> bool:
 
 
 def lets_in(policies: list[dict[str, Any]], source: dict[str, str], target: dict[str, str], port: str) -> bool:
-    """Whether network policies let a pod of the namespace reach a named port of another, by their labels."""
+    """Whether network policies let a pod of the namespace reach a named port of another pod, by their labels."""
     concerning = [each["spec"] for each in policies if _selects(each["spec"]["podSelector"], target)]
     rules = [rule for spec in concerning if "Ingress" in spec["policyTypes"] for rule in spec.get("ingress", ())]
     return not concerning or any(
@@ -223,12 +223,12 @@ def test_network_policies_let_in_what_is_needed_and_nobody_else(helm: Helm) -> N
     for port, sources in allowed.items():
         target = labels["gateway" if port == "https" else "etcd"]
         assert {name for name in labels if lets_in(policies, labels[name], target, port)} == sources, port
-    # what leaves is not cut: names are looked up, and webhooks and issuers are asked
+    # outgoing traffic is not restricted: DNS, webhooks and issuers are needed
     assert all(each["spec"]["policyTypes"] == ["Ingress"] for each in policies)
 
 
 def test_pods_of_a_kind_keep_away_from_each_other(helm: Helm) -> None:
-    """By nodes, as a wish or as a demand, and by zones; each pod is meant by its own selectors alone."""
+    """By nodes, as a preference or a requirement, and by zones. Each rule selects only pods of its own component."""
     for wanted, key in {
         "soft": "preferredDuringSchedulingIgnoredDuringExecution",
         "hard": "requiredDuringSchedulingIgnoredDuringExecution",

@@ -1,4 +1,6 @@
-"""The Go library that Kubernetes' own components use: typed informers in protobuf, metadata informers, dynamic ones."""
+"""client-go, the Go library of Kubernetes' components: typed informers in protobuf, metadata informers, dynamic
+informers.
+"""
 
 from __future__ import annotations
 

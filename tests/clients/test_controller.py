@@ -1,4 +1,4 @@
-"""An operator made with controller-runtime, whose definition has two versions and a conversion webhook of its own."""
+"""An operator with controller-runtime, whose CRD has two versions and a conversion webhook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chart is installed onto the gateway itself: what its job makes, and what the gateway takes of its values."""
+"""The chart is installed on the gateway itself: its Job's objects, and its values as the gateway accepts them."""
 
 from __future__ import annotations
 
@@ -78,14 +78,14 @@ def test_given_certificates_are_trusted_and_no_others_made(
 def test_a_job_that_fails_is_left_to_be_looked_at(
     server: ApiServer, helm: Helm, kubectl: Kubectl, tmp_path: Path
 ) -> None:
-    """A Secret of the same name that holds no CA stays as it is."""
+    """A Secret with that name and no CA is not changed."""
     data = {"ca.crt": b64encode(b"none").decode(), "ca.key": b64encode(b"none").decode()}
     other = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": f"{NAME}-etcd-ca"}, "data": data}
     kubectl("create", "-f", "-", given=other)
     with running_jobs(server, tmp_path):
         helm("install", "api", CHART)
         _await_jobs(kubectl, "failed")
-    (job,) = kubectl.get("jobs")["items"]  # it is left, to be looked at
+    (job,) = kubectl.get("jobs")["items"]  # it is kept for inspection
     assert "what a Secret holds cannot be used" in job["status"]["conditions"][-1]["message"]
 
 
@@ -109,7 +109,7 @@ def test_the_job_may_make_secrets_and_read_and_change_its_own(helm: Helm, kubect
 
 
 def test_configuration_files_are_what_the_gateway_takes(helm: Helm, tmp_path: Path) -> None:
-    """Each given configuration is mounted where a flag names it, and the server starts with all of them."""
+    """Each given configuration file is mounted where a flag names it, and the server starts with all of them."""
     objects = rendered(helm, FILES)
     pod = one_of(objects, "Deployment")["spec"]["template"]["spec"]
     mounts = {each["mountPath"]: each["name"] for each in pod["containers"][0]["volumeMounts"]}
@@ -131,7 +131,7 @@ def test_configuration_files_are_what_the_gateway_takes(helm: Helm, tmp_path: Pa
 def test_who_scrapes_may_read_metrics_and_nothing_else(
     server: ApiServer, helm: Helm, kubectl: Kubectl, tmp_path: Path
 ) -> None:
-    """The job's token is that of the ServiceMonitor, and not the administrator's."""
+    """The Job puts a token into the Secret of the ServiceMonitor: not the administrator's."""
     values = {"monitoring": {"serviceMonitor": {"enabled": True}}, "etcd": EXTERNAL}
     objects = rendered(helm, values)
     credentials = one_of(objects, "ServiceMonitor")["spec"]["endpoints"][0]["authorization"]["credentials"]
@@ -154,7 +154,7 @@ def test_who_scrapes_may_read_metrics_and_nothing_else(
 def test_a_bundled_etcd_keeps_the_number_of_members_that_it_was_made_with(
     server: ApiServer, helm: Helm, kubectl: Kubectl, tmp_path: Path
 ) -> None:
-    """Members more would form a quorum of their own, without data: no way to install the chart begins them."""
+    """Additional members would form a second quorum, without data: no way to install the chart starts them."""
     one, three = ("--set", "etcd.replicaCount=1"), ("--set", "etcd.replicaCount=3")
     refusal = "was made with 1 members, and their number cannot be changed; set it to 1"
     with running_jobs(server, tmp_path):
@@ -184,7 +184,7 @@ def test_a_bundled_etcd_keeps_the_number_of_members_that_it_was_made_with(
 
 @pytest.mark.parametrize("length", [1, 20, 21, 25, 26, 53])
 def test_names_are_as_short_as_kubernetes_wants(helm: Helm, length: int) -> None:
-    """Those of CronJobs end with what their Jobs add: they are of at most 52 characters."""
+    """A CronJob's name has at most 52 characters, because its Jobs' names are longer."""
     longest = {"CronJob": 52, "StatefulSet": 52}
     words = ("template", "r" * length, CHART, "--set", "etcd.snapshots.enabled=true")
     objects = [each for each in yaml.safe_load_all(helm(*words)) if each]
@@ -194,7 +194,7 @@ def test_names_are_as_short_as_kubernetes_wants(helm: Helm, length: int) -> None
 
 
 def test_what_is_applied_again_with_another_image_is_another_job(helm: Helm, kubectl: Kubectl) -> None:
-    """A job cannot be changed; tools that apply what is rendered know no revisions."""
+    """A Job is immutable, and tools that apply rendered manifests know no release revisions."""
 
     def applied(tag: str) -> str:
         objects = rendered(helm, {"image": {"tag": tag}})
@@ -212,7 +212,7 @@ def _left(kubectl: Kubectl) -> list[str]:
 
 
 def _secrets(kubectl: Kubectl) -> dict[str, dict[str, bytes]]:
-    """What the Secrets hold that are not helm's own."""
+    """The data of all Secrets except helm's own."""
     return {
         each["metadata"]["name"]: {key: b64decode(text) for key, text in each["data"].items()}
         for each in kubectl.get("secrets")["items"]

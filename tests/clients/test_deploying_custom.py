@@ -1,6 +1,7 @@
-"""The chart where others' definitions are: what it makes of their kinds is what those say, field by field.
+"""The chart's custom objects (ServiceMonitor, TLSRoute and others) are valid by the CRDs of their projects, field by
+field.
 
-The definitions are those that the projects publish, fetched as Go modules and kept in Go's cache.
+The CRDs are those that the projects publish, fetched as Go modules and kept in Go's cache.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ FILES = {
     ],
     PROJECTS["cert-manager"].module: ["deploy/crds/cert-manager.io_certificates.yaml"],
 }
-ROUTES = {  # by module, and the version that is to be used
+ROUTES = {  # by module; the API version that the chart must use
     ("sigs.k8s.io/gateway-api@v1.5.1", "standard"): "v1",
     (PROJECTS["gateway-api"].module, "experimental"): "v1alpha3",
 }
@@ -50,7 +51,7 @@ GROUPS = ("monitoring.coreos.com", "cert-manager.io", "gateway.networking.k8s.io
 
 
 def definitions(module: str, *files: str) -> list[dict[str, Any]]:
-    """The definitions in a module's files; the test is skipped where they can't be had."""
+    """The CRDs in a module's files. Skips the test if the module cannot be fetched."""
     if shutil.which("go") is None:
         pytest.skip("there is no Go here to fetch the definitions with")
     try:
@@ -63,7 +64,7 @@ def definitions(module: str, *files: str) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module", params=ROUTES.items(), ids=ROUTES.values())
 def cluster(request: pytest.FixtureRequest) -> Iterator[tuple[ApiServer, str]]:
-    """A server with the definitions, and the version of TLSRoute that it should get."""
+    """A server with the CRDs, and the version of TLSRoute that the chart must use."""
     (module, channel), version = request.param
     wanted = definitions(module, f"config/crd/{channel}/gateway.networking.k8s.io_tlsroutes.yaml")
     for other, files in FILES.items():

@@ -1,6 +1,6 @@
-"""The chart where kube-controller-manager and kube-scheduler work: its pods are made, bound and ready, and go again.
+"""The chart with kube-controller-manager and kube-scheduler: its pods are created, bound, ready, and deleted again.
 
-The programs are those on PATH, in APISERVER_GATEWAY_KUBERNETES, or which tests/upstream/control_plane.py has built.
+The programs are found on PATH, in APISERVER_GATEWAY_KUBERNETES, or as built by tests/upstream/control_plane.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.upstream.controlplane.kubelet import Kubelet
 from tests.upstream.controlplane.server import Server, gateway
 
 PROGRAMS = ("kube-controller-manager", "kube-scheduler")
-PATIENCE = "300s"  # of helm and kubectl
+PATIENCE = "300s"  # timeout of helm and kubectl
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def programs() -> dict[str, str]:
 
 @pytest.fixture
 def kubeconfig(programs: dict[str, str], tmp_path: Path) -> Iterator[Path]:
-    """That of a server beside which the programs run, and two nodes that run pods by saying so."""
+    """A kubeconfig for a server with both programs, and with two simulated nodes, which only set the status of pods."""
     with ExitStack() as stack:
         server = stack.enter_context(gateway(tmp_path))
         for name, path in programs.items():
@@ -69,12 +69,12 @@ def administrator(server: Server, path: Path) -> Path:
 
 
 def volume(number: int) -> dict[str, object]:
-    """A volume of a machine, for a member of etcd."""
+    """A local volume for an etcd member."""
     spec = {"capacity": {"storage": "8Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": f"/mnt/{number}"}}
     return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": f"disk-{number}"}, "spec": spec}
 
 
-@pytest.mark.timeout(900)  # two controllers work there, and twelve pods come and go
+@pytest.mark.timeout(900)  # two controllers run, and twelve pods are created and deleted
 def test_pods_are_bound_and_ready(kubeconfig: Path, tmp_path: Path) -> None:
     kubectl = Kubectl(binary("kubectl"), kubeconfig, tmp_path, "default")
     helm = Helm(binary("helm"), kubeconfig, tmp_path, "default")
@@ -82,10 +82,10 @@ def test_pods_are_bound_and_ready(kubeconfig: Path, tmp_path: Path) -> None:
     helm("install", "api", CHART, "--wait", "--timeout", PATIENCE, patience=400)
     pods = kubectl.get("pods", "-l", f"app.kubernetes.io/instance=api,app.kubernetes.io/name={NAME[4:]}")["items"]
     nodes = [(pod["metadata"]["labels"]["app.kubernetes.io/component"], pod["spec"]["nodeName"]) for pod in pods]
-    # the Job that makes the Secrets has a pod too, and goes with it an hour after its end
+    # the pod of the Job that makes the Secrets exists until an hour after its end
     assert sorted(component for component, _ in nodes) == ["etcd"] * 3 + ["gateway"] * 2 + ["secrets"]
     kubectl("wait", "--for=condition=complete", "job", "--all", f"--timeout={PATIENCE}")
-    assert len({node for component, node in nodes if component == "gateway"}) == 2  # each on a node of its own
+    assert len({node for component, node in nodes if component == "gateway"}) == 2  # on different nodes
     claims = kubectl.get("persistentvolumeclaims")["items"]
     assert [claim["status"]["phase"] for claim in claims] == ["Bound"] * 3
     kubectl("wait", "--for=jsonpath={.status.disruptionsAllowed}=1", f"pdb/{NAME}", f"--timeout={PATIENCE}")

@@ -1,4 +1,4 @@
-"""Go's envtest, of controller-runtime, starts the gateway as its kube-apiserver: the program is in envtest/."""
+"""envtest of controller-runtime starts the gateway as its kube-apiserver; the Go program is in envtest/."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tests.clients.golang import PATIENT, built
 
 @pytest.mark.parametrize("arguments", [[], ["controllers"], ["options"]])
 def test_a_suite_of_envtest_passes(tmp_path: Path, arguments: list[str]) -> None:
-    """As with a kube-apiserver nothing is collected; or, with controllers, what a cluster collects.
+    """Without controllers, as with kube-apiserver, no object is garbage-collected; with controllers, as in a cluster.
 
-    With options, the ports, directories, outputs and flags of its ControlPlane are as a suite says.
+    With options: the ports, directories, outputs and flags of envtest's ControlPlane are used.
     """
     program = built("envtest")
     made = subprocess.run(command("envtest-assets", str(tmp_path)), capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""The projects of examples/, tested as who copies one would."""
+"""The projects of examples/, tested like a user's copy of one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = EXAMPLES.parent
 
 def test_the_operator_in_python() -> None:
     more = ("-p", "apiserver_gateway.testing.plugin", *plugins.OURS)
-    # the environment's metadata may be older than the entry point of the plug-in
+    # the environment's metadata may be older than the plug-in's entry point
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": " ".join(more)}
     words = [sys.executable, "-m", "pytest", "-q", "-o", "addopts=", "--rootdir", EXAMPLES / "python-kopf"]
     outcome = subprocess.run(

@@ -1,4 +1,4 @@
-"""Objects of an extension server as owners, as dependents and in quotas: Kubernetes' own sample behind the gateway."""
+"""Objects of an extension API server as owners, as dependents and in quotas, with Kubernetes' sample-apiserver."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def sample(server: ApiServer, home: Path, tmp_path_factory: pytest.TempPathFacto
 
 
 def made(kubectl: Kubectl, kind: str, name: str, *owners: dict[str, Any], blocks: bool = False) -> dict[str, Any]:
-    """Creates an object with owners; a flunder is the extension server's, a config map the gateway's."""
+    """Creates an object with owners: a Flunder on the extension API server, or a ConfigMap on the gateway."""
     version = VERSION if kind == "Flunder" else "v1"
     references = [
         {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "blockOwnerDeletion": blocks}

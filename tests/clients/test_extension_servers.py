@@ -1,4 +1,4 @@
-"""kubectl and an extension server: Kubernetes' own sample and a stub of metrics-server, behind the gateway."""
+"""kubectl with extension API servers behind the gateway: Kubernetes' sample-apiserver and a stub of metrics-server."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_namespace_takes_its_objects_along(sample: Kubectl, kubectl: Kubectl) 
 
 
 def test_top_shows_what_metrics_tell(kubectl: Kubectl, tmp_path: Path) -> None:
-    kubectl.namespace = ""  # its objects are in several
+    kubectl.namespace = ""  # its objects are in several namespaces
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": HOME}}
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "big"}}
     allocatable = {"status": {"allocatable": {"cpu": "1", "memory": "4Gi"}}}

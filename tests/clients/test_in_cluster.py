@@ -1,4 +1,4 @@
-"""Clients in a pod: they have the token, the CA and the namespace as files, and the server's address as variables."""
+"""Clients in a pod: token, CA and namespace come from files, the server's address from environment variables."""
 # mypy: disable-error-code="no-untyped-call"
 # (the official client has no types)
 
@@ -27,7 +27,7 @@ AS_A_POD = 'mount -t tmpfs none /run && mkdir -p "$2" && cp "$1"/* "$2" && shift
 def mounted(
     server: ApiServer, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[Path, str]]:
-    """The directory that a pod of the namespace has, whose account may read ConfigMaps."""
+    """The directory that is mounted in a pod of the namespace; its service account may read ConfigMaps."""
     ask(server, "POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
     home = f"/api/v1/namespaces/{namespace}"
     ask(server, "POST", f"{home}/serviceaccounts", {"metadata": {"name": "robot"}})
@@ -66,7 +66,7 @@ def test_kubernetes(server: ApiServer, mounted: tuple[Path, str]) -> None:
         ask(server, "DELETE", f"/api/v1/namespaces/{namespace}/pods/here?gracePeriodSeconds=0")
         with pytest.raises(official.ApiException) as gone:
             core.list_namespaced_config_map(namespace)
-        assert gone.value.status == 401  # the token went with the pod
+        assert gone.value.status == 401  # the token became invalid with its pod
 
 
 def test_lightkube(mounted: tuple[Path, str]) -> None:
@@ -75,7 +75,7 @@ def test_lightkube(mounted: tuple[Path, str]) -> None:
 
 
 def test_client_go(mounted: tuple[Path, str], home: Path) -> None:
-    """kubectl without a kubeconfig does as every program with client-go's rest.InClusterConfig."""
+    """kubectl without a kubeconfig uses client-go's rest.InClusterConfig."""
     unshare = shutil.which("unshare")
     alone = [unshare or "", "--mount", "--map-root-user", "sh", "-c", AS_A_POD, "sh", str(mounted[0]), MOUNTED]
     if unshare is None or subprocess.run([*alone, "true"], capture_output=True, check=False).returncode:

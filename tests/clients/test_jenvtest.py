@@ -1,4 +1,4 @@
-"""What Java's jenvtest and fabric8's kube-api-test do with the programs that they find: as they, without Java."""
+"""The way in which Java's jenvtest and fabric8's kube-api-test start the programs that they find, without Java."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.processes import running, wait_until
 
 
 def self_signed(directory: Path, name: str, subject: x509.Name, *names: x509.GeneralName) -> None:
-    """A certificate without any extension but names, signed by itself, and its key."""
+    """A self-signed certificate with subject names as its only extension, and its key."""
     key = rsa.generate_private_key(65537, 2048)
     now = datetime.now(UTC)
     builder = x509.CertificateBuilder(subject, subject, key.public_key(), 1, now, now + timedelta(days=365))
@@ -76,4 +76,4 @@ def test_what_jenvtest_starts_and_asks(tmp_path: Path) -> None:
         assert found.returncode == 0, found.stderr
         assert json.loads(found.stdout)["metadata"]["name"] == "default"
         with within(10.0):
-            stack.close()  # it is told to stop
+            stack.close()  # the server is stopped

@@ -1,4 +1,4 @@
-"""A kopf operator reacts to objects: it watches, patches annotations and finalizers, and notices deletions."""
+"""A kopf operator: it watches objects, patches annotations and finalizers, and notices deletions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FINALIZER = "kopf.zalando.org/KopfFinalizerMarker"
 
 @pytest.fixture
 def client(server: ApiServer, namespace: str) -> Client:
-    """A client in a namespace of its own."""
+    """A client in a new namespace."""
     made = Client(KubeConfig.from_file(str(server.kubeconfig)), namespace=namespace)
     made.create(Namespace(metadata=ObjectMeta(name=namespace)))
     return made
@@ -28,13 +28,13 @@ def client(server: ApiServer, namespace: str) -> Client:
 
 @pytest.fixture
 def deleted() -> Future[str]:
-    """The name of the object that the operator has seen deleted."""
+    """The name of the deleted object, as the operator has seen it."""
     return Future()
 
 
 @pytest.fixture
 def operator(server: ApiServer, client: Client, namespace: str, deleted: Future[str]) -> Iterator[None]:
-    """An operator, in a thread, that copies a config map's colour into an annotation."""
+    """An operator, in a thread, that copies the colour in a ConfigMap into an annotation."""
     registry = kopf.OperatorRegistry()
 
     @kopf.on.create("configmaps", registry=registry, labels={"coloured": "yes"})
@@ -60,11 +60,11 @@ def test_an_operator_reacts(client: Client, deleted: Future[str]) -> None:
     _annotated(watching, "red")
     client.delete(ConfigMap, "paint")
     assert deleted.result(PATIENCE) == "paint"
-    assert any(event == "DELETED" for event, _ in watching)  # once the operator has taken its finalizer off
+    assert any(event == "DELETED" for event, _ in watching)  # once the operator has removed its finalizer
 
 
 def _annotated(watching: Iterator[tuple[str, ConfigMap]], colour: str) -> ConfigMap:
-    """The first state that has the annotation; the watch ends in time."""
+    """The first state with the annotation. The watch has a timeout."""
     for _, found in watching:
         metadata = found.metadata
         if metadata and metadata.annotations and metadata.annotations.get("example.com/colour") == colour:

@@ -1,4 +1,4 @@
-"""kubectl asks what one may do, makes tokens, acts as others, reconciles roles and shows a client certificate."""
+"""kubectl auth can-i, create token, --as, auth reconcile, and a client certificate."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_certificate_is_asked_for_approved_and_used(kubectl: Kubectl, server: 
 
 
 def _asked_for(kubectl: Kubectl, user: str, group: str) -> tuple[str, bytes]:
-    """Makes a request of a client's certificate; its name, and the key."""
+    """Creates a request for a client certificate. Returns its name, and the key."""
     request, key = new_request(user, [group])
     content = base64.b64encode(request.public_bytes(serialization.Encoding.PEM)).decode()
     spec = {"request": content, "signerName": "kubernetes.io/kube-apiserver-client", "usages": ["client auth"]}
@@ -95,14 +95,14 @@ def _asked_for(kubectl: Kubectl, user: str, group: str) -> tuple[str, bytes]:
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, ApiServer]]:
-    """A server that trusts client certificates of a CA, which is in the directory beside it."""
+    """A server that trusts client certificates of a CA, and the directory of that CA."""
     directory = tmp_path_factory.mktemp("ca")
     key = ec.generate_private_key(ec.SECP256R1())
     _certificate(directory / "ca", "ca", "", key, key)
     _certificate(directory / "ada", "ada", "readers", ec.generate_private_key(ec.SECP256R1()), key)
     with api_server(f"--client-ca-file={directory / 'ca.crt'}") as server:
         view = "/apis/rbac.authorization.k8s.io/v1/clusterroles/view"
-        wait_for(server, view, lambda role: bool(role.get("rules")))  # a controller gathers them
+        wait_for(server, view, lambda role: bool(role.get("rules")))  # a controller aggregates them
         yield directory, server
 
 
@@ -120,7 +120,7 @@ def test_a_certificate_names_user_and_groups(authority: tuple[Path, ApiServer], 
 def _certificate(
     path: Path, name: str, organization: str, key: ec.EllipticCurvePrivateKey, authority: ec.EllipticCurvePrivateKey
 ) -> None:
-    """Writes a certificate of the CA, which is its own where both keys are the same, and the key."""
+    """Writes a certificate signed by the CA, and its key. With the same key twice, it is the CA's own certificate."""
     attributes = [x509.NameAttribute(NameOID.COMMON_NAME, name)]
     attributes += [x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization)] if organization else []
     start = dt.datetime.now(dt.UTC) - dt.timedelta(hours=1)

@@ -45,14 +45,14 @@ def images(kubectl: Kubectl) -> list[str]:
 
 @pytest.fixture
 def settings(kubectl: Kubectl) -> Kubectl:
-    """kubectl where the config map "settings" exists."""
+    """kubectl, with an existing ConfigMap "settings"."""
     kubectl("create", "-f", "-", given=SETTINGS)
     return kubectl
 
 
 @pytest.fixture
 def web(kubectl: Kubectl) -> Kubectl:
-    """kubectl where the deployment "web" exists."""
+    """kubectl, with an existing Deployment "web"."""
     kubectl("create", "-f", "-", given=deployment())
     return kubectl
 
@@ -65,7 +65,7 @@ def test_apply_on_the_client_side(kubectl: Kubectl) -> None:
     assert kubectl("apply", "-f", "-", given=changed) == "deployment.apps/web configured\n"
     assert images(kubectl) == ["nginx:1.28"]
     live = kubectl.get("deployment", "web")
-    assert live["spec"]["replicas"] == 1  # given up, and so defaulted
+    assert live["spec"]["replicas"] == 1  # no manager applies it any more, so it is defaulted
     assert "kubectl.kubernetes.io/last-applied-configuration" in live["metadata"]["annotations"]
 
 
@@ -111,7 +111,7 @@ def test_from_client_side_to_server_side_apply(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=SETTINGS)
     kubectl("apply", "--server-side", "-f", "-", given={**SETTINGS, "data": {"colour": "red"}})
     settings = kubectl.get("configmap", "settings", "--show-managed-fields")
-    assert settings["data"] == {"colour": "red"}  # what the client-side apply owned has moved
+    assert settings["data"] == {"colour": "red"}  # the fields of client-side apply have a new manager
     assert {entry["operation"] for entry in settings["metadata"]["managedFields"]} == {"Apply"}
 
 

@@ -1,4 +1,4 @@
-"""kubectl with custom kinds: scale, and the migration of what is stored to another version."""
+"""kubectl with custom kinds: scale, and the migration of stored objects to another version."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def version(name: str, *, storage: bool) -> dict[str, Any]:
 
 @pytest.fixture
 def ponds(kubectl: Kubectl) -> str:
-    """The name of a definition with two versions, of which v1 is stored; of its objects there are two."""
+    """The name of a CRD with two versions, of which v1 is the storage version; it has two objects."""
     group = f"{kubectl.namespace}.example.com"
     spec = {
         "group": group,
@@ -59,7 +59,7 @@ def test_scale(kubectl: Kubectl, ponds: str) -> None:
 
 
 def test_what_an_autoscaler_reads(kubectl: Kubectl, ponds: str) -> None:
-    """The selector of the object's pods, which is in its status."""
+    """The selector of the object's pods, which the scale subresource takes from its status."""
     change = json.dumps({"status": {"replicas": 1, "selector": "pond=one"}})
     kubectl("patch", f"{ponds}/one", "--subresource=status", "--type=merge", "-p", change)
     scale = kubectl.get(f"{ponds}/one", "--subresource=scale")
@@ -68,7 +68,7 @@ def test_what_an_autoscaler_reads(kubectl: Kubectl, ponds: str) -> None:
 
 
 def test_storage_migration(kubectl: Kubectl, ponds: str) -> None:
-    """The steps of "Upgrade existing objects to a new stored version"."""
+    """The steps of "Upgrade existing objects to a new stored version" in the documentation of CRDs."""
     versions = [version("v1", storage=False), version("v2", storage=True)]
     kubectl("patch", "crd", ponds, "--type=merge", "-p", json.dumps({"spec": {"versions": versions}}))
     assert kubectl.get("crd", ponds)["status"]["storedVersions"] == ["v1", "v2"]

@@ -33,7 +33,7 @@ def comes_to(kubectl: Kubectl, expected: set[str]) -> None:
 
 @pytest.fixture
 def family(kubectl: Kubectl) -> Kubectl:
-    """kubectl where "parent" owns "child"."""
+    """kubectl, where "child" has "parent" as its owner."""
     kubectl("create", "-f", "-", given=config_map("parent"))
     kubectl("create", "-f", "-", given=config_map("child", kubectl.get("configmap", "parent")))
     return kubectl

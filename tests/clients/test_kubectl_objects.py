@@ -240,7 +240,7 @@ def test_version(kubectl: Kubectl) -> None:
 
 
 def next_line(process: subprocess.Popen[str]) -> str:
-    """The next line with something on it; the watch ends with the test, so this cannot wait forever in silence."""
+    """The next line that is not empty. The watch ends with the test, so this does not wait for ever."""
     assert process.stdout is not None
     for line in process.stdout:
         if line.strip():

@@ -1,4 +1,4 @@
-"""Every format in which kubectl prints what it gets, and what it explains."""
+"""`kubectl get` and `describe` in every output format, and `kubectl explain`."""
 
 from __future__ import annotations
 

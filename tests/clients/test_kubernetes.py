@@ -23,7 +23,7 @@ PATIENCE = 60
 
 @pytest.fixture
 def core(server: ApiServer, namespace: str) -> Iterator[Any]:
-    """The client of the core group, with the test's namespace in place."""
+    """The client of the core group, in the test's namespace, which exists."""
     with config.new_client_from_config(str(server.kubeconfig)) as connection:
         api = client.CoreV1Api(connection)
         api.create_namespace(client.V1Namespace(metadata=client.V1ObjectMeta(name=namespace)))
@@ -93,7 +93,7 @@ def test_the_informer_follows(core: Any, namespace: str) -> None:
     before = threading.active_count()
     core.create_namespaced_config_map(namespace, config_map("before"))
     seen: queue.Queue[tuple[str, str]] = queue.Queue()
-    # the resync makes its watches end every second, and so the informer resume
+    # a resync ends the informer's watch every second, so that it resumes
     informer = SharedInformer(core.list_namespaced_config_map, namespace, resync_period=1, label_selector="app=test")
     for event in (ADDED, MODIFIED, DELETED):
         informer.add_event_handler(event, lambda found, event=event: seen.put((event, found.metadata.name)))
@@ -105,7 +105,7 @@ def test_the_informer_follows(core: Any, namespace: str) -> None:
         core.patch_namespaced_config_map("after", namespace, {"data": {"colour": "blue"}})
         until_told(seen, (MODIFIED, "after"))
         core.patch_namespaced_config_map("before", namespace, {"metadata": {"labels": {"app": "other"}}})
-        until_told(seen, (DELETED, "before"))  # it no longer matches the selector
+        until_told(seen, (DELETED, "before"))  # it does not match the selector any more
         until(lambda: informer.cache.list_keys() == [f"{namespace}/after"])  # a resync tells before it forgets
     finally:
         informer.stop()
@@ -113,13 +113,13 @@ def test_the_informer_follows(core: Any, namespace: str) -> None:
 
 
 def until_told(seen: queue.Queue[tuple[str, str]], wanted: tuple[str, str]) -> None:
-    """Waits for an event; a resync may report others in between. Raises queue.Empty."""
+    """Waits for an event. A resync may send others before. Raises queue.Empty."""
     while seen.get(timeout=PATIENCE) != wanted:
         pass
 
 
 def test_the_dynamic_client_finds_its_way_by_discovery(core: Any, namespace: str, tmp_path: Path) -> None:
-    """And does not take it from a file that another server's client left, which had the same address."""
+    """And not by a discovery file in the cache of a client of another server with the same address."""
     from kubernetes.dynamic import DynamicClient
 
     dynamic = DynamicClient(core.api_client, cache_file=str(tmp_path / "discovery.json"))

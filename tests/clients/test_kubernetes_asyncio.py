@@ -16,7 +16,7 @@ PATIENCE = 60
 
 @pytest.fixture
 async def core(server: ApiServer, namespace: str) -> AsyncIterator[Any]:
-    """The client of the core group, with the test's namespace in place."""
+    """The client of the core group, in the test's namespace, which exists."""
     await config.load_kube_config(str(server.kubeconfig))
     async with client.ApiClient() as connection:
         api: Any = client.CoreV1Api(connection)

@@ -15,7 +15,7 @@ from apiserver_gateway.testing import ApiServer
 
 @pytest.fixture
 def lightkube(server: ApiServer, namespace: str) -> Iterator[Client]:
-    """A client in a namespace of its own."""
+    """A client in a new namespace."""
     client = Client(KubeConfig.from_file(str(server.kubeconfig)), namespace=namespace, field_manager="tests")
     client.create(Namespace(metadata=ObjectMeta(name=namespace)))
     yield client

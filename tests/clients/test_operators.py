@@ -1,4 +1,4 @@
-"""Operators of custom resources: one made with kopf, and a controller made with lightkube."""
+"""Operators of custom resources: one with kopf, and a controller with lightkube."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def definition(group: str) -> CustomResourceDefinition:
 
 @pytest.fixture
 def client(server: ApiServer, namespace: str) -> Client:
-    """A client in a namespace of its own, where Ponds are defined."""
+    """A client in a new namespace; the CRD of Ponds exists."""
     made = Client(KubeConfig.from_file(str(server.kubeconfig)), namespace=namespace, field_manager="tests")
     made.create(Namespace(metadata=ObjectMeta(name=namespace)))
     return made
@@ -56,7 +56,7 @@ def client(server: ApiServer, namespace: str) -> Client:
 
 @pytest.fixture
 def ponds(client: Client, namespace: str) -> Any:
-    """The resource of Ponds, established."""
+    """The Ponds resource; its CRD is Established."""
     group = f"{namespace}.example.com"
     client.create(definition(group))
     client.wait(CustomResourceDefinition, f"ponds.{group}", for_conditions=["Established"])
@@ -64,7 +64,7 @@ def ponds(client: Client, namespace: str) -> Any:
 
 
 def reached(client: Client, ponds: Any, name: str, holds: Callable[[Any], Any]) -> Any:
-    """The first state of an object that holds; the watch ends in time."""
+    """The first state of an object for which a condition holds. The watch has a timeout."""
     for _, found in client.watch(ponds, fields={"metadata.name": name}, server_timeout=PATIENCE):
         if holds(found):
             return found
@@ -73,7 +73,7 @@ def reached(client: Client, ponds: Any, name: str, holds: Callable[[Any], Any]) 
 
 @pytest.fixture
 def operator(server: ApiServer, ponds: Any, namespace: str) -> Iterator[None]:
-    """A kopf operator, in a thread, that tells in the status how many fish a pond has."""
+    """A kopf operator, in a thread, that writes the number of a pond's fish to its status."""
     registry = kopf.OperatorRegistry()
     place = (f"{namespace}.example.com", "v1", "ponds")
 
@@ -84,7 +84,7 @@ def operator(server: ApiServer, ponds: Any, namespace: str) -> Iterator[None]:
 
     @kopf.on.delete(*place, registry=registry)
     def drain(**_: Any) -> None:
-        """Has kopf put a finalizer on ponds."""
+        """Lets kopf put a finalizer on ponds."""
 
     with running(server, registry, namespace):
         yield
@@ -100,14 +100,14 @@ def test_a_kopf_operator_reconciles_custom_objects(client: Client, ponds: Any) -
     assert reached(client, ponds, "p", lambda pond: (pond.status or {}).get("fish") == 6).metadata.generation == 2
     with pytest.raises(ApiError, match="should be greater than or equal to 0"):
         client.patch(ponds, "p", {"spec": {"size": -1}}, patch_type=PatchType.MERGE)
-    seen = client.get(ponds, "p").metadata.resourceVersion  # the watch begins when it is first asked for an event
+    seen = client.get(ponds, "p").metadata.resourceVersion  # the watch begins with the first request for an event
     client.delete(ponds, "p")
     watching = client.watch(ponds, server_timeout=PATIENCE, resource_version=seen)
-    assert any(event == "DELETED" for event, _ in watching)  # once the operator has taken its finalizer off
+    assert any(event == "DELETED" for event, _ in watching)  # once the operator has removed its finalizer
 
 
 def test_a_lightkube_controller_reconciles_custom_objects(client: Client, ponds: Any) -> None:
-    """Level-triggered: a config map is applied for each pond, a finalizer guards it, the status tells of it."""
+    """Level-triggered: a ConfigMap is applied for each pond, a finalizer protects it, the status shows it."""
 
     def reconcile(pond: Any) -> bool:
         meta = pond.metadata

@@ -1,4 +1,4 @@
-"""Pods and templates that the Pod Security Standards take and refuse, as their own package tests a running server."""
+"""The pods and templates of the Pod Security Standards' own package are accepted or refused as it expects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kubectl's logs and sessions with pods on nodes that kwok keeps: through the gateway, by WebSockets and by SPDY."""
+"""kubectl logs, exec, attach, cp and port-forward with kwok's pods: through the gateway, by WebSockets and by SPDY."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PROTOCOLS = {
 
 
 class Greeter:
-    """Answers each connection with what it was sent, in capitals. Its `port` is what port-forward leads to."""
+    """Answers each connection with its input in capitals. port-forward leads to its `port`."""
 
     def __init__(self) -> None:
         self._listening = socket.create_server(("127.0.0.1", 0))
@@ -51,7 +51,7 @@ class Greeter:
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What all containers have said."""
+    """The log of all containers."""
     path = tmp_path_factory.mktemp("kwok") / "containers.log"
     path.write_text(SAID.format("first"))
     return path
@@ -78,7 +78,7 @@ def nodes(server: ApiServer, log: Path, greeter: Greeter) -> Iterator[None]:
 
 @pytest.fixture(params=PROTOCOLS)
 def running(request: pytest.FixtureRequest, nodes: None, kubectl: Kubectl) -> Kubectl:
-    """kubectl, by one of the protocols, in a namespace with a running pod `p`."""
+    """kubectl with one of the protocols, in a namespace with a running pod `p`."""
     kubectl.environment.update(PROTOCOLS[request.param])
     kubectl("apply", "-f", "-", given=node(NODE, "sessions"))
     kubectl("wait", "--for=condition=Ready", f"node/{NODE}", "--timeout=120s")
@@ -89,7 +89,7 @@ def running(request: pytest.FixtureRequest, nodes: None, kubectl: Kubectl) -> Ku
 
 @contextmanager
 def saying(log: Path, text: str) -> Iterator[None]:
-    """Has the containers say something, again and again: who attaches sees only what comes then."""
+    """Lets the containers write a line again and again: attach shows only new output."""
     enough = threading.Event()
 
     def say() -> None:
@@ -113,7 +113,7 @@ def seen(process: subprocess.Popen[str], wanted: str) -> bool:
 
 
 def typed(kubectl: Kubectl, text: str, wanted: str, more: str, *arguments: str) -> tuple[str, int]:
-    """What a command shows on a terminal on which somebody types, more once something is shown; its exit status."""
+    """The output of a command on a terminal with typed input, of which some follows later output; its exit status."""
     ours, its = pty.openpty()
     line = kubectl.line(*arguments)
     process = subprocess.Popen(line, stdin=its, stdout=its, stderr=its, env=kubectl.environment, start_new_session=True)
@@ -126,7 +126,7 @@ def typed(kubectl: Kubectl, text: str, wanted: str, more: str, *arguments: str) 
             if waits and wanted.encode() in shown:
                 waits = False
                 os.write(ours, more.encode())
-    except OSError:  # how a terminal ends
+    except OSError:  # the end of a terminal
         pass
     os.close(ours)
     return shown.decode(errors="replace"), process.wait(60)
@@ -141,8 +141,8 @@ def test_logs_are_followed(running: Kubectl, log: Path) -> None:
 
 
 def test_a_command_is_run(running: Kubectl, tmp_path: Path) -> None:
-    """kwok does not tell the end of the input, and drops what it has not sent when the command ends: so that ends once
-    all has come.
+    """kwok does not pass on the end of the input, and drops unsent output when the command ends. So the command ends
+    after all input has come.
     """
     os.mkfifo(all_came := tmp_path / "all-came")
     echo = running.line("exec", "-i", "p", "--", "sh", "-c", f"head -c 300000; read _ <{all_came}")
@@ -162,12 +162,12 @@ def test_a_command_is_run(running: Kubectl, tmp_path: Path) -> None:
         assert process.stdout is not None and process.stderr is not None
         assert (process.stdout.readline(), process.stderr.readline()) == ("out\n", "err\n")
         all_came.write_text("\n")
-        assert "exit status 7" in process.stderr.read()  # kwok does not tell the status either, but in words
+        assert "exit status 7" in process.stderr.read()  # kwok does not pass on the status, only a text
         assert process.wait(60) == 1 and process.stdout.read() == ""
 
 
 def test_a_shell_is_typed_into(running: Kubectl) -> None:
-    # kwok may not have sent what a shell has written when that ends: it ends once that has come
+    # kwok may drop unsent output when the shell ends: so it ends after the output has come
     words = "test -t 0 && echo sum $((40 + 2)); read _; exit 3\n"
     shown, _ = typed(running, words, "sum 42", "\n", "exec", "-it", "p", "--", "sh")
     assert "sum 42" in shown and "exit status 3" in shown

@@ -1,4 +1,4 @@
-"""While etcd answers nothing client-go's writes wait, and none of them is made twice; what the cache has is read on."""
+"""While etcd does not answer, client-go's writes wait, and none is stored twice; reads from the cache are answered."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def test_no_client_finds_what_it_wrote_itself(alone: ApiServer, etcd: EmbeddedEt
         assert program.stdout is not None
         assert program.stdin is not None
         assert program.stdout.readline() == "ready\n"
-        reader = connect(alone)  # before all the writers' handshakes, which keep a busy machine for seconds
+        reader = connect(alone)  # first, because the writers' TLS handshakes keep a busy machine for seconds
         _read(reader, alone.token)
         withheld = Withheld()
         etcd.pause()
         end = time.monotonic() + STALL
-        timer = threading.Timer(STALL, etcd.resume)  # however long the last read takes
+        timer = threading.Timer(STALL, etcd.resume)  # also if the last read takes long
         timer.start()
         try:
             program.stdin.write("go\n")
@@ -59,13 +59,13 @@ def test_no_client_finds_what_it_wrote_itself(alone: ApiServer, etcd: EmbeddedEt
             reader.close()
         said = json.loads(program.stdout.read())
     assert said["outcomes"] == {"create done": CREATES, "update done": CHANGES, "delete done": CHANGES}, said
-    at_most(median(took), 2 + withheld.until_now())  # reads that the cache answers wait for no write
+    at_most(median(took), 2 + withheld.until_now())  # reads from the cache do not wait for writes
     listed = ask(alone, "GET", "/api/v1/namespaces/default/configmaps").json["items"]
     assert len(listed) == CREATES + CHANGES
 
 
 def _read(connection: HTTPSConnection, token: str) -> float:
-    """Reads what may be old; how long that took."""
+    """Reads with resourceVersion=0. Returns the seconds."""
     began = time.monotonic()
     for path in (
         "/api/v1/namespaces/default/configmaps?resourceVersion=0&limit=10",

@@ -1,4 +1,4 @@
-"""Informers and watchers that all come back after a restart, by the programs that measure thousands of them."""
+"""Informers and watches that all reconnect after a restart: the benchmark programs, with few clients."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from tests.benchmarks.crowd import Server, fill
 from tests.clients import golang
 from tests.hasty import hasty
 
-FEW = 4  # streams of etcd's that a server begins for itself, however many watch
-# etcd tells what was before the start, even on a busy machine; without that, each resource has a stream for a moment
+FEW = 4  # etcd watch streams that a server opens for itself, for any number of watches
+# Even on a busy machine, etcd sends changes from before the start. Without them, each resource needs a stream for a
+# moment
 PATIENT = {"storage.seeding.WAIT": 60.0}
 
-OUTCOMES = {"200", "connection refused", "connection reset", "EOF"}  # the last three while there is no server
+OUTCOMES = {"200", "connection refused", "connection reset", "EOF"}  # the last three while the server is down
 
 
 def test_informers_of_many_clients_sync_and_come_back() -> None:
-    """All watches are open again, none was answered an error meanwhile, and etcd has no stream for each."""
-    golang.built("crowd")  # skips the test where there is no Go
+    """All watches are open again, none got an error meanwhile, and etcd has no stream for each of them."""
+    golang.built("crowd")  # skips the test without Go
     watches = 3 * 30
     with (
         EmbeddedEtcd(loopback=True) as etcd,

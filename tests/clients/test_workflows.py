@@ -1,4 +1,4 @@
-"""The workflows of this project, and those that it shows to others, as actionlint and a release need them to be."""
+"""The workflows of this project, and those in its documentation, pass actionlint and the rules for a release."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORKFLOWS = sorted([*(ROOT / ".github" / "workflows").glob("*.yml"), *(ROOT / "e
 
 
 def findings(*files: Path) -> str:
-    """What actionlint says, a line a finding."""
+    """The findings of actionlint, one a line."""
     words = [built("actionlint"), "-no-color", "-oneline", "-shellcheck=", "-pyflakes=", *files]
     return subprocess.run(words, capture_output=True, text=True, timeout=120).stdout
 

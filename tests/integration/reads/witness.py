@@ -215,7 +215,9 @@ class Watcher:
 
 @dataclass(slots=True)
 class Work:
-    """The writes that the watchers see: they began after a revision, and end with `until` once that is not 0."""
+    """The writes that the watchers see: they begin after the revision `start`, and end with `final` once that is
+    not 0.
+    """
 
     start: int
     final: int = 0

@@ -199,7 +199,7 @@ def test_a_wrong_configuration_is_refused_in_a_line(tmp_path: Path, said: str, r
     path = tmp_path / "tracing.yaml"
     path.write_text(f"apiVersion: apiserver.config.k8s.io/v1beta1\nkind: TracingConfiguration\n{said}\n")
     refusal = pytest.raises(ServerDidNotStart, match=refused)
-    # a POST for a profile is answered immediately
+    # the start fails immediately
     with within(10.0), refusal as error, api_server(f"--tracing-config-file={path}"):
         pass
     assert "--tracing-config-file" in str(error.value) and "Traceback" not in str(error.value)
