@@ -36,7 +36,7 @@ TOOLS = {
 
 
 def main() -> int:
-    """The tool's exit status; 2 for a name that is none."""
+    """Returns the tool's exit status; 2 for an unknown name."""
     if len(sys.argv) < 2 or sys.argv[1] not in TOOLS:
         print("usage: python -m tests.upstream NAME [ARGUMENTS]\n")
         print("\n".join(f"  {name:<21} {does}" for name, does in TOOLS.items()))

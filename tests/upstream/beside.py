@@ -52,7 +52,7 @@ def peer(programs: Path, directory: Path) -> Iterator[Server]:
 
 
 def until_settled(server: Server) -> None:
-    """Waits until a server has made the default roles, and its controllers work. Raises Refused."""
+    """Waits until a server has the default roles, and its controllers run. Raises Refused."""
     end = time.monotonic() + PATIENCE
     while True:
         try:
@@ -66,7 +66,7 @@ def until_settled(server: Server) -> None:
 
 
 def comparisons(ours: tuple[str, str], theirs: tuple[str, str], seed: int, cases: int) -> dict[str, list[str]]:
-    """The commands, by name."""
+    """The commands by name."""
     tool, both = (sys.executable, "-m", "tests.upstream"), [*ours, *theirs]
     fuzz = ["--peer", theirs[0], "--peer-token", theirs[1], "--ours", ours[0], "--ours-token", ours[1]]
     fuzz += ["--seed", str(seed), "--definitions", str(cases), "--kinds", str(max(2, cases // 20)), "--show", "10"]
@@ -78,7 +78,7 @@ def comparisons(ours: tuple[str, str], theirs: tuple[str, str], seed: int, cases
 
 
 def main(words: Sequence[str]) -> int:
-    """Runs them one after another."""
+    """Runs the comparisons one after another. Returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", type=Path, default=Path(os.environ.get("APISERVER_GATEWAY_KUBERNETES", ".")))
     parser.add_argument("--seed", type=int, default=1)

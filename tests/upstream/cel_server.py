@@ -34,7 +34,7 @@ class Server:
         self._context = ssl._create_unverified_context()
 
     def send(self, method: str, path: str, body: Json | None = None) -> Json:
-        """The JSON of the answer, whatever its code."""
+        """Returns the JSON of the answer, for any status code."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self._url + path, data, method=method)
         request.add_header("Authorization", f"Bearer {self._token}")
@@ -62,7 +62,7 @@ def definition(schema: Json, number: int) -> Json:
 
 
 def with_rule(case: Json, document: Json) -> Json:
-    """A schema with the rule of a case: at the root, or of the property "spec"."""
+    """A schema with the rule of a case, at the root or at the property "spec"."""
     rule: Json = {"rule": case["expression"]}
     if case.get("optionalOldSelf"):
         rule["optionalOldSelf"] = True
@@ -73,13 +73,13 @@ def with_rule(case: Json, document: Json) -> Json:
 
 
 def causes(answer: Json) -> list[tuple[str, str]]:
-    """The fields and messages of a refusal."""
+    """The fields and messages of the causes of a refusal."""
     listed = (answer.get("details") or {}).get("causes") or []
     return sorted((each.get("field", ""), each.get("message", "")) for each in listed)
 
 
 def objects(server: Server, document: Json) -> list[Any]:
-    """The causes for which the objects of validations are refused when they are created."""
+    """The causes of the refusals when the objects of `validations` are created."""
     answers: list[Any] = []
     for number, schema in enumerate(sorted({each["schema"] for each in document["validations"]})):
         made = server.send("POST", DEFINITIONS, definition(document["schemas"][schema], number))

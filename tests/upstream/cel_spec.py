@@ -31,7 +31,7 @@ _TOKEN = re.compile(
     r"""|(?P<word>\[[\w./]+\]|[-+\w.]+)|(?P<mark>[{}:<>\[\],;]))""",
     re.S,
 )
-# what tests need, by signs of it in their text
+# what tests need, by words in their text
 NEEDS = {
     "protobuf messages": r"TestAllTypes|google\.protobuf|NestedTest|proto2|proto3|GlobalEnum|Outer|StandaloneEnum",
     "the math library": r"\bmath\.",
@@ -52,11 +52,11 @@ DIFFERENT = "what cel-go does otherwise in Kubernetes"
 
 
 class Skip(Exception):
-    """A test is about something that is not there."""
+    """A test needs a feature that does not exist here."""
 
 
 def parse(text: str) -> Message:
-    """A protocol buffer message in text form: lists of values by field."""
+    """Parses a protocol buffer message in text format. Returns lists of values by field."""
     tokens = list(_TOKEN.finditer(text))
     message, at = _fields(tokens, 0)
     assert at == len(tokens)
@@ -115,7 +115,7 @@ def _text(piece: str) -> bytes:
 
 
 def value_of(message: Message) -> Any:
-    """The value that a cel.expr.Value stands for."""
+    """The Python value of a cel.expr.Value."""
     kind, (inner,) = next(iter(message.items()))
     match kind:
         case "null_value":
@@ -165,7 +165,7 @@ _PRIMITIVES = {
 
 
 def type_of(message: Message) -> types.Type:
-    """The type that a cel.expr.Type stands for."""
+    """The type of a cel.expr.Type."""
     kind, (inner,) = next(iter(message.items()))
     match kind:
         case "primitive":
@@ -190,7 +190,7 @@ def type_of(message: Message) -> types.Type:
 
 @dataclass
 class Report:
-    """How tests went."""
+    """The results of the tests."""
 
     passed: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
@@ -198,7 +198,7 @@ class Report:
 
 
 def run(folder: Path) -> Report:
-    """All tests of the module in `folder`."""
+    """Runs all tests of the module in `folder`."""
     report = Report()
     for path in sorted((folder / "tests" / "simple" / "testdata").glob("*.textproto")):
         for name, test in _tests(parse(path.read_text())):
@@ -237,7 +237,7 @@ def _environment(test: Message) -> tuple[dict[str, types.Type], dict[str, Any]]:
 
 
 def run_test(test: Message) -> str:
-    """What is wrong with the outcome of a test; empty if nothing is. Raises Skip."""
+    """What is wrong with the result of a test; "" if it is right. Raises Skip."""
     text = test["expr"][0].decode()
     shown = text + str(test.get("type_env")) + str(test.get("value")) + str(test.get("typed_result"))
     for what, sign in NEEDS.items():
@@ -292,7 +292,7 @@ def _compare_type(given: types.Type, test: Message) -> str:
 
 
 def module() -> Path:
-    """Where the tests are; downloaded if need be."""
+    """The directory of the tests. Downloads them if necessary."""
     answer = subprocess.run(["go", "mod", "download", "-json", MODULE], check=True, capture_output=True, text=True)
     return Path(json.loads(answer.stdout)["Dir"])
 

@@ -25,7 +25,7 @@ BURNER = "while True: pass"
 
 
 def main(given: Sequence[str]) -> int:
-    """The exit status of pytest."""
+    """Returns the exit status of pytest."""
     parser = argparse.ArgumentParser(prog="python -m tests.upstream chance", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--burners", type=int, default=0)
@@ -42,7 +42,7 @@ def main(given: Sequence[str]) -> int:
 
 @contextlib.contextmanager
 def burning(count: int) -> Iterator[None]:
-    """Has processes compute meanwhile."""
+    """Runs processes that only compute inside the block."""
     burners = [subprocess.Popen([sys.executable, "-c", BURNER]) for _ in range(count)]
     try:
         yield
@@ -53,7 +53,7 @@ def burning(count: int) -> Iterator[None]:
 
 
 def stop_some(root: int, chance: random.Random) -> None:
-    """Stops one program after the other that pytest, or a worker of pytest-xdist, has started, and continues it."""
+    """Stops programs that pytest or its workers have started, one after the other, and continues each after a while."""
     ended = threading.Event()
     while not ended.wait(chance.expovariate(1 / PAUSE)):
         if not (found := programs(root)):
@@ -66,7 +66,7 @@ def stop_some(root: int, chance: random.Random) -> None:
 
 
 def programs(root: int) -> list[int]:
-    """The processes below pytest and its workers: servers, etcds and clients that tests have started."""
+    """The descendants of pytest and its workers: the servers, etcds and clients of tests."""
     below = [child for worker in children(root) if is_worker(worker) for child in children(worker)]
     found = below or [child for child in children(root) if not is_worker(child)]
     for pid in found:
@@ -75,14 +75,14 @@ def programs(root: int) -> list[int]:
 
 
 def is_worker(pid: int) -> bool:
-    """Whether a process is one of pytest-xdist's."""
+    """Whether a process is a worker of pytest-xdist."""
     with contextlib.suppress(OSError):
         return b"execnet" in Path(f"/proc/{pid}/cmdline").read_bytes()
     return True
 
 
 def children(pid: int) -> list[int]:
-    """The processes that each thread of a process has started."""
+    """The child processes of each thread of a process."""
     found: list[int] = []
     with contextlib.suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():

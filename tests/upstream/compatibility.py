@@ -46,7 +46,7 @@ TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A scenario: what it is about, how many of its steps were compared, and the labels of those that differ."""
+    """A scenario: its subject, how many of its steps were compared, and the labels of those that differ."""
 
     name: str
     about: str
@@ -126,7 +126,7 @@ def _cell(text: str) -> str:
 
 
 def main(words: Sequence[str]) -> int:
-    """Writes the page, or compares it; the exit status."""
+    """Writes the page, or compares it. Returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directory", type=Path)
     parser.add_argument("report", type=Path)

@@ -41,8 +41,8 @@ from storage.etcd import EtcdClient, EtcdSettings
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "tok"
 PATIENCE = 120.0  # seconds until a server is ready, on a busy machine too
-ADDRESS = "10.77.0.1"  # of a host in the network namespace made for the run
-FLAGS = (  # those of the server that was recorded
+ADDRESS = "10.77.0.1"  # of a host in the network namespace of the run
+FLAGS = (  # the flags of the recorded server
     "--disable-admission-plugins=ServiceAccount",
     "--service-cluster-ip-range=10.0.0.0/24",
     "--service-account-issuer=https://k",
@@ -58,7 +58,7 @@ _ALWAYS = ("namespace-controller", "garbage-collector-controller")
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Topics that one server answers, and the controllers that run in it (golden/VERSION of the recordings)."""
+    """Topics for one server, and the controllers that run in it (golden/VERSION of the recordings)."""
 
     topics: tuple[str, ...]
     controllers: tuple[str, ...] = ()
@@ -95,7 +95,7 @@ class Exemption:
 
 
 def main(words: Sequence[str]) -> int:
-    """The process's exit status comes out."""
+    """Returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("directory", type=Path)
     parser.add_argument("--golden", default="golden", help="the folder of recordings in DIR")
@@ -124,13 +124,13 @@ def main(words: Sequence[str]) -> int:
 
 
 def can_enter_namespace() -> bool:
-    """Whether a network namespace can be made for the run."""
+    """Whether a network namespace can be created for the run."""
     return os.geteuid() == 0 and shutil.which("unshare") is not None and shutil.which("ip") is not None
 
 
 def in_namespace(words: Sequence[str]) -> int:
-    """This program once more, in a network namespace that has loopback and one address beside it; its exit status."""
-    # on loopback's interface, which is no loopback address: not every kernel has dummy ones
+    """Runs this program again in a network namespace with loopback and another address. Returns its exit status."""
+    # the address is on the interface lo, but is no loopback address: some kernels have no dummy interfaces
     steps = ("ip link set lo up", f"ip addr add {ADDRESS}/32 dev lo", 'exec "$@"')
     command = ["unshare", "--net", "sh", "-ec", "; ".join(steps), "sh"]
     command += [sys.executable, "-m", "tests.upstream", "conformance", *words]
@@ -140,7 +140,7 @@ def in_namespace(words: Sequence[str]) -> int:
 
 
 def compared(directory: Path, golden: str, group: Group, topics: list[str], apart: str, only: str, jobs: int) -> Report:
-    """The differences by scenario, of topics on a server of their own."""
+    """Compares topics on a new server. Returns the differences by scenario."""
     controllers = ",".join((*_ALWAYS, *group.controllers))
     tokens = f"--token-auth-file={directory / 'tokens.csv'}"
     minor = minor_of(golden)
@@ -161,7 +161,7 @@ def compared(directory: Path, golden: str, group: Group, topics: list[str], apar
 
 
 def until_ready(server: ApiServer) -> None:
-    """Waits until a server has all that the recorded one had before its first step. Raises Refused."""
+    """Waits until a server has all objects that the recorded one had before its first step. Raises Refused."""
     end = time.monotonic() + PATIENCE
     while True:
         try:
@@ -174,18 +174,20 @@ def until_ready(server: ApiServer) -> None:
 
 
 def minor_of(golden: str) -> str:
-    """The minor that a folder of recordings is of."""
+    """The Kubernetes minor of a folder of recordings."""
     return golden.removeprefix("golden").removeprefix("-") or DEFAULT
 
 
 def expected_of(minor: str) -> Path:
-    """The list of what is known to differ from a minor, that of the default one where a minor has none of its own."""
+    """The list of known differences for a minor; that of the default minor if it has none."""
     own = ROOT / ".ci" / f"conformance-expected-{minor}.txt"
     return own if own.exists() else ROOT / ".ci" / "conformance-expected.txt"
 
 
 def read_expected(file: Path) -> dict[str, Exemption]:
-    """Scenario -> what differs in it. A line is `topic/scenario [step; another step]  # reason`."""
+    """Reads a list: maps scenario to its known differences. A line is `topic/scenario [step; another step]  #
+    reason`.
+    """
     found = {}
     for line in file.read_text().splitlines():
         text, _, reason = line.partition("#")
@@ -197,7 +199,7 @@ def read_expected(file: Path) -> dict[str, Exemption]:
 
 
 async def age(endpoint: str) -> None:
-    """Gives etcd a past and has it forget that: scenarios expect revision 1 to be gone."""
+    """Makes some revisions in etcd and compacts them: scenarios expect that revision 1 is gone."""
     async with EtcdClient(EtcdSettings((endpoint,), timeout=60)) as client:
         for _ in range(8):
             await client.put(b"/past", b"")
@@ -205,7 +207,7 @@ async def age(endpoint: str) -> None:
 
 
 def check(directory: Path, golden: Path, url: str, paths: list[Path], only: str, jobs: int) -> Report:
-    """Runs the comparison, which prints what differs; gives the differences by scenario. Raises SystemExit."""
+    """Runs the comparison, which prints the differences. Returns them by scenario. Raises SystemExit."""
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
         command: list[str | Path] = [
             sys.executable,
@@ -241,11 +243,11 @@ MANAGED = "/managedFields/"
 
 
 def in_any_second(rows: list[dict[str, Any]], recorded: Any) -> list[dict[str, Any]]:
-    """The differences from what is `recorded`, without those that come of when, within a second, a step was made.
+    """The differences from what is `recorded`, except those that depend on when, within a second, a step was made.
 
-    managedFields are in the order of their times, which have no fractions, and then in that of their names: two writes
-    of one second stand in another order than two that are made around its end. So the entries may be in another order
-    than the recorded ones, where each of these is there; and so may those of an object that a message shows.
+    managedFields are sorted by their times, which have whole seconds, then by their names. So two writes within one
+    second are sorted in another way than writes in two seconds. The entries may therefore be in another order than the
+    recorded ones; also those of an object that a message shows.
     """
     by_list: dict[str, list[dict[str, Any]]] = {}
     rows = [each for each in rows if not _shows_another_order(each["want"], each["got"])]
@@ -258,7 +260,7 @@ def in_any_second(rows: list[dict[str, Any]], recorded: Any) -> list[dict[str, A
 
 
 def _is_another_order(recorded: Any, path: str, rows: list[dict[str, Any]]) -> bool:
-    """Whether these differences are all that the order makes; `path` is that of the metadata which they are in."""
+    """Whether the order of entries explains all these differences. `path` is that of the metadata that has them."""
     label, _, rest = path.removeprefix("[").partition("]")
     try:
         want = _at(recorded[label], [*rest.split("/")[1:], "managedFields"])
@@ -270,23 +272,23 @@ def _is_another_order(recorded: Any, path: str, rows: list[dict[str, Any]]) -> b
                 del place[last]
             else:
                 place[last] = each["got"]
-    except (LookupError, TypeError, ValueError):  # there is one more, or a name with a slash in it
+    except (LookupError, TypeError, ValueError):  # an entry more, or a name with a slash
         return False
     return sorted(map(_sorted, got)) == sorted(map(_sorted, want))
 
 
 def _shows_another_order(want: Any, got: Any) -> bool:
-    """Whether two messages are the same but for the order of the entries in an object that they show, quoted."""
+    """Whether two messages differ only in the order of the entries of a quoted object."""
     if not (isinstance(want, str) and isinstance(got, str) and "managedFields" in want):
         return False
     try:
         return _in_one_order(want) == _in_one_order(got)
-    except (LookupError, TypeError, ValueError):  # it is not shown whole, or has none
+    except (LookupError, TypeError, ValueError):  # the object is not complete, or has no entries
         return False
 
 
 def _in_one_order(message: str) -> tuple[str, str, str]:
-    """What a message shows, with sorted entries, and what is before and behind it."""
+    """The object in a message, with sorted entries, and the texts before and after it."""
     start = message.index('"{')
     shown, end = json.JSONDecoder().raw_decode(message, start)
     obj = json.loads(shown)
@@ -311,7 +313,7 @@ def step_of(difference: dict[str, Any]) -> str:
 
 
 def unexpected_of(report: Report, expected: dict[str, Exemption]) -> Report:
-    """The differences that nobody knows of, by scenario."""
+    """The differences that are not expected, by scenario."""
     found = {}
     for name, rows in sorted(report.items()):
         known = expected[name].steps if name in expected else frozenset()
@@ -330,7 +332,7 @@ def shown(name: str, differences: list[dict[str, Any]]) -> None:
 
 
 def verdict(report: Report, expected: dict[str, Exemption], topics: set[str]) -> int:
-    """Prints what is not as expected, and gives the exit status."""
+    """Prints the unexpected differences. Returns the exit status."""
     unexpected = unexpected_of(report, expected)
     for name, strange in unexpected.items():
         print(f"UNEXPECTED: {name}")

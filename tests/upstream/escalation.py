@@ -20,12 +20,12 @@ from urllib.parse import urlsplit
 
 from tests.integration.access.attempts import ACTORS, JSON, LABEL, RBAC, VICTIM, Step, cleared, prepared, step, username
 
-RUN = int(time.time())  # no namespace comes twice
-PATIENCE = 20.0  # seconds in which a kube-apiserver knows what it has written, on a busy machine too
+RUN = int(time.time())  # makes names of namespaces unique
+PATIENCE = 20.0  # seconds in which kube-apiserver's informers get its writes, on a busy machine too
 
 
 class Server:
-    """One of the two."""
+    """One of the two servers."""
 
     def __init__(self, url: str, token: str) -> None:
         parts = urlsplit(url)
@@ -35,7 +35,7 @@ class Server:
         self._tokens = {"": token}
 
     def prepare(self, seed: int, namespace: str) -> None:
-        """Makes what a sequence begins with, and takes the actors' tokens."""
+        """Creates the initial objects of a sequence, and gets the actors' tokens."""
         for each in prepared(random.Random(seed), namespace):
             self.send(each)
         for name in ACTORS:
@@ -43,7 +43,7 @@ class Server:
             self._tokens[name] = json.loads(self._ask(Step("", "POST", path, {}))[1])["status"]["token"]
 
     def send(self, sent: Step) -> tuple[int, str]:
-        """The status, and the message of a refusal, or the answer to a question."""
+        """The status, and the message of a refusal or the result of a review."""
         status, body = self._ask(sent)
         answer = json.loads(body or b"{}")
         if status >= 400:
@@ -51,7 +51,7 @@ class Server:
         if answer.get("kind") == "SelfSubjectReview":
             user = answer["status"]["userInfo"]
             return status, f"{user['username']} {user.get('groups')}"
-        # the reason names any one of the bindings that allow it
+        # the reason may name any binding that allows it
         return status, str(answer["status"]["allowed"]) if answer.get("kind") == "SubjectAccessReview" else ""
 
     def _ask(self, sent: Step) -> tuple[int, bytes]:
@@ -63,13 +63,13 @@ class Server:
 
 
 def _sorted(message: str) -> str:
-    """A refusal with the roles that are not there in order: kube-apiserver finds them in any."""
+    """Sorts the missing roles in a refusal: kube-apiserver lists them in random order."""
     before, bracket, names = message.partition(": RBAC: [")
     return before + bracket + ", ".join(sorted(names.removesuffix("]").split(", ")))
 
 
 def probes(namespace: str) -> list[Step]:
-    """What each user may do then."""
+    """Asks for the rights of each user after the sequence."""
     found = []
     names = [*(username(namespace, each) for each in (*ACTORS, VICTIM)), "eve"]
     resources = (("", "secrets"), ("", "pods"), (RBAC, "clusterroles"), (RBAC, "rolebindings"), ("", "users"))
@@ -82,7 +82,9 @@ def probes(namespace: str) -> list[Step]:
 
 
 def settled(servers: list[Server], asked: Step, pause: float) -> list[tuple[int, str]]:
-    """What both say. What changes nothing is asked again while they differ: kube-apiserver's informers come behind."""
+    """Both answers. Requests without side effects are repeated while the answers differ: kube-apiserver's informers are
+    late.
+    """
     said = [server.send(asked) for server in servers]
     is_question = asked.method == "GET" or asked.path.endswith("reviews")
     end = time.monotonic() + PATIENCE
@@ -96,14 +98,14 @@ def settled(servers: list[Server], asked: Step, pause: float) -> list[tuple[int,
 
 
 def play(servers: list[Server], seed: int, length: int, pause: float) -> tuple[Counter[int], list[str]]:
-    """The statuses that came, and where the servers differ."""
+    """Plays a sequence. Returns the statuses, and the differences."""
     pick, namespace, seen, differences = random.Random(seed), f"{LABEL}-{seed}-{RUN}", Counter[int](), list[str]()
     for server, each in product(servers, list(cleared())):
         server.send(each)
     time.sleep(pause)
     for server in servers:
         server.prepare(seed, namespace)
-    time.sleep(4 * pause)  # kube-apiserver decides by informers, which come behind
+    time.sleep(4 * pause)  # kube-apiserver decides by informers, which are late
 
     def compare(asked: Step) -> int:
         one, other = settled(servers, asked, pause)
@@ -125,7 +127,7 @@ def play(servers: list[Server], seed: int, length: int, pause: float) -> tuple[C
 
 
 def main(words: Sequence[str]) -> int:
-    """Plays; 1 where anything differs."""
+    """Plays all sequences. Returns 1 if an answer differs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("servers", nargs=4, metavar="URL TOKEN")
     parser.add_argument("--sequences", type=int, default=20)

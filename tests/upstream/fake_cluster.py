@@ -65,7 +65,7 @@ def main(words: Sequence[str]) -> None:
 
 
 def node(number: int) -> dict[str, Any]:
-    """A node that kwok keeps."""
+    """A node that kwok manages."""
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"node-{number}"}}
 
 
@@ -78,7 +78,7 @@ def pod(number: int, nodes: int) -> dict[str, Any]:
 
 
 def make(server: Server, path: str, objects: Iterable[dict[str, Any]]) -> None:
-    """Creates objects, some at a time."""
+    """Creates objects, several at a time."""
 
     def work(some: tuple[dict[str, Any], ...]) -> None:
         connection = connect(server)
@@ -95,7 +95,7 @@ def make(server: Server, path: str, objects: Iterable[dict[str, Any]]) -> None:
 
 
 def until_all(server: Server, path: str, count: int, holds: Any) -> None:
-    """Waits until that holds for so many objects."""
+    """Waits until a condition holds for that many objects."""
     connection = connect(server)
     while sum(map(holds, listed(connection, server, path))) < count:
         time.sleep(2)
@@ -133,11 +133,11 @@ def admin(server: Server) -> dict[str, Any]:
 
 
 def cpu(pid: int) -> float:
-    """Seconds that a process has computed."""
+    """The CPU seconds of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def memory(pid: int) -> int:
-    """Bytes that a process has in memory."""
+    """The memory of a process in bytes."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

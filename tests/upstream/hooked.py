@@ -57,7 +57,7 @@ def main(words: Sequence[str]) -> None:
 
 
 def register(server: Server, port: int, authority: bytes) -> None:
-    """Has the webhook asked about each new config map, and waits until it is."""
+    """Registers the webhook for new ConfigMaps, and waits until it is called."""
     client = {"url": f"https://127.0.0.1:{port}/", "caBundle": base64.b64encode(authority).decode()}
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]}
     hook: dict[str, Any] = {"name": "allow.example.com", "clientConfig": client, "rules": [rule], "sideEffects": "None"}
@@ -68,7 +68,7 @@ def register(server: Server, port: int, authority: bytes) -> None:
 
 
 def compare(program: Path, servers: dict[str, Server], rate: float, seconds: float, rounds: int) -> None:
-    """Prints what each server did."""
+    """Prints the results of each server."""
     found: dict[str, list[dict[str, float]]] = {name: [] for name in servers}
     for number in range(-1, rounds):  # the first round warms up
         for name, server in servers.items():

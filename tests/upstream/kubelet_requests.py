@@ -20,7 +20,7 @@ Json = dict[str, Any]
 Sent = tuple[str, str, Any, str]  # method, path, body, media type
 JSON, MERGE, APPLY = "application/json", "application/merge-patch+json", "application/apply-patch+yaml"
 HOME = f"nodes-{int(time.time())}"
-PATIENCE = 20.0  # seconds in which a kube-apiserver knows what it has written, on a busy machine too
+PATIENCE = 20.0  # seconds in which kube-apiserver's informers get its writes, on a busy machine too
 SPACE = f"/api/v1/namespaces/{HOME}"
 STORAGE, DEVICES = "/apis/storage.k8s.io/v1", "/apis/resource.k8s.io/v1"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
@@ -28,7 +28,7 @@ REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 
 
 class Server:
-    """One of the two."""
+    """One of the two servers."""
 
     def __init__(self, url: str, admin: str, node: str) -> None:
         parts = urlsplit(url)
@@ -49,7 +49,7 @@ class Server:
 
 
 def made() -> Iterator[Sent]:
-    """What the administrator makes: two nodes, each with a pod and all that it names."""
+    """The administrator's objects: two nodes, each with a pod and all that the pod refers to."""
     yield _post("/api/v1/namespaces", {"metadata": {"name": HOME}})
     for node in ("a", "b"):
         yield "DELETE", f"/api/v1/nodes/{node}", None, JSON
@@ -117,7 +117,7 @@ def _pod(node: str) -> Json:
 
 
 def asked(server: Server) -> Iterator[Sent]:
-    """What the kubelet of node `a` then asks for; uids are the server's."""
+    """The requests of node `a`'s kubelet; uids are those of the server."""
     yield from _reads()
     yield from _own_things()
     yield from _tokens(server)
@@ -262,7 +262,9 @@ def _shown(server: Server, sent: Sent) -> tuple[int, str]:
 
 
 def _compared(servers: list[Server], asked: list[Sent]) -> list[tuple[int, str]]:
-    """What both say. What changes nothing is asked again while they differ: kube-apiserver's graph may come behind."""
+    """Both answers. Requests without side effects are repeated while the answers differ: kube-apiserver's graph may be
+    late.
+    """
     said = [_shown(server, sent) for server, sent in zip(servers, asked, strict=True)]
     end = time.monotonic() + PATIENCE
     while said[0] != said[1] and time.monotonic() < end:
@@ -274,7 +276,7 @@ def _compared(servers: list[Server], asked: list[Sent]) -> list[tuple[int, str]]
 
 
 def main(words: Sequence[str]) -> int:
-    """Compares; 1 where anything differs."""
+    """Compares the servers. Returns 1 if an answer differs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("servers", nargs=4, metavar="URL TOKEN")
     parser.add_argument("--node-token", required=True)
@@ -285,7 +287,7 @@ def main(words: Sequence[str]) -> int:
             status, answer = server.send("admin", sent)
             if status not in (200, 201) and sent[0] == "POST":
                 print(f"{sent[:2]} answered {status}: {answer.get('message')}")
-    time.sleep(2)  # kube-apiserver's graph comes behind
+    time.sleep(2)  # kube-apiserver's graph is late
     count = found = 0
     for ours, theirs in zip(asked(servers[0]), asked(servers[1]), strict=True):
         one, other = _compared(servers, [ours, theirs])

@@ -60,10 +60,12 @@ def main(words: Sequence[str]) -> None:
 
 
 def limited(server: Server, name: str, hard: int) -> tuple[str, int]:
-    """The path of the config maps of a new namespace with a quota that is in force, and how many it leaves room for."""
+    """Makes a namespace with a quota that is in force. Returns the path of its ConfigMaps, and how many it has room
+    for.
+    """
     quota = f"/api/v1/namespaces/{name}/resourcequotas"
     server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
-    time.sleep(1)  # until a namespace has the config map that each gets
+    time.sleep(1)  # until the namespace has the ConfigMap that each namespace gets
     server.ask("POST", quota, {"metadata": {"name": "q"}, "spec": {"hard": {"count/configmaps": str(hard)}}})
     while not (used := server.ask("GET", f"{quota}/q").get("status", {}).get("used")):
         time.sleep(0.1)
@@ -71,7 +73,7 @@ def limited(server: Server, name: str, hard: int) -> tuple[str, int]:
 
 
 def load(program: Path, server: Server, path: str, rate: float, seconds: float, names: str = "c") -> dict[str, float]:
-    """What the client says of its creates; `names` is what their names begin with."""
+    """The client's results for its creates; `names` is the prefix of the names."""
     command = [str(program), f"-url={server.url}{path}", f"-token={server.token}", f"-rate={rate}", f"-prefix={names}"]
     said = subprocess.run([*command, f"-seconds={seconds}"], capture_output=True, text=True, check=True).stdout
     found: dict[str, float] = json.loads(said)
@@ -79,7 +81,7 @@ def load(program: Path, server: Server, path: str, rate: float, seconds: float, 
 
 
 def compare(program: Path, servers: dict[str, Server], rate: float, seconds: float, rounds: int) -> None:
-    """Prints what each server did where there is room."""
+    """Prints the results of each server while the quota has room."""
     found: dict[str, list[dict[str, float]]] = {name: [] for name in servers}
     for number in range(-1, rounds):  # the first round warms up
         for name, server in servers.items():
@@ -102,7 +104,7 @@ def compare(program: Path, servers: dict[str, Server], rate: float, seconds: flo
 
 
 def fill(program: Path, name: str, server: Server, hard: int) -> None:
-    """Creates more than a quota has room for, until all is refused, and prints how many there are."""
+    """Creates more than a quota has room for, until all creates are refused. Prints how many were created."""
     path, room = limited(server, "full", hard)
     made, began = 0.0, time.monotonic()
     while made < room and time.monotonic() - began < 60:

@@ -30,11 +30,11 @@ ROOT = Path(__file__).parents[2]
 PARTS = ("gateway/validation", "gateway/admission", "gateway/quotas", "storage", "gateway/access")
 LEFT_OUT = ("storage/etcd/generated",)
 COPIED = ("apiserver_gateway", "gateway", "storage", "tests", "hack", "docs", "deploy", "examples", ".ci")
-AT_ONCE = 25  # files of tests that one pytest runs: the nearest ones notice most
+AT_ONCE = 25  # files of tests per run of pytest: the nearest ones find most
 
 
 def main(given: Sequence[str]) -> int:
-    """The exit status."""
+    """Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.upstream mutate", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
@@ -61,7 +61,7 @@ def main(given: Sequence[str]) -> int:
 
 
 def drawn(count: int, seed: int) -> list[Mutation]:
-    """The rules that a seed breaks."""
+    """The rules that a seed selects."""
     chance = random.Random(seed)
     by_part = []
     for part in PARTS:
@@ -72,7 +72,7 @@ def drawn(count: int, seed: int) -> list[Mutation]:
 
 
 def copied(directory: Path) -> Path:
-    """A copy of the tree, of what tests need."""
+    """A copy of the parts of the tree that tests need."""
     tree = directory / "tree"
     tree.mkdir()
     for name in COPIED:
@@ -84,7 +84,7 @@ def copied(directory: Path) -> Path:
 
 
 def noticed(tree: Path, mutation: Mutation, patience: float) -> str:
-    """The test that fails with a rule broken, "" where none does in the time."""
+    """The test that fails with the broken rule; "" if none fails in time."""
     file, until = tree / mutation.file, time.monotonic() + patience
     source = file.read_text(encoding="utf-8")
     try:
@@ -102,7 +102,7 @@ def noticed(tree: Path, mutation: Mutation, patience: float) -> str:
 
 
 def failing(tree: Path, files: list[str], patience: float) -> str:
-    """The first test that fails, or the file that cannot be imported; "" where all pass, or take too long."""
+    """The first failing test, or the file that cannot be imported; "" if all pass or take too long."""
     words = ["-x", "-q", "-m", "not long", "-p", "no:cacheprovider", "--timeout=120", "--tb=no", "-rfE", *files]
     environment = os.environ | {"PYTHONPATH": str(tree)}
     command = [sys.executable, "-m", "pytest", *words]

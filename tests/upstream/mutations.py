@@ -1,4 +1,4 @@
-"""Which rules a module has that can be broken, and its source with one of them broken."""
+"""Finds rules in a module that can be broken, and makes its source with one of them broken."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.IsNot: ast.Is,
 }
 
-LITERALS = (ast.Constant, ast.Dict, ast.List, ast.Tuple)  # `x or {}` is a default, and no rule
+LITERALS = (ast.Constant, ast.Dict, ast.List, ast.Tuple)  # `x or {}` sets a default, and is no rule
 
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """A piece of a file, by its place in bytes of UTF-8, and what comes instead."""
+    """A part of a file, by its position in bytes of UTF-8, and its replacement."""
 
     file: str
     line: int
@@ -41,7 +41,7 @@ class Mutation:
 
 @cache
 def mutations(root: Path, file: str) -> list[Mutation]:
-    """All of a file, in the order of its lines."""
+    """All mutations of a file, in the order of its lines."""
     source = (root / file).read_text(encoding="utf-8")
     encoded = source.encode()
     starts = [0]
@@ -57,13 +57,13 @@ def mutations(root: Path, file: str) -> list[Mutation]:
 
 
 def mutated(source: str, mutation: Mutation) -> str:
-    """The source of the module with the rule broken."""
+    """The module's source with the rule broken."""
     encoded = source.encode()
     return (encoded[: mutation.start] + mutation.instead.encode() + encoded[mutation.end :]).decode()
 
 
 def _broken(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Expressions, and what they are when they are broken. What f-strings and annotations have is left alone."""
+    """Expressions and their broken forms. Expressions in f-strings and annotations are left out."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.JoinedStr | ast.Assert) or _is_for_type_checkers(node):
             continue

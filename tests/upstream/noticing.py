@@ -1,4 +1,4 @@
-"""Which tests can notice that a module is broken: those that import it, and those of servers about its part."""
+"""Finds the tests that can notice a broken module: those that import it, and server tests for its part."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import deque
 from functools import cache
 from pathlib import Path
 
-SERVERS = {  # part of the server -> folders of tests that have a server do its work
+SERVERS = {  # part of the server -> folders of tests in which a server does that part's work
     "gateway/validation": ("writes", "customresources", "representations"),
     "gateway/admission": ("admission", "writes"),
     "gateway/quotas": ("quotas",),
@@ -18,7 +18,7 @@ FAR = 99
 
 
 def noticing(root: Path, file: str) -> list[str]:
-    """Files of tests, the nearest first: by how many imports lie between, those named like the module before others."""
+    """Files of tests, nearest first: by the number of imports between; files with the module's name come first."""
     module = _name(Path(file))
     near = _distances(root, module)
     unit = [path for path in sorted((root / "tests/unit").rglob("test_*.py")) if _distance(root, path, near) < FAR]
@@ -43,7 +43,7 @@ def _name(file: Path) -> str:
 
 @cache
 def _distances(root: Path, module: str) -> dict[str, int]:
-    """How far each module is from one that it leads to by its imports."""
+    """The number of imports from one module to each other module."""
     importers: dict[str, set[str]] = {}
     for name, imported in _imports(root).items():
         for each in imported:
@@ -66,7 +66,7 @@ def _imports(root: Path) -> dict[str, set[str]]:
 
 @cache
 def _imported(path: Path) -> set[str]:
-    """The modules that a file imports, and those that it may: `from a import b` may be of a.b."""
+    """The modules that a file imports, and those that it may import: `from a import b` may mean a.b."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):

@@ -64,7 +64,7 @@ class Server:
         return answer.status, content
 
     def both(self, path: str, variant: str = "") -> Json | None:
-        """The same answer in both encodings, or None where the object doesn't hold still."""
+        """The same answer in both encodings; None if the object changes in between."""
         for _ in range(ATTEMPTS):
             before = self.call("GET", path, JSON + variant)[1]
             encoded = self.call("GET", path, PROTOBUF + variant)[1]
@@ -75,7 +75,7 @@ class Server:
         return None
 
     def events(self, path: str, variant: str = "") -> Json:
-        """A watch's events in both encodings, and nothing that comes after a second."""
+        """The events of a watch in both encodings, up to one second."""
         watch = f"{path}?watch=true&timeoutSeconds=1&allowWatchBookmarks=true&resourceVersion=0"
         lines = self.call("GET", watch, JSON + variant)[1].splitlines()
         frames = self.call("GET", watch, PROTOBUF + ";stream=watch" + variant)[1]
@@ -100,7 +100,7 @@ def bodies() -> Iterator[tuple[str, Json]]:
 
 
 def create(server: Server) -> Iterator[Json | str]:
-    """Creates the objects: gives the paths of those that stay, and the answers of the others."""
+    """Creates the objects. Returns the paths of those that are stored, and the answers of the others."""
     server.call("POST", "/api/v1/namespaces", body={"metadata": {"name": NAME}})
     for path, body in bodies():
         status, content = server.call("POST", path, body=body)

@@ -87,7 +87,7 @@ def main(words: Sequence[str]) -> None:
 
 
 def compare(program: Path, servers: dict[str, Server], path: str, at_once: int, seconds: float, rounds: int) -> None:
-    """Prints what each server did."""
+    """Prints the results of each server."""
     totals = {name: [0, 0.0, 0.0] for name in servers}
     for _ in range(rounds):
         for name, server in servers.items():
@@ -114,7 +114,7 @@ def compare(program: Path, servers: dict[str, Server], path: str, at_once: int, 
 
 
 def register(server: Server, port: int) -> None:
-    """Leaves the group to the extension server."""
+    """Registers the extension API server for its group."""
     spec: dict[str, Any] = {"type": "ExternalName", "externalName": "127.0.0.1", "ports": [{"port": port}]}
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "rate"}, "spec": spec}
     place = {"namespace": "default", "name": "rate", "port": port}
@@ -128,7 +128,7 @@ def register(server: Server, port: int) -> None:
 
 
 def place(server: Server, port: int) -> None:
-    """Makes a node, a pod on it and a service whose kubelet, container and endpoint are the other server."""
+    """Creates a node, a pod on it and a service; the other server is their kubelet, container and endpoint."""
     merge = "application/merge-patch+json"
     server.ask("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "rate"}})
     kubelet = {"kubeletEndpoint": {"Port": port}}
@@ -151,7 +151,7 @@ def place(server: Server, port: int) -> None:
 
 
 def patiently(server: Server, method: str, path: str) -> None:
-    """Asks until the answer is no error."""
+    """Repeats a request until the answer is no error."""
     ends = time.monotonic() + 30
     while True:
         try:
@@ -164,6 +164,6 @@ def patiently(server: Server, method: str, path: str) -> None:
 
 
 def cpu(pid: int) -> float:
-    """Seconds that a process has computed."""
+    """The CPU seconds of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -35,7 +35,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A project: its Go module, and where in that its definitions are."""
+    """A project: its Go module, and the paths of its CRDs."""
 
     module: str
     definitions: str
@@ -56,7 +56,7 @@ PROJECTS = {
 
 
 class Loader(yaml.CSafeLoader):
-    """YAML as Kubernetes reads it: times are strings."""
+    """Reads YAML as Kubernetes does: timestamps are strings."""
 
 
 Loader.yaml_implicit_resolvers = {
@@ -66,7 +66,7 @@ Loader.yaml_implicit_resolvers = {
 
 
 def fetched(module: str) -> Path:
-    """The directory of a module. Raises subprocess.CalledProcessError."""
+    """Fetches a module. Returns its directory. Raises subprocess.CalledProcessError."""
     with tempfile.TemporaryDirectory() as directory:
         Path(directory, "go.mod").write_text("module fetching\n\ngo 1.24\n")
         command = ["go", "mod", "download", "-json", module]
@@ -75,7 +75,7 @@ def fetched(module: str) -> Path:
 
 
 def documents(file: Path) -> Iterator[Json]:
-    """The objects in a file; none of one that is no YAML, as templates are."""
+    """The objects in a file; none if it is no YAML, such as a template."""
     try:
         for document in yaml.load_all(file.read_text(), Loader):
             if isinstance(document, dict) and isinstance(document.get("metadata"), dict):
@@ -85,7 +85,7 @@ def documents(file: Path) -> Iterator[Json]:
 
 
 def samples(root: Path, definitions: list[Json]) -> Iterator[tuple[str, Json, Json]]:
-    """Where a sample is, what it is, and its definition."""
+    """The samples of a project: the path of each, the object, and its CRD."""
     known = {(each["spec"]["group"], each["spec"]["names"]["kind"]): each for each in definitions}
     told = 0
     for file in sorted(root.rglob("*.y*ml")):
@@ -100,7 +100,7 @@ def samples(root: Path, definitions: list[Json]) -> Iterator[tuple[str, Json, Js
 
 
 def requests(name: str, document: Json, definition: Json) -> Iterator[tuple[str, Request]]:
-    """What is asked of both servers about a sample."""
+    """The requests to both servers for a sample."""
     spec, metadata = definition["spec"], dict(document["metadata"])
     place = "/namespaces/default" if spec["scope"] == "Namespaced" else ""
     metadata.pop("namespace", None)
@@ -114,7 +114,7 @@ def requests(name: str, document: Json, definition: Json) -> Iterator[tuple[str,
 
 
 def install(sides: tuple[Side, Side], project: str, definitions: list[Json]) -> list[Result]:
-    """The answers to the definitions; waits until they are served."""
+    """Installs CRDs on both servers, and waits until they are served. Returns the answers."""
     results = []
     for definition in definitions:
         request = Request("POST", f"{DEFINITIONS}?fieldManager=install", definition)
@@ -138,7 +138,7 @@ def remove(sides: tuple[Side, Side], definitions: list[Json]) -> None:
 
 
 def compare(sides: tuple[Side, Side], project: str) -> list[Result]:
-    """All answers about a project."""
+    """All answers for a project."""
     root = fetched(PROJECTS[project].module)
     files = sorted(root.glob(PROJECTS[project].definitions))
     definitions = [each for file in files for each in documents(file) if each["kind"] == "CustomResourceDefinition"]
@@ -157,7 +157,7 @@ def compare(sides: tuple[Side, Side], project: str) -> list[Result]:
 
 
 def main(words: Sequence[str]) -> int:
-    """The process's exit status comes out."""
+    """Returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--peer", required=True, help="URL of a kube-apiserver")
     parser.add_argument("--peer-token", default="tok")

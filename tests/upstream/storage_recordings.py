@@ -26,12 +26,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 TARGET = ROOT / "tests" / "integration" / "storage_form" / "recording.json.gz"
 SELECTED = "?labelSelector=recorded%3Dyes"
-# what replicas keep there for each other, and definitions, whose storage version is none that is served
+# keys that replicas share, and CRDs, whose storage version is not a served one
 LEFT_OUT = ("masterleases/", "peerserverleases/", "leases/kube-system/", "apiextensions.k8s.io/")
 
 
 async def stored(endpoint: str) -> list[tuple[str, str]]:
-    """What is under /registry/, in the order in which it was written."""
+    """The keys and values under /registry/, in the order in which they were written."""
     async with EtcdClient(EtcdSettings((endpoint,))) as client:
         found = (await client.prefix(b"/registry/")).kvs
     found.sort(key=lambda kv: kv.mod_revision)
@@ -40,7 +40,7 @@ async def stored(endpoint: str) -> list[tuple[str, str]]:
 
 
 def signing_request(server: Server) -> str:
-    """The path of a CertificateSigningRequest, which takes a real one."""
+    """The path of a CertificateSigningRequest, whose object needs a real request."""
     command = [
         "openssl",
         "req",

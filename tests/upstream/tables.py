@@ -42,7 +42,7 @@ TABLE = "application/json;as=Table;g=meta.k8s.io;v="
 PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v="
 PARTIAL_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v="
 MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
-FRAMES = {  # answers whose very bytes are kept: path and Accept
+FRAMES = {  # answers that are recorded byte for byte: path and Accept
     "none": (f"{MAPS}?includeObject=None", TABLE + "v1"),
     "metadata": (MAPS, TABLE + "v1"),
     "metadata-beta": (f"{MAPS}?includeObject=Metadata", TABLE + "v1beta1"),
@@ -67,7 +67,7 @@ Json = dict[str, Any]
 
 
 class Server:
-    """The server under test; its certificate is not looked at."""
+    """The recorded server; its certificate is not verified."""
 
     def __init__(self, url: str, token: str) -> None:
         self.url, self.token = url, token
@@ -91,7 +91,7 @@ class Server:
         return found
 
     def resources(self) -> list[tuple[str, str, str, Json]]:
-        """The listable resources: their path, group, version and discovery entry."""
+        """The resources that can be listed: path, group, version and discovery entry."""
         found = list[tuple[str, str, str, Json]]()
         groups = [("/api/v1", "", "v1")]
         for group in self.get("/apis")["groups"]:
@@ -122,7 +122,7 @@ def documents(path: Path) -> list[Json]:
 
 
 def make(server: Server, objects: list[Json]) -> list[str]:
-    """Creates the objects, writes their status, deletes those that are to be gone. Their paths come out."""
+    """Creates the objects, writes their status, and deletes those that must terminate. Returns their paths."""
     server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
     plurals, paths = dict[tuple[str, str], tuple[str, bool]](), list[str]()
     for obj in objects:
@@ -158,12 +158,12 @@ def make(server: Server, objects: list[Json]) -> list[str]:
 
 
 def remove(server: Server, paths: list[str]) -> None:
-    """Deletes what was made, finalizers or not."""
+    """Deletes the created objects, and removes their finalizers."""
     for path in [*reversed(paths), f"/api/v1/namespaces/{NAMESPACE}"]:
         server.ask("PATCH", path, {"metadata": {"finalizers": None}})
         server.ask("DELETE", path, {"gracePeriodSeconds": 0, "propagationPolicy": "Background"})
         if path.startswith("/api/v1/namespaces/") and path.count("/") == 4:
-            namespace = server.get(path)  # nobody may be there to finalize it
+            namespace = server.get(path)  # there may be no controller that finalizes it
             if namespace:
                 server.ask("PUT", f"{path}/finalize", {**namespace, "spec": {}})
 
@@ -171,14 +171,14 @@ def remove(server: Server, paths: list[str]) -> None:
 def listed(server: Server, path: str, name: str) -> tuple[str, Json]:
     """A resource's Table with the objects, and when the server made it."""
     status, date, body = server.ask("GET", f"{path}/{name}?includeObject=Object", accept=TABLE + "v1")
-    if status != 200:  # a custom resource whose definition cannot work
+    if status != 200:  # a custom resource whose CRD does not work
         print(f"{path}/{name}: {body.decode()[:300]}", file=sys.stderr)
         return date, {"rows": None, "columnDefinitions": []}
     return date, loads(body)
 
 
 def record(server: Server, made: set[str]) -> Json:
-    """Tables of all resources, with the rows of the objects that were made ("pods/name")."""
+    """Records the Tables of all resources, with the rows of the created objects ("pods/name")."""
     tables = list[Json]()
     for path, group, version, resource in server.resources():
         date, table = listed(server, path, resource["name"])
@@ -200,7 +200,7 @@ def record(server: Server, made: set[str]) -> Json:
 
 
 def differences(table: Json, columns: Columns, date: str, objects: list[Json]) -> list[str]:
-    """Where our rows differ from a Table's; ages may be a second older or younger."""
+    """The differences between our rows and a Table's. Ages may differ by a second."""
     found = list[str]()
     shown = [list(one[:4]) for one in columns.definitions]
     theirs = [[c["name"], c["type"], c["format"], c["priority"]] for c in table["columnDefinitions"]]
@@ -222,7 +222,7 @@ def differences(table: Json, columns: Columns, date: str, objects: list[Json]) -
 
 
 def check(server: Server) -> int:
-    """Compares all Tables of the server with ours; the number of differences comes out."""
+    """Compares all Tables of the server with ours. Returns the number of differences."""
     wrong = rows = kinds = 0
     definitions = server.get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")["items"]
     custom = {
@@ -249,7 +249,7 @@ def check(server: Server) -> int:
 
 
 def main(words: Sequence[str]) -> int:
-    """The process's exit status comes out."""
+    """Returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("what", choices=("record", "check"))
     parser.add_argument("--server", required=True)

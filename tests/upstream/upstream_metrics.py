@@ -21,7 +21,7 @@ BUILD = re.compile(r'kubernetes_build_info\{.*git_version="([^"]*)"')
 
 
 def documented(path: Path) -> dict[str, tuple[str, list[str]]]:
-    """Types and labels by name."""
+    """Types and labels of the documented families, by name."""
     import yaml
 
     found: dict[str, tuple[str, list[str]]] = {}

@@ -42,12 +42,12 @@ SETTLE = 2.5  # seconds until the peer's informers have what was written
 
 
 class Fuzz:
-    """A run."""
+    """One run."""
 
     def __init__(self, options: argparse.Namespace, peer: Side, ours: Side) -> None:
         self.options, self.sides, self.hooks = options, {"peer": peer, "ours": ours}, Hooks()
         self.results = list[Result]()
-        self.made = list[tuple[str, str]]()  # what is installed: side, path
+        self.made = list[tuple[str, str]]()  # the installed objects: side, path
         self.installed = list[Json]()
 
     def rng(self, *what: object) -> random.Random:
@@ -57,7 +57,7 @@ class Fuzz:
         return [side.ask(copy.deepcopy(ask)).status for side in self.sides.values()]
 
     def prepare(self) -> None:
-        """Makes what all rounds are about."""
+        """Creates what all rounds use."""
         self.both(Request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition()))
         for side in self.sides.values():
             until_served(side, COLLECTIONS["gadgets"].format(version="v2", namespace="fuzz-a"))
@@ -68,7 +68,7 @@ class Fuzz:
         for namespace, obj in (("fuzz-params", limit), ("fuzz-params", second), ("fuzz-a", limit)):
             self.both(Request("POST", f"/api/v1/namespaces/{namespace}/configmaps", obj))
         for resource, path in COLLECTIONS.items():
-            for namespace in ("fuzz-a", "fuzz-b"):  # of another run
+            for namespace in ("fuzz-a", "fuzz-b"):  # another run may have created them
                 at = path.format(namespace=namespace, version="v1")
                 self.both(Request("DELETE", f"{at}?labelSelector=g", {"gracePeriodSeconds": 0}))
             for group in range(self.options.groups):
@@ -78,7 +78,7 @@ class Fuzz:
                         self.both(Request("POST", path.format(namespace=namespace, version="v1"), obj))
 
     def configure(self, number: int) -> None:
-        """Installs the configurations of a round. What one server refuses has to be refused by the other."""
+        """Installs the configurations of a round. Both servers must refuse the same ones."""
         for group in range(self.options.groups):
             for part in range(self.options.parts):
                 rng, place = self.rng("configuration", number, group, part), group * 10 + part
@@ -131,7 +131,9 @@ class Fuzz:
 
 
 def asked(noted: list[Json]) -> list[Json]:
-    """What webhooks were asked, without what each server chooses: validating ones are asked side by side."""
+    """The reviews that webhooks got, without values that a server chooses. Validating webhooks are called
+    concurrently.
+    """
 
     def even(node: Any) -> Any:
         match node:
@@ -159,7 +161,7 @@ def asked(noted: list[Json]) -> list[Json]:
 
 
 def main(words: Sequence[str]) -> int:
-    """The process's exit status comes out."""
+    """Returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--peer", required=True, help="URL of a kube-apiserver")
     parser.add_argument(

@@ -21,7 +21,7 @@ _OPERATIONS = (("*",), ("*",), ("CREATE",), ("CREATE", "UPDATE"), ("UPDATE",), (
 
 
 def rule(rng: random.Random, *, deletes: bool = True) -> Json:
-    """One rule. Mutating policies may have none for deletions."""
+    """A random rule. A mutating policy may not match deletions."""
     groups, versions, resources = rng.choice(_GROUPS), rng.choice(_VERSIONS), rng.choice(_RESOURCES)
     operations = [each for each in rng.choice(_OPERATIONS) if deletes or each not in ("DELETE", "*")]
     made: Json = {"apiGroups": list(groups), "apiVersions": list(versions), "resources": list(resources)}
@@ -54,7 +54,7 @@ def _conditions(rng: random.Random, **kinds: bool) -> Json:
 
 
 def webhooks(rng: random.Random, group: str, number: int, hooks: Hooks, side: str) -> list[tuple[str, Json]]:
-    """A configuration of each sort, or not, for one of the two servers: only where they lead differs."""
+    """At most one configuration of each type, for one of the two servers: only the URLs differ."""
     made = []
     for half in ("mutating", "validating"):
         if rng.random() < 0.5:
@@ -82,7 +82,7 @@ def webhooks(rng: random.Random, group: str, number: int, hooks: Hooks, side: st
 
 
 def policies(rng: random.Random, group: str, number: int) -> list[tuple[str, Json]]:
-    """A policy of each sort, or not, and its bindings."""
+    """At most one policy of each type, and its bindings."""
     made: list[tuple[str, Json]] = []
     for half in ("validating", "mutating"):
         if rng.random() < 0.35:

@@ -118,7 +118,7 @@ _PATCHES = (
 
 
 def condition(rng: random.Random, *, params: bool = False, variables: bool = False) -> str:
-    """An expression that is to be true."""
+    """An expression that is mostly true."""
     pool = _CONDITIONS + (_PARAMS * 3 if params else ()) + (_VARIABLES * 2 if variables else ())
     one = rng.choice(pool)
     match rng.randrange(8):

@@ -1,4 +1,4 @@
-"""A server of webhooks that answer as their path says, and note what each of two API servers asked them."""
+"""A server of webhooks whose answers depend on their path. It records the reviews of each of the two API servers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PATHS = (
 
 
 def patch(rng: random.Random) -> list[Json]:
-    """A random JSON patch, which often does not fit."""
+    """A random JSON patch, which often cannot be applied."""
     if rng.random() < 0.35:
         return [{"op": "add", "path": "/metadata/labels/hooked", "value": "yes"}]
     operations = []
@@ -40,7 +40,7 @@ def patch(rng: random.Random) -> list[Json]:
 
 
 def answer(seed: str, review: Json, *, mutating: bool) -> tuple[int, bytes]:
-    """Status and body of a webhook's answer: the same whenever the webhook of a seed is asked."""
+    """The status and the body of a webhook's answer, which depend only on the seed and the review."""
     rng = random.Random(seed)
     roll = rng.random()
     response: Json = {"uid": review["request"]["uid"], "allowed": True}
@@ -95,7 +95,7 @@ def _broken(rng: random.Random, made: Json, response: Json) -> tuple[int, bytes]
 
 
 class Hooks:
-    """Serves `/SIDE/HALF/SEED`, HALF being mutating or validating."""
+    """Serves `/SIDE/HALF/SEED`; HALF is mutating or validating."""
 
     def __init__(self) -> None:
         context, self.authority = _certified()
@@ -119,7 +119,7 @@ class Hooks:
                 self.wfile.write(content)
 
             def log_message(self, format: str, *args: Any) -> None:
-                """Says nothing."""
+                """Logs nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -132,6 +132,6 @@ class Hooks:
         return {"url": url, "caBundle": base64.b64encode(self.authority).decode()}
 
     def take(self, side: str) -> list[Json]:
-        """What one server has asked since the last time."""
+        """The reviews of one server since the last call."""
         taken, self.asked[side][:] = list(self.asked[side]), []
         return taken

@@ -1,4 +1,4 @@
-"""What is written: objects of built-in and of a custom kind, and random requests about them."""
+"""Objects of built-in kinds and of a custom kind, and random requests for them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLLECTIONS = {
 
 
 def definition() -> Json:
-    """A kind with two versions that are alike."""
+    """A CRD with two equal versions."""
     spec = {
         "type": "object",
         "properties": {
@@ -51,7 +51,7 @@ def definition() -> Json:
 
 
 def new(rng: random.Random, resource: str, group: str, name: str, version: str = "v1") -> Json:
-    """A valid object of a resource, of a group of cases."""
+    """A valid object of a resource, with the label of a group of cases."""
     labels = {"g": group}
     if rng.random() < 0.4:
         labels["env"] = rng.choice(("prod", "test"))
@@ -84,7 +84,7 @@ def new(rng: random.Random, resource: str, group: str, name: str, version: str =
 
 
 def request(rng: random.Random, group: str) -> Request:
-    """A write of an object of a group; objects `a` and `b` of each resource are there in each namespace."""
+    """A random write of an object of a group. The objects `a` and `b` of each resource exist in each namespace."""
     resource, namespace = rng.choice(sorted(COLLECTIONS)), rng.choice(("fuzz-a", "fuzz-b"))
     version = rng.choice(("v1", "v1", "v2"))
     path = COLLECTIONS[resource].format(namespace=namespace, version=version)

@@ -1,4 +1,4 @@
-"""What random definitions and objects are made of."""
+"""The constants from which random CRDs and objects are made."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ NUMBERS = (0, 0.5, 1.0, -1.5, 2, 3.25, 10, 1e10, 1e21, 100.0)
 ODD_NUMBERS = (2**63, -(2**63), 2**64, 1e3, -0.0, 1.5, 1e300, 12345678901234567890)
 WRONG: tuple[Any, ...] = (None, "x", 7, 1.5, True, {}, [], {"a": "b"}, ["x"], [None], {"a": None}, "")
 
-# what a mutation may say at a node of a schema: a keyword and its values
+# changes of a schema's node by a mutation: a keyword and its values
 KEYWORDS: dict[str, tuple[Any, ...]] = {
     "type": ("string", "integer", "number", "boolean", "object", "array", "null", "file", ""),
     "format": (*FORMATS, "int32", "int64", "float", "double", "int-or-string", ""),
@@ -111,7 +111,7 @@ KEYWORDS: dict[str, tuple[Any, ...]] = {
     "odd": (1,),
 }
 
-# what a mutation may say elsewhere in the spec of a definition: a path and its values
+# changes elsewhere in the spec of a CRD: a path and its values
 MEMBERS: dict[tuple[str | int, ...], tuple[Any, ...]] = {
     ("group",): ("", "example", "Example.com", "x.k8s.io", "a..b"),
     ("scope",): ("", "Cluster", "Namespaced", "Odd"),

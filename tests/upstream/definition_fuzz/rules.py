@@ -1,4 +1,4 @@
-"""Random expressions of validation rules, made by the types of a schema; some of them are wrong."""
+"""Random expressions for validation rules, by the types of a schema; some of them are wrong."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 
 from .facts import NAMES, Json
 
-WRONG = 0.015  # how often an expression is of another type than it should be
+WRONG = 0.015  # probability of an expression of a wrong type
 ESCAPED = {"dash-ed": "dash__dash__ed", "dot.ted": "dot__dot__ted", "under__score": "under__underscores__score"} | {
     name: f"__{name}__" for name in ("if", "namespace")
 }
@@ -26,7 +26,7 @@ FORMATTED = {"date-time": "timestamp", "date": "timestamp", "duration": "duratio
 
 
 def type_of(schema: Json) -> str:
-    """The type of a schema's values in expressions; "" where they cannot be reached."""
+    """The CEL type of a schema's values; "" if expressions cannot access them."""
     if schema.get("x-kubernetes-int-or-string"):
         return "dyn"
     match schema.get("type"):
@@ -50,7 +50,7 @@ class Expressions:
 
     def __init__(self, rng: random.Random, variables: dict[str, Json]) -> None:
         self.rng, self.reachable = rng, dict[str, list[tuple[str, Json]]]()
-        self.fields = list[tuple[str, str]]()  # an object and one of its fields
+        self.fields = list[tuple[str, str]]()  # an object, and one of its fields
         for name, schema in variables.items():
             self._reach(name, schema, 0)
 

@@ -1,4 +1,4 @@
-"""Random definitions with structural schemas, and what makes them wrong."""
+"""Random CRDs with structural schemas, and mutations that make them invalid."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ NESTING = ("properties", "items", "additionalProperties", "allOf", "anyOf", "one
 
 
 class Maker:
-    """Makes schemas; the same of the same random numbers."""
+    """Makes schemas. The same random numbers give the same schemas."""
 
     def __init__(self, rng: random.Random, rules: float = 0.06) -> None:
         self.rng, self.rules = rng, rules
 
     def definition(self, group: str, number: int) -> Json:
-        """A definition of things in a group of its own."""
+        """A CRD of Things, in its own group."""
         rng = self.rng
         names = {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"}
         if rng.random() < 0.3:
@@ -187,7 +187,7 @@ class Maker:
         return {key: [self._validation(schema) for _ in range(rng.choice([1, 2, 2, 3]))]}
 
     def _validation(self, schema: Json, depth: int = 0) -> Json:
-        """What a junctor may say of a schema's values."""
+        """The validation keywords of a schema in allOf, anyOf, oneOf or not."""
         rng = self.rng
         match schema.get("type"):
             case "string":
@@ -231,7 +231,7 @@ def nodes(schema: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int
 
 
 def mutate_definition(rng: random.Random, definition: Json) -> list[str]:
-    """Changes a definition in place at one place or two; what was done."""
+    """Changes a CRD in place, in one or two places. Returns descriptions of the changes."""
     done = []
     for _ in range(rng.choice([1, 1, 2])):
         if rng.random() < 0.25:

@@ -1,4 +1,4 @@
-"""Two servers that are asked the same, and how much of their answers agrees."""
+"""Sends the same requests to two servers, and computes at which levels the answers agree."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from .facts import Json
 
 LEVELS = ("status", "causes", "body", "wording")
-VERSION = "@VERSION@"  # in a request, for the resourceVersion that its object has on the server
+VERSION = "@VERSION@"  # in a request: stands for the resourceVersion of its object on the server
 CONTENT = {"plain": "json", "merge": "merge-patch+json", "json": "json-patch+json", "apply": "apply-patch+yaml"}
 _VOLATILE = ("uid", "resourceVersion", "creationTimestamp", "lastTransitionTime", "time", "deletionTimestamp")
 _NOISE = re.compile(r"selfType\d+|0xc[0-9a-f]+")
@@ -24,7 +24,7 @@ _NOISE = re.compile(r"selfType\d+|0xc[0-9a-f]+")
 
 @dataclass(slots=True, frozen=True)
 class Answer:
-    """What a server said."""
+    """A server's answer."""
 
     status: int
     content_type: str
@@ -34,14 +34,14 @@ class Answer:
 
 @dataclass(slots=True)
 class Request:
-    """What is asked of both servers."""
+    """A request for both servers."""
 
     method: str
     path: str
     body: Any = None
     content: str = "plain"
     about: str = ""
-    of: str = ""  # the path of the object whose resourceVersion VERSION stands for
+    of: str = ""  # the path of the object whose resourceVersion replaces VERSION
 
 
 class Side:
@@ -55,7 +55,7 @@ class Side:
         self.versions = dict[str, str]()  # path of an object -> its resourceVersion
 
     def ask(self, request: Request) -> Answer:
-        """The answer, with what differs between two servers anyway left out."""
+        """Sends the request. Returns the answer without values that always differ between servers."""
         text = None if request.body is None else json.dumps(request.body)
         if text is not None and request.of:
             text = text.replace(VERSION, self.versions.get(request.of, "1"))
@@ -90,7 +90,7 @@ class Side:
         return Answer(response.status, response.headers.get("Content-Type", ""), warnings, _even(body))
 
     def remember(self, path: str) -> Any:
-        """The object at a path; its resourceVersion is remembered."""
+        """Reads the object at a path, and remembers its resourceVersion."""
         connection = self._connection()
         connection.request("GET", path, None, {"Authorization": f"Bearer {self._token}"})
         body = json.loads(connection.getresponse().read())
@@ -99,7 +99,7 @@ class Side:
 
 
 def _even(node: Any) -> Any:
-    """A document without what every server chooses for itself."""
+    """A document without the values that every server chooses itself."""
     match node:
         case dict():
             made = {key: "<chosen>" if key in _VOLATILE and value else _even(value) for key, value in node.items()}
@@ -114,7 +114,7 @@ def _even(node: Any) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two documents are the same, and 1 is not 1.0 nor true."""
+    """Whether two documents are equal; 1 is neither 1.0 nor true."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
@@ -129,7 +129,7 @@ def _causes(answer: Answer) -> list[Json]:
 
 
 def _words(text: str) -> list[str]:
-    """The words of a message: what comes of a Go map has no order."""
+    """The words of a message, sorted if they come from a Go map, which has no order."""
     return sorted(re.findall(r"[^\s,\[\]{}]+", text))
 
 
@@ -150,7 +150,7 @@ def _levels(answer: Answer) -> tuple[Any, ...]:
 
 
 def agreement(peer: Answer, ours: Answer) -> int:
-    """How many of LEVELS agree."""
+    """The number of LEVELS at which two answers agree."""
     if peer.status == 500 and 400 <= ours.status < 500:
         return len(LEVELS)
     pairs = zip(_levels(peer), _levels(ours), strict=True)
@@ -159,7 +159,7 @@ def agreement(peer: Answer, ours: Answer) -> int:
 
 @dataclass(slots=True)
 class Result:
-    """One case and what came of it."""
+    """One case with both answers."""
 
     name: str
     request: Request
@@ -171,7 +171,7 @@ class Result:
         self.level = agreement(self.peer, self.ours)
 
     def differences(self) -> list[str]:
-        """What differs, in a form that is the same for every case that one missing rule causes."""
+        """Descriptions of the differences. Cases with the same cause have the same description."""
         one, other = _levels(self.peer), _levels(self.ours)
         if self.level == 0:
             said = [f"{answer.status} {_message(answer)}" for answer in (self.peer, self.ours)]
@@ -198,7 +198,7 @@ def _message(answer: Answer) -> str:
 
 
 def unequal(one: Any, other: Any, path: str = "") -> list[tuple[str, str, str]]:
-    """Where two documents differ."""
+    """The paths at which two documents differ."""
     if isinstance(one, dict) and isinstance(other, dict):
         found = []
         for key in [*one, *(key for key in other if key not in one)]:
@@ -214,7 +214,7 @@ def unequal(one: Any, other: Any, path: str = "") -> list[tuple[str, str, str]]:
 
 
 def rough(text: str) -> str:
-    """A message or path without what varies from case to case: indices, names, quoted words, numbers."""
+    """A message or path without parts that vary between cases: indices, names, quoted words, numbers."""
     text = re.sub(r"(properties|allOf|anyOf|oneOf|versions)\[[^\]]*\]", r"\1[*]", text)
     text = re.sub(r"(\.properties\[\*\]|\.items\b|\.additionalProperties\b)+", ".<below>", text)
     return re.sub(r'"[^"]*"', '"…"', re.sub(r"\b\d+\b", "N", text))

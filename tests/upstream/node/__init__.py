@@ -1,1 +1,1 @@
-"""A cluster of real nodes on the server: kubelet, containerd, runc, kube-proxy, in namespaces."""
+"""Real nodes on the server: kubelet, containerd, runc and kube-proxy, in Linux namespaces."""

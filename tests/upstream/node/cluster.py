@@ -1,7 +1,7 @@
-"""A cluster of real nodes on this project's server: a control plane, and nodes that join it, in namespaces.
+"""A cluster of real nodes on this project's server: a control plane and nodes that join it, in Linux namespaces.
 
-All processes are in one PID namespace, with mounts and a network of their own. When its first process ends, all end,
-and with them their mounts and links. guard.sh ends it when this process is gone, and removes the control groups.
+All processes are in one PID namespace, with their own mounts and network. When its first process ends, all end, and
+their mounts and links are removed. guard.sh ends it when this process has ended, and removes the cgroups.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.upstream.node import images, programs
 from tests.upstream.node.pki import Keys
 
 HERE = Path(__file__).parent
-GROUPS = "apiserver-gateway-nodes"  # the control groups of all nodes
+GROUPS = "apiserver-gateway-nodes"  # the cgroup of all nodes
 CONTROL_PLANE = "10.89.0.1"
 SERVER = f"https://{CONTROL_PLANE}:6443"
 CGROUPS = Path("/sys/fs/cgroup")
@@ -35,11 +35,11 @@ _NAMES += ["DNS:kubernetes.default.svc.cluster.local", "IP:127.0.0.1", f"IP:{CON
 
 
 class NoNodes(Exception):
-    """There can be no nodes here; the message says why."""
+    """This machine cannot run nodes; the message says why."""
 
 
 class Cluster:
-    """A cluster that runs; `cluster()` makes one."""
+    """A running cluster, made by `cluster()`."""
 
     def __init__(self, directory: Path, init: int) -> None:
         self.directory, self.init = directory, init
@@ -48,12 +48,12 @@ class Cluster:
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def inside(self, words: Sequence[str], node: str = "") -> list[str]:
-        """The command that runs another one beside the control plane, or in a node."""
+        """The command that runs another one in the control plane's namespaces, or in a node's."""
         entered = ["nsenter", f"--target={self.nodes[node] if node else self.init}", "--mount", "--net", "--pid"]
         return [*entered, *(["--uts", "--ipc"] if node else []), "--", *words]
 
     def run(self, *words: str, node: str = "", given: str = "", seconds: float = PATIENCE) -> str:
-        """What a command prints. Raises AssertionError when it fails."""
+        """Runs a command. Returns its output. Raises AssertionError if it fails."""
         done = subprocess.run(
             self.inside(words, node),
             input=given,
@@ -66,15 +66,15 @@ class Cluster:
         return done.stdout
 
     def kubectl(self, *words: str, given: str = "", seconds: float = PATIENCE) -> str:
-        """What kubectl prints for the administrator. Raises AssertionError when it fails."""
+        """Runs kubectl as the administrator. Returns its output. Raises AssertionError if it fails."""
         return self.run(*self.kubectl_words(*words), given=given, seconds=seconds)
 
     def kubectl_words(self, *words: str) -> list[str]:
-        """A command of kubectl."""
+        """The command line for kubectl with these arguments."""
         return [str(programs.BIN / "kubectl"), f"--kubeconfig={self.keys.kubeconfig('admin')}", *words]
 
     def start(self, name: str, *words: str, node: str = "") -> None:
-        """Starts a program that stays; what it says is in the log of its name."""
+        """Starts a program in the background. Its output is in the log with its name."""
         with self.log(name).open("ab") as log:
             self.processes[name] = subprocess.Popen(
                 self.inside(words, node),
@@ -90,7 +90,7 @@ class Cluster:
         return self.directory / f"{name}.log"
 
     def until(self, check: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
-        """Asks until `check` says yes. Raises AssertionError with the ends of all logs."""
+        """Repeats `check` until it is true. Raises AssertionError with the ends of all logs."""
 
         def told() -> str:
             logs = "\n".join(f"{each.name}: {each.read_text()[-1500:]}" for each in self.directory.glob("*.log"))
@@ -99,7 +99,7 @@ class Cluster:
         until(check, seconds, told)
 
     def can(self, *words: str) -> bool:
-        """Whether kubectl succeeds, with an output that is not empty."""
+        """Whether kubectl succeeds with some output."""
         done = subprocess.run(self.inside(self.kubectl_words(*words)), capture_output=True, env=self._environment())
         return done.returncode == 0 and bool(done.stdout.strip())
 
@@ -148,7 +148,7 @@ class Cluster:
         entering.wait()
 
     def start_controllers(self) -> None:
-        """Starts kube-controller-manager and kube-scheduler; each is started again when it ends, as by a kubelet."""
+        """Starts kube-controller-manager and kube-scheduler. Each is restarted when it ends, as a kubelet would do."""
         pki = self.keys.directory
         for name, program in (("controllers", "kube-controller-manager"), ("scheduler", "kube-scheduler")):
             config = self.keys.kubeconfig(name)
@@ -179,7 +179,7 @@ class Cluster:
 
 @contextmanager
 def cluster() -> Iterator[Cluster]:
-    """A control plane without nodes. Raises NoNodes. All of it is gone in the end, and if this process is killed."""
+    """A control plane without nodes. Raises NoNodes. All is removed at the end, and also if this process is killed."""
     with ExitStack() as stack:
         want()
         lock = stack.enter_context((programs.PLACE / "lock").open("w"))
@@ -216,7 +216,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 def want() -> None:
-    """Raises NoNodes where a machine cannot run nodes, or what they are made of is not built."""
+    """Raises NoNodes if the machine cannot run nodes, or if a part is not built."""
     if os.geteuid():
         raise NoNodes("nodes want root")
     if not (CGROUPS / "cpuset").is_dir():
@@ -232,7 +232,7 @@ def want() -> None:
 
 
 def _child(process: subprocess.Popen[bytes]) -> int:
-    """The first process of a PID namespace, once it says that mounts and network are there. Raises NoNodes."""
+    """Starts the first process of a PID namespace, and waits until its mounts and network are ready. Raises NoNodes."""
     assert process.stdout is not None
     with process.stdout as said:
         if not select.select([said], [], [], PATIENCE)[0] or said.readline() != b"ready\n":
@@ -252,7 +252,7 @@ def _link(made: Cluster) -> None:
 
 
 def join(made: Cluster, name: str) -> None:
-    """Adds a node: it joins by the bootstrap token, and is ready in the end. Raises AssertionError."""
+    """Adds a node with the bootstrap token, and waits until it is ready. Raises AssertionError."""
     number = len(made.nodes) + 2
     root = made.directory / name
     root.mkdir()
@@ -299,7 +299,7 @@ def join(made: Cluster, name: str) -> None:
 
 
 def start_kubelet(made: Cluster, name: str) -> None:
-    """Starts the kubelet of a node: at the first time it joins by the bootstrap token."""
+    """Starts a node's kubelet. At its first start it joins with the bootstrap token."""
     number = list(made.nodes).index(name) + 2
     kubelet = ["--config=/etc/kubernetes/kubelet.yaml", "--bootstrap-kubeconfig=/etc/kubernetes/bootstrap.kubeconfig"]
     kubelet += ["--kubeconfig=/var/lib/kubelet/kubeconfig", "--cert-dir=/var/lib/kubelet/pki"]
@@ -308,7 +308,7 @@ def start_kubelet(made: Cluster, name: str) -> None:
 
 
 def _first(root: Path) -> int:
-    """The process that has a tree as its root, as this machine numbers it; 0 if there is none yet."""
+    """The process id, on this machine, of the process with a tree as its root; 0 if there is none yet."""
     marked = root / "etc" / "hostname"
     for place in Path("/proc").glob("[0-9]*"):
         try:
@@ -320,7 +320,7 @@ def _first(root: Path) -> int:
 
 
 def _furnish(made: Cluster, root: Path, name: str, number: int) -> None:
-    """Writes the configuration of a node into its tree, and makes its control groups."""
+    """Writes a node's configuration into its tree, and creates its cgroups."""
     for each in ("opt/bin", "etc/kubernetes", "etc/cni/net.d", "old", "var/lib/kubelet", "var/lib/containerd"):
         (root / each).mkdir(parents=True, exist_ok=True)
     (root / "etc/machine-id").write_text(f"{uuid.uuid4().hex}\n")
@@ -362,7 +362,7 @@ def _answers(made: Cluster, name: str) -> bool:
 
 
 def _approve(made: Cluster, name: str) -> None:
-    """Approves the request for the certificate that the kubelet serves with, which nothing approves by itself."""
+    """Approves the request for the kubelet's serving certificate: no controller approves it."""
     wanted = (
         '{range .items[?(@.spec.signerName=="kubernetes.io/kubelet-serving")]}{.metadata.name} {.spec.username}\n{end}'
     )

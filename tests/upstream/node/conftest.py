@@ -1,4 +1,4 @@
-"""A cluster with one node for all tests: they run in their order, and the last one has the node leave."""
+"""A cluster with one node for all tests. They run in order; the last one removes the node."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pytest
 
 from tests.upstream.node.cluster import Cluster, cluster, join
 
-MARK = "APISERVER_GATEWAY_TEST_NODES"  # tells that nodes can be run here
+MARK = "APISERVER_GATEWAY_TEST_NODES"  # set if nodes can be run here
 
 
 @pytest.fixture(scope="session")
 def nodes() -> Iterator[Cluster]:
-    """The cluster; its node n1 is ready."""
+    """The cluster, whose node n1 is ready."""
     if not os.environ.get(MARK):
         pytest.skip("there are no nodes: `python -m tests.upstream node test` runs these tests, as root")
     with cluster() as made:

@@ -1,4 +1,4 @@
-"""Images that pods of the tests run, as an archive for containerd: files and a configuration (OCI image layout)."""
+"""Images for the pods of the tests, as an archive for containerd in the OCI image layout."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.upstream.node.programs import BIN, PLACE
 
 ARCHIVE = PLACE / "test-images.tar"
-REGISTRY = "nodes.test"  # there is none: nothing is pulled
+REGISTRY = "nodes.test"  # does not exist: no image is pulled
 PAUSE, BUSYBOX, AGNHOST = (f"{REGISTRY}/{name}:1" for name in ("pause", "busybox", "agnhost"))
 _ACCOUNTS = {
     "etc/passwd": "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
@@ -23,7 +23,7 @@ _ACCOUNTS = {
 
 @dataclass(frozen=True)
 class Image:
-    """An image: programs by their paths in it, whether it has busybox with a shell, and what it runs."""
+    """An image: its programs by path, whether it has busybox as a shell, and its command."""
 
     name: str
     programs: dict[str, str]
@@ -40,7 +40,7 @@ IMAGES = (
 
 
 def build() -> None:
-    """Writes the archive, if it is not there."""
+    """Writes the archive if it does not exist."""
     if ARCHIVE.is_file():
         return
     unfinished = ARCHIVE.with_suffix(".new")
@@ -53,7 +53,7 @@ def build() -> None:
 
 
 def _manifest(archive: tarfile.TarFile, image: Image) -> dict[str, object]:
-    """Adds the blobs of an image; what the index says of it comes out."""
+    """Adds the blobs of an image. Returns its entry for the index."""
     layer = _layer(image)
     run = {"Entrypoint": image.entrypoint, "Cmd": image.command, "Env": ["PATH=/bin:/usr/bin"]}
     rootfs = {"type": "layers", "diff_ids": [_digest(layer)]}

@@ -7,9 +7,9 @@ import json
 import subprocess
 from pathlib import Path
 
-TOKEN = "abcdef.0123456789abcdef"  # with which nodes join
+TOKEN = "abcdef.0123456789abcdef"  # the bootstrap token of nodes
 
-# Clients: the name of the file, the user, the group.
+# Clients: file name, user, group.
 CLIENTS = {
     "admin": ("admin", "system:masters"),
     "controllers": ("system:kube-controller-manager", ""),
@@ -20,14 +20,14 @@ CLIENTS = {
 
 
 class Keys:
-    """The files of a directory; `server` is the API server's URL."""
+    """The files in a directory; `server` is the API server's URL."""
 
     def __init__(self, directory: Path, server: str) -> None:
         self.directory, self._server = directory, server
         directory.mkdir(parents=True)
 
     def make(self, names: list[str]) -> None:
-        """Makes all of them; `names` are those of the API server, as subjectAltName has them."""
+        """Creates all files; `names` are the API server's names in the form of subjectAltName."""
         for authority in ("ca", "front-ca"):
             words = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "3650", "-subj", f"/CN={authority}"]
             self._openssl(*words, "-keyout", f"{authority}.key", "-out", f"{authority}.crt")
@@ -43,7 +43,7 @@ class Keys:
         self._kubeconfig("bootstrap", {"token": TOKEN})
 
     def kubeconfig(self, name: str) -> Path:
-        """That of a client, or `bootstrap`."""
+        """The kubeconfig of a client, or of `bootstrap`."""
         return self.directory / f"{name}.kubeconfig"
 
     def _kubeconfig(self, name: str, user: dict[str, str]) -> None:

@@ -1,7 +1,7 @@
-"""The programs and the file tree that real nodes are made of: built once, from Go modules and Debian packages.
+"""The programs and the file tree of real nodes, built once from Go modules and Debian packages.
 
-All is kept in a cache directory of the Kubernetes version. What is there is not built again. Building wants Go, gcc,
-root and mmdebstrap; it takes about half an hour on two cores.
+All is kept in a cache directory for the Kubernetes version, and is not built again. Building needs Go, gcc, root and
+mmdebstrap; it takes about half an hour on two cores.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _OTHERS = {
     "containerd-shim-runc-v2": ("github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2", "v2.4.2"),
     "ctr": ("github.com/containerd/containerd/v2/cmd/ctr", "v2.4.2"),
 }
-_PACKAGES = (  # of Debian, that a node is made of
+_PACKAGES = (  # Debian packages of a node
     "ca-certificates,iproute2,iptables,ipset,conntrack,socat,ethtool,runc,containernetworking-plugins,procps,mount,"
     "util-linux,kmod,e2fsprogs"
 )
@@ -44,7 +44,7 @@ TREE = PLACE / "node.tar"  # the file tree of a node
 
 
 def build() -> None:
-    """Builds what is missing. Raises Broken with what the failed command has said."""
+    """Builds what is missing. Raises Broken with the output of the failed command."""
     BIN.mkdir(parents=True, exist_ok=True)
     _build_tree()
     for name, package in _KUBERNETES.items():
@@ -64,7 +64,7 @@ def build() -> None:
 
 
 def missing() -> list[str]:
-    """What nodes need and is not built yet."""
+    """The parts of nodes that are not built yet."""
     files = [*(BIN / name for name in (*_KUBERNETES, *_OTHERS, "pause", "busybox")), TREE]
     return [file.name for file in files if not file.is_file()]
 
@@ -86,7 +86,7 @@ def _build(name: str, words: list[str], package: str, module: object) -> None:
 
 
 def _kubernetes_module() -> Path:
-    """A module that wants what k8s.io/kubernetes wants, with the staged modules of its version."""
+    """A go.mod with the requirements of k8s.io/kubernetes, and the published staging modules of its version."""
     place = PLACE / "go" / "kubernetes"
     if (place / "complete").is_file():
         return place
@@ -128,7 +128,7 @@ def _build_tree() -> None:
 
 
 def _build_busybox() -> None:
-    """As its authors have it: the sh of Debian's drops variables such as data-1 from the environment."""
+    """Builds busybox from its sources: Debian's sh drops variables such as data-1 from the environment."""
     print("building busybox", flush=True)
     place = PLACE / "busybox"
     shutil.rmtree(place, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""A kubelet, containerd, kube-proxy on this server: what a cluster with nodes does all day, on one node."""
+"""A real node on this server: the usual work of kubelet, containerd and kube-proxy in a cluster."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_job_ends(nodes: Cluster) -> None:
 
 
 def test_a_pod_can_be_looked_into(nodes: Cluster) -> None:
-    """kubectl's logs, exec, cp, attach, debug and port-forward go through the server to the kubelet."""
+    """kubectl logs, exec, cp, attach, debug and port-forward go through the server to the kubelet."""
     nodes.until(lambda: nodes.kubectl("logs", "tools") == "begun\n", "the log has what the pod has said")
     assert nodes.kubectl("exec", "-i", "tools", "--", "sh", "-c", "tr a-z A-Z; exit 0", given="word") == "WORD"
     (file := nodes.directory / "sent").write_bytes(os.urandom(1 << 20))
@@ -124,7 +124,7 @@ def test_a_port_is_forwarded(nodes: Cluster) -> None:
 
 
 def test_a_projected_token_is_renewed_by_a_kubelet_that_starts_again(nodes: Cluster) -> None:
-    """The pod goes on, and gets another token that the server takes."""
+    """The pod still runs, and gets another token, which the server accepts."""
     before, pod = _token(nodes), _pod(nodes, "tools")
     nodes.kill("n1-kubelet")
     start_kubelet(nodes, "n1")
@@ -158,7 +158,7 @@ def test_pods_go_on_while_the_server_is_killed_and_comes_back(nodes: Cluster) ->
 def test_a_drain_evicts_as_a_disruption_budget_allows(nodes: Cluster) -> None:
     nodes.kubectl("apply", "-f", "-", given=BUDGET)
     nodes.kubectl("wait", "--for=jsonpath={.status.currentHealthy}=2", "pdb/web", "--timeout=100s")
-    nodes.start("drain", *nodes.kubectl_words(*DRAIN, "--pod-selector=app=web"))  # it asks again and again
+    nodes.start("drain", *nodes.kubectl_words(*DRAIN, "--pod-selector=app=web"))  # drain retries evictions
     nodes.until(lambda: VIOLATED in nodes.log("drain").read_text(), "an eviction is refused")
     assert "evicted" not in nodes.log("drain").read_text()
     nodes.kill("drain")
@@ -183,7 +183,7 @@ def test_a_node_leaves(nodes: Cluster) -> None:
 
 
 def _asked(nodes: Cluster) -> str:
-    """What the service answers the node; a pod reaches it too."""
+    """The service's answer to the node; a pod can reach it, too."""
     address = nodes.kubectl("get", "service", "web", "-o", "jsonpath={.spec.clusterIP}")
     connecting = "exec", "deployment/web", "--", "/agnhost", "connect", "--timeout=20s", f"{address}:80"
 
@@ -198,7 +198,7 @@ def _asked(nodes: Cluster) -> str:
 
 
 def _get(address: str, port: int) -> str:
-    """What bash asks agnhost for its name with, where there is no other program."""
+    """A bash command that asks agnhost for its host name, because the image has no HTTP client."""
     return f"exec 3<>/dev/tcp/{address}/{port}; printf 'GET /hostname HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3"
 
 
@@ -207,7 +207,7 @@ def _token(nodes: Cluster) -> str:
 
 
 def _pod(nodes: Cluster, name: str) -> dict[str, Any]:
-    """What of a pod stays as long as it runs: its identity, where it is, and its container."""
+    """The parts of a pod that do not change while it runs: its identity, its node, and its container."""
     found = json.loads(nodes.kubectl("get", "pod", name, "-o", "json"))
     container = found["status"]["containerStatuses"][0]
     return {"uid": found["metadata"]["uid"], "ip": found["status"]["podIP"]} | {

@@ -49,7 +49,7 @@ EXPECTED: dict[str, str] = {  # case -> why
 
 
 class Images(BaseHTTPRequestHandler):
-    """A service that judges images by their names."""
+    """An image policy webhook that decides by the names of images."""
 
     protocol_version = "HTTP/1.1"
 
@@ -76,11 +76,11 @@ class Images(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
 
 def images(directory: Path) -> Path:
-    """Serves `Images` for as long as the process is there; the kubeconfig that leads there."""
+    """Serves `Images` until the process ends. Returns the path of a kubeconfig for it."""
     context, authority = _certified()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Images)
     server.daemon_threads = True
@@ -104,7 +104,7 @@ def images(directory: Path) -> Path:
 
 
 def configuration(directory: Path) -> Path:
-    """The file of --admission-control-config-file."""
+    """The file for --admission-control-config-file."""
 
     def typed(group: str, kind: str, **fields: Any) -> Json:
         return {"apiVersion": group, "kind": kind, **fields}
@@ -152,7 +152,7 @@ def _even(answer: Answer) -> Answer:
 
 
 def compared(sides: dict[str, dict[str, Side]], only: set[str]) -> list[Result]:
-    """Asks both servers everything, by the user that a request is `about` (the admin)."""
+    """Sends all requests to both servers, as the user that a request is `about` (by default the administrator)."""
     results = []
     for name, part in {"prepared": prepared, **PARTS}.items():
         if name != "prepared" and only and name not in only:
@@ -166,12 +166,12 @@ def compared(sides: dict[str, dict[str, Side]], only: set[str]) -> list[Result]:
 
 
 def _agrees(result: Result) -> bool:
-    """Whether the answers do, also where the peer's is an error of the server."""
+    """Whether the answers agree; also if the peer's answer is a server error."""
     return result.level == len(LEVELS) and result.peer.status == result.ours.status
 
 
 def main(words: Sequence[str]) -> int:
-    """The exit status."""
+    """Returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", type=Path, default=Path(os.environ.get("APISERVER_GATEWAY_KUBERNETES", ".")))
     parser.add_argument("--only", default="")

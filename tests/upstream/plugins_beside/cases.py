@@ -1,4 +1,4 @@
-"""What is asked of both servers about each admission plug-in that is off by default, in this order."""
+"""The requests to both servers for each admission plug-in that is off by default, in this order."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def namespace(name: str, **annotations: str) -> Request:
 
 
 def pod(name: str = "p", image: str = "web:1", **spec: Any) -> Json:
-    """A pod with one container; members of `container` are the container's."""
+    """A pod with one container; `container` has further fields of the container."""
     container = {"name": "c", "image": image, **spec.pop("container", {})}
     meta = {"generateName": name} if name.endswith("-") else {"name": name}
     return {"metadata": meta, "spec": {"containers": [container], **spec}}
@@ -65,7 +65,7 @@ def pulled() -> Iterator[Request]:
 
 
 def images() -> Iterator[Request]:
-    """ImagePolicyWebhook: the image says what the service answers."""
+    """ImagePolicyWebhook: the name of the image determines the webhook's answer."""
     for image in ("fine", "bad", "bad-reason", "audited", "status-500", "status-404", "garbage", "empty", "no-status"):
         for name in ("p", "p-"):
             yield Request("POST", pods("plain"), pod(name, image))
@@ -133,7 +133,7 @@ def provisioned() -> Iterator[Request]:
 
 
 def owned() -> Iterator[Request]:
-    """OwnerReferencesPermissionEnforcement, by users who may do little."""
+    """OwnerReferencesPermissionEnforcement, for users with few rights."""
 
     def owners(*given: tuple[str, str, bool]) -> list[Json]:
         return [
@@ -243,13 +243,13 @@ def limited() -> Iterator[Request]:
 
 
 def deployment() -> Json:
-    """One whose pods are never made."""
+    """A Deployment whose pods are never created."""
     template = {"metadata": {"labels": {"a": "b"}}, "spec": pod()["spec"]}
     return {"metadata": {"name": "d"}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}}
 
 
 def noted() -> Iterator[Request]:
-    """EventRateLimit: three at once in a namespace, five of one object."""
+    """EventRateLimit: three events at once in a namespace, five for one object."""
     yield namespace("noisy")
     for number in range(6):
         about = {"kind": "Pod", "namespace": "noisy", "name": "p"}
@@ -280,7 +280,7 @@ PARTS = {
 
 
 def prepared() -> Iterator[Request]:
-    """What is there before."""
+    """The objects that must exist before."""
     for name in ("plain", "only", "unlimited", "covered", "elsewhere"):
         yield namespace(name)
     yield Request("POST", pods("plain", dry=False), pod("there"))
@@ -306,7 +306,7 @@ def prepared() -> Iterator[Request]:
 
 
 def allowed() -> Iterator[Request]:
-    """The roles of users who write, delete and finalize config maps."""
+    """The roles of users who write, delete and finalize ConfigMaps."""
     path = "/apis/rbac.authorization.k8s.io/v1"
     for user, verbs, resources in (
         ("writer", ["get", "create", "update", "patch"], ["configmaps"]),

@@ -78,7 +78,7 @@ def _tried(peer: Peer, only: set[str]) -> Iterator[Case]:
         if problem := peer.install(base):
             print(problem, file=sys.stderr)
             base.notes.append(problem)
-    time.sleep(2)  # a kube-apiserver writes conditions of what it serves
+    time.sleep(2)  # a kube-apiserver writes conditions of its own CRDs and APIServices
     for base in made:
         if not base.notes:
             peer.remember(base)
@@ -89,7 +89,9 @@ def _tried(peer: Peer, only: set[str]) -> Iterator[Case]:
 
 
 def _ask_again(peer: Peer, faults: list[Case]) -> list[Case]:
-    """Those that are told the same again; it is noted where that comes in another order each time."""
+    """Tries cases again. Keeps those with the same answer, and marks those whose causes come in another order each
+    time.
+    """
     same = []
     for case in faults:
         before, alike = case.causes, True
@@ -103,7 +105,7 @@ def _ask_again(peer: Peer, faults: list[Case]) -> list[Case]:
 
 
 def _of_a_map(case: Case) -> bool:
-    """Whether causes may be of several keys of a map, which come in any order."""
+    """Whether the causes may be about several keys of a Go map, which has no order."""
     return len(case.causes) > 1 and any(re.search(r"\[[^]]*\D[^]]*\]|\[\]", cause[1]) for cause in case.causes)
 
 

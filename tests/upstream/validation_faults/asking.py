@@ -1,4 +1,4 @@
-"""What a kube-apiserver says of faulty objects, in dry runs."""
+"""Sends faulty objects to a kube-apiserver in dry runs, and records its answers."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ NAMESPACE = "default"
 
 @dataclass(slots=True)
 class Base:
-    """A valid object: as it is created, and as the server then has it."""
+    """A valid object: in the form of its creation, and as the server then returns it."""
 
     resource: str  # "apps/v1/deployments"
     name: str
     create: Json
-    entry: Json  # of objects.yaml
+    entry: Json  # the entry in objects.yaml
     old: Json | None = None
     notes: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Case:
-    """A fault that is tried, and what the server says of it."""
+    """A faulty object for a request, and the server's answer."""
 
     base: Base
-    via: str  # "create", "update" or a subresource, which is updated
+    via: str  # "create", "update", or the subresource that is updated
     patch: Patch
-    written: bool = False  # whether it was written down, and not made from the types
+    written: bool = False  # whether the fault is from objects.yaml, and not made from the types
     code: int = 0
     reason: str = ""
     message: str = ""
@@ -85,7 +85,7 @@ class Peer:
         raise AssertionError("unreachable")
 
     def install(self, base: Base) -> str:
-        """Creates an object with its status; why it can't, if so."""
+        """Creates an object with its status. Returns the reason if that fails, else ""."""
         place = path(base.resource)
         code, answer = self.call("POST", place, patched(base.create, dotted(base.entry.get("installed", {}))))
         if code not in (201, 409):
@@ -103,7 +103,7 @@ class Peer:
         base.old["metadata"].pop("managedFields", None)
 
     def ask(self, case: Case) -> Case:
-        """Tries a fault; its answer is noted: none (code 0) where the server breaks off, as it does when it panics."""
+        """Tries a fault and keeps the answer: code 0 if the server breaks the connection, as after a panic."""
         try:
             return self._ask(case)
         except (OSError, http.client.HTTPException, ValueError):
@@ -131,7 +131,7 @@ class Peer:
 
 
 def path(resource: str) -> str:
-    """Where a collection is."""
+    """The path of a collection."""
     group_version, _, plural = resource.rpartition("/")
     root = f"/apis/{group_version}" if "/" in group_version else f"/api/{group_version}"
     return f"{root}/namespaces/{NAMESPACE}/{plural}" if resource_of(resource).namespaced else f"{root}/{plural}"

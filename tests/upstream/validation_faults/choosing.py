@@ -1,4 +1,4 @@
-"""Which faults are tried, and which of those that were tried are kept."""
+"""Chooses which faults are tried, and which answers are kept."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from tests.unit.validation.replaying import resource_of
 from .asking import NAMESPACE, Base, Case, Json
 from .wrongs import ABSENT, Patch, Wrongs, dotted, of_metadata
 
-LONGEST = 8_000  # characters of causes, above which a fault is not kept
+LONGEST = 8_000  # characters of the causes; a longer answer is not kept
 
-# What is no judgement of the object alone: addresses and ports are allocated before it, namespaces are looked up
+# Answers that depend on more than the object: addresses and ports are allocated before, namespaces are looked up
 _ELSEWHERE = re.compile(
     "failed to allocate|already allocated|not in the valid range|provided range|match the primary"
     "|not configured on|containing namespace"
@@ -34,7 +34,7 @@ def bases(document: dict[str, list[Json]]) -> Iterator[Base]:
 
 
 def cases(base: Base) -> Iterator[Case]:
-    """All that is tried of an object. `old` has to be known."""
+    """All faults to try for an object. `old` must be set."""
     type_ = resource_of(base.resource).type
     by_hand = [dotted(changes) for changes in base.entry.get("faults", ())]
     for patch in Wrongs().of(type_, base.create):
@@ -72,29 +72,29 @@ def _below(where: str, prefix: str) -> bool:
 
 
 def rough(text: str) -> str:
-    """A message without what varies from case to case."""
+    """A message without parts that vary between cases."""
     text = re.sub(r'"(?:[^"\\]|\\.)*"', '"…"', text)
     text = re.sub(r"[{\[].*[}\]]", "{…}", text, flags=re.DOTALL)
     return re.sub(r"\d+", "N", text)[:120]
 
 
 def field_of(path: str) -> str:
-    """A field without indices and keys."""
+    """A field's path without indices and keys."""
     return re.sub(r"\[[^\]]*\]", "[*]", path)
 
 
 def is_judgement(case: Case) -> bool:
-    """Whether validation has spoken, and nobody before it."""
+    """Whether the answer is from validation, and not from an earlier stage."""
     if case.code != 422 or case.reason != "Invalid" or not case.causes:
         return False
     return not any(_ELSEWHERE.search(cause[2]) for cause in case.causes)
 
 
 def kept(tried: Iterable[Case]) -> tuple[list[Case], list[Case]]:
-    """The faults with a field and a wording that no other has, and of what is accepted the neighbours of such."""
+    """One fault for each field and wording, and some accepted cases similar to them."""
     seen: set[tuple[str, ...]] = set()
     faults, fields = [], set()
-    alike = {"update": "create"}  # what a create is told, an update is told too
+    alike = {"update": "create"}  # an update has the same answers as a create
     tried = list(tried)
     for case in sorted(filter(is_judgement, tried), key=_turn):
         if sum(len(cause[2]) for cause in case.causes) > LONGEST:

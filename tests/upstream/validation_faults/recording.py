@@ -1,4 +1,4 @@
-"""Cases with what was answered to them, in a file."""
+"""Reads and writes the file of recorded cases and answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .asking import Base, Case
 
 
 def write(file: Path, version: str, cases: list[Case]) -> None:
-    """Writes cases; `version` is that of who answered."""
+    """Writes cases. `version` is that of the recorded server."""
     used = list({id(case.base): case.base for case in cases}.values())
     places = {id(base): number for number, base in enumerate(used)}
     document = {
@@ -28,13 +28,13 @@ def write(file: Path, version: str, cases: list[Case]) -> None:
     }
     for case in document["cases"]:
         if case.get("causes"):
-            del case["message"], case["reason"]  # which follow from the causes
+            del case["message"], case["reason"]  # they follow from the causes
     text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
     file.write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
 def read(file: Path) -> tuple[str, list[Case]]:
-    """The version of who answered, and the cases."""
+    """The version of the recorded server, and the cases."""
     document = json.loads(gzip.decompress(file.read_bytes()))
     bases = [
         Base(each["resource"], each["create"]["metadata"]["name"], each["create"], {}, each["old"])

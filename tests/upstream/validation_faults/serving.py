@@ -1,4 +1,4 @@
-"""A kube-apiserver without admission plug-ins, on an etcd of its own."""
+"""A kube-apiserver without admission plug-ins, with its own etcd."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WAIT = 60  # seconds for it to be ready
 
 @contextmanager
 def kube_apiserver(binaries: Path, etcd: Path, token: str) -> Iterator[str]:
-    """Its URL; `token` is an administrator's."""
+    """Starts it. Yields its URL; `token` is an administrator's."""
     with tempfile.TemporaryDirectory() as made:
         place = Path(made)
         processes = []
@@ -61,7 +61,7 @@ def _server(program: Path, place: Path, etcd: int, port: int, token: str) -> sub
 
 
 def _plugins(help_text: str) -> list[str]:
-    """The admission plug-ins that are on by default, as the help of --disable-admission-plugins names them."""
+    """The admission plug-ins that are on by default, read from the help text of --disable-admission-plugins."""
     found = re.search(r"--disable-admission-plugins strings .*?enabled plugins list \(([^)]*)\)", help_text)
     return found[1].split(", ") if found else []
 

@@ -1,7 +1,7 @@
-"""Ways in which an object may be wrong: patches of a valid one, made from the types of its fields.
+"""Makes an object invalid: patches of a valid one, made from the types of its fields.
 
-A patch is a list of (path, value) pairs: a path is a tuple of member names and indices, a value is what stands there
-then, `ABSENT` takes the member away. Types are those of the catalog, which is made from the published OpenAPI.
+A patch is a list of (path, value) pairs. A path is a tuple of member names and indices. The value replaces what is
+there; `ABSENT` removes the member. Types are those of the catalog, which is made from the published OpenAPI.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from gateway.schema.types import Type, TypeKind
 Path = tuple[str | int, ...]
 Patch = list[tuple[Path, Any]]
 
-ABSENT = {"absent": True}  # in place of a value: the member is to go
+ABSENT = {"absent": True}  # instead of a value: the member is removed
 
-_DEPTH = 4  # how many types deep what is added to an object is filled
-_MOST = 2_000  # bytes of what is repeated in a list
+_DEPTH = 4  # how many levels of types are filled in an added object
+_MOST = 2_000  # bytes of an item that is repeated in a list
 
 NAMES = ("", " ", "Bad_Name", "-a", "a/b", "/a", "../a", "a:b", "é", "a" * 64, "a" * 254, "a.b", "1", "*", "a=b", "%")
 ADDRESSES = (
@@ -51,19 +51,19 @@ KEYS = ("", "Bad key", "a/b/c", "-a", "a" * 64, "kubernetes.io/a", "example.com/
 
 
 class Wrongs:
-    """The ways in which one object may be wrong.
+    """The patches that make one object invalid.
 
-    A field that comes again, in another item of a list or another container, is wrong in fewer ways than the first one.
+    A field that occurs again, in another list item or container, gets fewer patches than the first one.
     """
 
     def __init__(self, *, few: bool = False) -> None:
         self._few = few
-        self._met: Counter[tuple[str, str]] = Counter()  # (type, field) -> how often it was met
+        self._met: Counter[tuple[str, str]] = Counter()  # (type, field) -> how often it occurred
 
     def of(
         self, type_: Type, value: Any, path: Path = (), *, few: bool = False, added: bool = False
     ) -> Iterator[Patch]:
-        """Patches for what stands at a path. `few` strings are tried; what was `added` gets no more members."""
+        """Patches for the value at a path. `few` strings are tried; a value that was `added` gets no more members."""
         match type_.kind:
             case TypeKind.STRUCT if isinstance(value, dict):
                 yield from self._struct(type_, value, path, added)
@@ -137,7 +137,7 @@ class Wrongs:
 
 
 def scalars(kind: TypeKind, few: bool) -> tuple[Any, ...]:
-    """What may be tried for a value of a kind."""
+    """The values to try for a scalar type."""
     if kind is TypeKind.STRING:
         return FEW_STRINGS if few else STRINGS
     return SCALARS.get(kind, ())
@@ -184,7 +184,7 @@ def of_metadata(update: bool) -> Iterator[Patch]:
 
 
 def plausible(type_: Type, outer: tuple[str, ...] = ()) -> Any:
-    """A value of a type as it may well be, all fields filled some types deep."""
+    """A plausible value of a type, with all fields filled some levels deep."""
     match type_.kind:
         case TypeKind.STRUCT:
             if len(outer) >= _DEPTH or type_.name in outer:
@@ -217,7 +217,7 @@ _PLAUSIBLE: dict[TypeKind, Any] = {
 
 
 def patched(obj: Any, patch: Patch) -> Any:
-    """An object with a patch; the given one stays as it is. Raises LookupError where there is no such place."""
+    """A patched copy of an object. Raises LookupError if the path does not exist."""
     for path, value in patch:
         obj = _with(obj, path, value)
     return obj
@@ -240,7 +240,7 @@ def _with(value: Any, path: Path, new: Any) -> Any:
 
 
 def dotted(changes: dict[str, Any]) -> Patch:
-    """A patch that is written down: {"spec.containers.0.name": …}, null for what is to go; ~1 stands for a dot."""
+    """A patch in its written form: {"spec.containers.0.name": …}; null removes the member; ~1 stands for a dot."""
     patch: Patch = []
     for written, value in changes.items():
         parts = (part.replace("~1", ".") for part in written.split("."))
