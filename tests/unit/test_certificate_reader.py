@@ -1,4 +1,4 @@
-"""Certificates and requests of clients: whatever is wrong with one is said, and is no fault of the server."""
+"""Clients' certificates and requests: each invalid one gives an error message, and no failure of the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests do not depend on how busy a machine is: none waits for a fixed time, no limit is one of a clock alone."""
+"""Tests do not depend on the machine's load: none waits for a fixed time or has a limit in wall time alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conditions of requests for documents, as kube-apiserver 1.36.3 answers them."""
+"""Conditional requests for documents are answered as by kube-apiserver 1.36.3."""
 
 from __future__ import annotations
 

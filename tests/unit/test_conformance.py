@@ -1,4 +1,4 @@
-"""What the comparison with recordings takes for a difference."""
+"""Which differences the comparison with recordings finds."""
 
 from __future__ import annotations
 

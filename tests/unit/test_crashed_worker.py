@@ -1,4 +1,4 @@
-"""A process that runs tests and crashes ends the whole run, which has failed."""
+"""A crash of a process that runs tests ends the whole run as failed."""
 
 from __future__ import annotations
 

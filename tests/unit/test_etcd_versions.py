@@ -1,4 +1,4 @@
-"""An etcd that is too old is refused, and one that may lose writes is spoken of unless its data is thrown away."""
+"""Too old etcds are refused. One that may lose writes causes a warning, unless its data is temporary."""
 
 from __future__ import annotations
 

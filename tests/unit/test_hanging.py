@@ -1,4 +1,4 @@
-"""A process hangs when it does nothing, look after look; whatever it does, it is only slow."""
+"""A process hangs if it makes no progress in several looks; with any progress it is only slow."""
 
 from __future__ import annotations
 

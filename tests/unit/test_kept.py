@@ -1,4 +1,4 @@
-"""What benchmarks keep for docs/performance.md, and how the page shows it."""
+"""The limits and results of benchmarks in docs/performance.md, and how the page shows them."""
 
 from __future__ import annotations
 

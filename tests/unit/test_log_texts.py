@@ -1,4 +1,4 @@
-"""Each warning and each error that a server may log is provoked by a test, which names its words."""
+"""Each warning and error that a server may log is provoked by a test, which has its words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A record is one line, whatever it is about; a traceback is told from records."""
+"""A log record is one line, whatever it contains; tracebacks are told apart from records."""
 
 from __future__ import annotations
 

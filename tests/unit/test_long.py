@@ -1,4 +1,4 @@
-"""Of the files that are left out when tests are collected, no test is asked for."""
+"""Files that are left out when tests are collected have no requested test."""
 
 from __future__ import annotations
 

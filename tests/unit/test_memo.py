@@ -1,4 +1,4 @@
-"""What is remembered is bounded by bytes."""
+"""The cache of derived values is bounded by bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing is remembered without a bound: state belongs to objects that go, and bytes bound what clients send."""
+"""No cache is unbounded: state belongs to objects that are freed, and byte limits bound clients' data."""
 
 from __future__ import annotations
 

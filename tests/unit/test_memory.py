@@ -1,4 +1,4 @@
-"""What was freed goes back to the system while the server works."""
+"""Freed memory is returned to the system while the server works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How `python -m tests.upstream mutate` breaks rules, and which tests it asks."""
+"""How `python -m tests.upstream mutate` breaks rules, and which tests it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other servers' definitions in the document of OpenAPI v2: their names never take another one's."""
+"""Definitions of other servers in the OpenAPI v2 document never replace another definition of that name."""
 
 from __future__ import annotations
 

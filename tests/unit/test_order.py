@@ -1,4 +1,4 @@
-"""Workers take the files that take longest first, and all tests of a file at once."""
+"""Workers take the longest files first, and all tests of a file together."""
 
 from __future__ import annotations
 

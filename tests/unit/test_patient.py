@@ -1,4 +1,4 @@
-"""A start that takes long says what it waits for."""
+"""A start that takes long logs what it waits for."""
 
 from __future__ import annotations
 

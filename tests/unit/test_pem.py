@@ -1,4 +1,4 @@
-"""Blocks of PEM, as Go's encoding/pem finds them."""
+"""PEM blocks, as Go's encoding/pem finds them."""
 
 from __future__ import annotations
 

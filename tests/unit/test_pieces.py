@@ -1,4 +1,4 @@
-"""Who serves many survives each piece of work."""
+"""A loop that serves many continues after each piece of work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What serves many goes on after a piece that fails in a way that was not foreseen, and says so."""
+"""Loops that serve many continue after an unforeseen error in one piece, and log it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the process's metrics say of it."""
+"""The metrics about the server's process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bytes from outside are read in one place for each format: by a reader with bounds, whose texts are valid Unicode."""
+"""Input from outside is read in one place for each format: by a bounded reader that gives valid Unicode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a flight recorder keeps is bounded by bytes, and the newest of it stays."""
+"""The data of the flight recorder is bounded by bytes, and the newest is kept."""
 
 from __future__ import annotations
 

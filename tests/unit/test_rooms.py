@@ -1,4 +1,4 @@
-"""Each room of gateway/ has a short page that leads to its files."""
+"""Each folder of gateway/ has a short README that leads to its files."""
 
 from __future__ import annotations
 

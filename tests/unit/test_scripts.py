@@ -1,5 +1,6 @@
-"""The programs of hack/ and tests/upstream/ import from each other what is there: each is run rarely, some only by
-.ci/run."""
+"""Programs of hack/ and tests/upstream/ import only existing names of each other: they are run rarely, some by .ci/run
+only.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers of all workers: those of one that does not answer are missing, and no scrape waits for ever."""
+"""The metrics of all workers: those of a worker that does not answer are missing, and no scrape waits for ever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page on large clusters adds up what single things cost."""
+"""The simulation for docs on large clusters adds up measured costs correctly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a start imports, and what it leaves for later."""
+"""Which modules a start imports, and which it leaves for later."""
 
 from __future__ import annotations
 

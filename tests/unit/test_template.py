@@ -1,4 +1,4 @@
-"""What the process that forks a pool's servers says when something of theirs fails."""
+"""What the process that forks a pool's servers reports when one of them fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work that an event loop begins with goes on in a thread once it has taken long."""
+"""Work that begins on the event loop continues in a thread once it has taken long."""
 
 from __future__ import annotations
 

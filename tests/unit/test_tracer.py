@@ -1,4 +1,4 @@
-"""A collector that does not take spans is one line of the log, and one that does again another."""
+"""A failing trace collector is one line in the log, and its recovery another."""
 
 from __future__ import annotations
 

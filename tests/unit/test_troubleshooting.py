@@ -1,5 +1,6 @@
-"""docs/troubleshooting.md quotes messages as they are said; rules and dashboard of docs/monitoring.md ask for metrics
-that there are."""
+"""docs/troubleshooting.md quotes messages exactly; the rules and dashboard of docs/monitoring.md use existing
+metrics.
+"""
 
 from __future__ import annotations
 

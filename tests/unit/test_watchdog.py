@@ -1,4 +1,4 @@
-"""The event loop's lag: noticed, told with what holds it, counted."""
+"""The event loop's lag is noticed, counted, and logged with the code that blocks it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker that fails or hangs is said, and another one comes in its place."""
+"""A worker that fails or hangs is logged and replaced."""
 
 from __future__ import annotations
 

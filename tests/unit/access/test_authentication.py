@@ -1,4 +1,4 @@
-"""Tokens come from kube-apiserver's CSV; who has none is anonymous where that is allowed."""
+"""Static tokens from kube-apiserver's CSV file. A request without credentials is anonymous if that is allowed."""
 
 import pytest
 

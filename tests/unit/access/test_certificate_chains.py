@@ -1,4 +1,4 @@
-"""Whom a pool of CAs vouches for: as Go's x509.Verify with ClientAuth."""
+"""Which client certificates a CA bundle verifies: as Go's x509.Verify with the key usage ClientAuth."""
 
 from __future__ import annotations
 

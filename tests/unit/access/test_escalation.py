@@ -1,4 +1,4 @@
-"""Users with whatever rights try to gain more by every write there is; none ever holds what no writer had to give."""
+"""Users with random rights try to gain more by every kind of write; none gets a right that no writer could grant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that change are read anew; one that has become wrong is said, and what it said before stays."""
+"""Changed files are read again. An invalid file is logged, and its last valid contents stay in force."""
 
 from __future__ import annotations
 

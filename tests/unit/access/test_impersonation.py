@@ -1,4 +1,4 @@
-"""Acting as others: whom the headers name, what is asked before, and who the request is carried out as then."""
+"""Impersonation: the user that the headers name, the required rights, and the user of the request then."""
 
 from __future__ import annotations
 

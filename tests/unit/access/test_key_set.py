@@ -1,4 +1,4 @@
-"""The keys of an issuer: what cannot be had or used is said in the log, and names the issuer or the key."""
+"""The keys of an issuer: a key that cannot be fetched or used is logged, with the name of the issuer or key."""
 
 from __future__ import annotations
 

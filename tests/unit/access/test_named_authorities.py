@@ -1,4 +1,4 @@
-"""A client is told in the handshake which CAs its certificate may be of: it may have several certificates."""
+"""The TLS handshake names the accepted client CAs, for a client with several certificates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decisions by roles and bindings: who is granted what, why, and that no change is missed."""
+"""RBAC decisions by roles and bindings: who has a right, with which reason, and after every change."""
 
 from __future__ import annotations
 

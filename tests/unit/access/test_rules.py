@@ -1,4 +1,4 @@
-"""What a rule allows and what it covers of others, and that both agree."""
+"""What an RBAC rule allows, which other rules it covers, and that both agree."""
 
 from __future__ import annotations
 

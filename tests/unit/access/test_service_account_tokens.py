@@ -1,4 +1,4 @@
-"""Service account tokens hold for as long as the account and what they are bound to are there, and no longer."""
+"""Service account tokens are valid as long as the account and the bound object exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Headers that say who asks: they are read here, and no other server sees them."""
+"""Headers that name the user are read here, and are not forwarded to other servers."""
 
 from __future__ import annotations
 

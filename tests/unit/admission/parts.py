@@ -1,4 +1,4 @@
-"""What plug-ins are made with where there are neither webhooks nor policies."""
+"""The parts that plug-ins are made with, without webhooks and policies."""
 
 from __future__ import annotations
 

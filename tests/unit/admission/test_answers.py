@@ -1,4 +1,4 @@
-"""What is said of webhooks' answers that cannot be read."""
+"""Error messages for webhooks' answers that cannot be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CertificateSubjectRestriction: no certificate of the client signer makes somebody an administrator."""
+"""CertificateSubjectRestriction: a certificate of the client signer cannot make a user an administrator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""--admission-control-config-file: what is read of it, and what is refused."""
+"""--admission-control-config-file: which configurations are read, and which are refused."""
 
 from __future__ import annotations
 

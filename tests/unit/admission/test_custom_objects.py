@@ -1,4 +1,4 @@
-"""What of custom objects stays as webhooks have made them, and what cannot be read of their metadata."""
+"""Custom objects after webhooks: which changes are kept, and which metadata cannot be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expressions of webhooks and policies: what they see, what is asked of the authorizer, what they may cost."""
+"""CEL expressions of webhooks and policies: their variables, calls of the authorizer, and cost limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ImagePolicyWebhook: an answer of other types than those of an ImageReview allows nothing."""
+"""ImagePolicyWebhook: an answer that is no ImageReview allows nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LimitRanges: defaults, what is refused, and in which words."""
+"""LimitRanges: defaults, refusals, and their messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files of policies and webhooks cannot be used, and in which words that is said."""
+"""Invalid manifest files of policies and webhooks, and the error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rules concern a write: wildcards, scope, equivalents, names, selectors."""
+"""Which rules match a write: wildcards, scope, equivalent resources, names, selectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compiled matcher against a plain reading of the rules, on random configurations."""
+"""The compiled matcher agrees with a simple one, for random configurations."""
 
 from __future__ import annotations
 

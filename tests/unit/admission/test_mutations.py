@@ -1,4 +1,4 @@
-"""What mutations of policies make of objects: merged by the schema, patched, read strictly, bounded."""
+"""Mutations of policies: merged by the schema, patched, decoded strictly, with limits."""
 
 from __future__ import annotations
 

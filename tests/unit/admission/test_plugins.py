@@ -1,4 +1,4 @@
-"""Admission plug-ins: what they set, what they refuse, and in which order they come."""
+"""Admission plug-ins: what they set, what they refuse, and their order."""
 
 from __future__ import annotations
 

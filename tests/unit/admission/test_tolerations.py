@@ -1,4 +1,4 @@
-"""Tolerations of a pod and of its RuntimeClass are merged: what another one covers goes."""
+"""The tolerations of a pod and of its RuntimeClass are merged: one that another covers is dropped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A namespace is emptied at extension servers by what they do, not by what discovery promises."""
+"""A namespace's objects on extension API servers are deleted, also if discovery is wrong about the verbs."""
 
 from __future__ import annotations
 

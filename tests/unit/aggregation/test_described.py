@@ -1,4 +1,4 @@
-"""OpenAPI of extension servers: what they said last stays until they say something else."""
+"""OpenAPI of extension API servers: the last document is kept until a new one can be fetched."""
 
 from __future__ import annotations
 

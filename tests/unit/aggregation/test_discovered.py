@@ -1,4 +1,4 @@
-"""What extension servers say of their resources, as aggregated discovery shows it."""
+"""The resources of extension API servers in aggregated discovery."""
 
 from __future__ import annotations
 

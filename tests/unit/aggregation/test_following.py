@@ -1,4 +1,4 @@
-"""Objects of extension servers are followed by the version that is served, from where they were last heard of."""
+"""Objects of extension API servers are watched in the served version, from the last known resourceVersion."""
 
 from __future__ import annotations
 

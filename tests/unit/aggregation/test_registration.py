@@ -1,4 +1,4 @@
-"""APIServices of definitions that are gone are removed, and no others of their names."""
+"""APIServices of deleted CRDs are removed, and no others with such names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cluster IPs and node ports: nothing is handed out twice, and what is given back can be had again."""
+"""Cluster IPs and node ports: none is allocated twice, and released ones can be allocated again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for server-side apply whatever is applied by whom."""
+"""Invariants of server-side apply, for random objects and managers."""
 
 from __future__ import annotations
 

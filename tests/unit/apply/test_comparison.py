@@ -1,4 +1,4 @@
-"""What differs between two values, where Python sees no difference."""
+"""Values that differ in JSON, although they are equal in Python."""
 
 from __future__ import annotations
 

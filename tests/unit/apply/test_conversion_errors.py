@@ -1,4 +1,4 @@
-"""What an apply is told whose result is nothing in the version of another manager."""
+"""The error of an apply whose result cannot be converted to the version of another manager."""
 
 from __future__ import annotations
 

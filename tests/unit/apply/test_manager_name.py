@@ -1,4 +1,4 @@
-"""Names of field managers: limits of the parameter, and what a User-Agent makes of it."""
+"""Names of field managers: limits of the parameter, and the default from the User-Agent."""
 
 from __future__ import annotations
 

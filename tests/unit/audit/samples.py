@@ -1,4 +1,4 @@
-"""A sample of an audit event."""
+"""A sample audit event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an audit event says, in each of its forms."""
+"""The JSON of audit events, in each of its forms."""
 
 from __future__ import annotations
 

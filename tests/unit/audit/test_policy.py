@@ -1,4 +1,4 @@
-"""Which rule of a policy decides about a request, and what a policy may not say."""
+"""Which rule of an audit policy applies to a request, and which policies are invalid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events as lines, and where these go: files that are put aside, services that are asked again."""
+"""Audit events as lines, in log files that are rotated, and at webhooks that are retried."""
 
 from __future__ import annotations
 

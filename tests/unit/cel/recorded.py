@@ -1,4 +1,4 @@
-"""Asks gateway/cel what hack/cel_answers.py asked kube-apiserver's packages, in the same form."""
+"""Evaluates the questions of hack/cel_answers.py with gateway/cel, in the form of the recorded answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Environments other than a schema's: variables without types, objects that expressions make, optional libraries."""
+"""CEL environments other than a schema's: untyped variables, objects that expressions create, optional libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts that libraries make are as long as what they are made of allows: rules about them can be afforded."""
+"""Cost estimates: the size of a string from a library function is bounded by those of its arguments."""
 
 from __future__ import annotations
 

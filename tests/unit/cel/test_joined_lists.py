@@ -1,4 +1,4 @@
-"""`+` of lists whose items are told apart: a union of sets, a merge of keyed lists (CRDs, "x-kubernetes-list-type")."""
+"""`+` of lists with list types: a union of sets, a merge of keyed lists (CRDs, "x-kubernetes-list-type")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing that a client sends makes compiling or evaluating take without end."""
+"""No input of a client makes compilation or evaluation take without bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Timestamps are compared by the moment that they name, whatever zone they were written in (CEL's specification)."""
+"""Timestamps are compared by their instant, in whatever time zone they were written (CEL's specification)."""
 
 from __future__ import annotations
 

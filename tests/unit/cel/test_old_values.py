@@ -1,4 +1,4 @@
-"""What rules with optionalOldSelf see of the old value: kube-apiserver shows them its JSON."""
+"""Rules with optionalOldSelf: the old value that they see, which in kube-apiserver is its JSON."""
 
 from __future__ import annotations
 

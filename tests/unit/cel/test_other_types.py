@@ -1,4 +1,4 @@
-"""Rules over values of other types than their schema says, as those of an object that was stored under another one."""
+"""Rules over values with other types than the schema's, such as those of objects stored under an older schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server that is no etcd is named, and the message says what it answered and what to check."""
+"""If the server is not etcd, the message names it, with its answer and what to check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Help and completion tell of all flags, in kube-apiserver's groups; failures are a line and 1."""
+"""Help and completion list all flags, in kube-apiserver's groups. A failure is one line and exit status 1."""
 
 from __future__ import annotations
 

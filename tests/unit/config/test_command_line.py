@@ -1,4 +1,4 @@
-"""The command line of `serve` says what the table of flags knows, however it is spelt."""
+"""The command line of `serve` accepts each flag of the table, in every spelling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""--config: a YAML file of flags, below the environment and above the defaults."""
+"""--config: a YAML file of flags, with lower priority than the environment and higher than the defaults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""--etcd-servers-overrides has kube-apiserver's syntax, and its words for what has not."""
+"""--etcd-servers-overrides has kube-apiserver's syntax and error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every flag changes what the server does, and a test shows it, which tests/flag_effects.py names."""
+"""Every flag has a test that shows its effect, which tests/flag_effects.py names."""
 
 from __future__ import annotations
 

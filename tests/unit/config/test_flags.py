@@ -1,4 +1,4 @@
-"""Settings come from flags or their environment variables, flags first, and errors say what to do."""
+"""Settings come from flags, else from environment variables; error messages say what to do."""
 
 from pathlib import Path
 

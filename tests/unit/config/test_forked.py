@@ -1,4 +1,4 @@
-"""A call in another process comes back as if it had been made here, and does not outlive who wants it."""
+"""A call in a child process has the same result as here. The child ends with its caller."""
 
 from __future__ import annotations
 

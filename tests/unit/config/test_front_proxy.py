@@ -1,4 +1,4 @@
-"""The certificate by which extension servers know this server, where no flag names one."""
+"""The client certificate for calls of extension API servers, if no flag names one."""
 
 from __future__ import annotations
 

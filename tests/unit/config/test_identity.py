@@ -1,4 +1,4 @@
-"""CA, keys and the administrator's token are made once; who has the secret can take them over."""
+"""CA, keys and the administrator's token are made once; a server with the shared secret takes them over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `kube-apiserver` for programs that start one takes all flags of the real one, however they are written."""
+"""The `kube-apiserver` command, for programs that start one, takes all real flags in every spelling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which resources --etcd-servers-overrides keeps in an etcd of their own, and which not, with the reason."""
+"""Which resources --etcd-servers-overrides can move to another etcd, and the messages for others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A port is shared among the processes of one server, and with nobody else."""
+"""The processes of one server share a port, and no other process can."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that can't be used are found before anything starts, and said in one line that names the flag."""
+"""Unusable files are found before the start, and reported in one line that names the flag."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""--runtime-config: which built-in APIs are served, with kube-apiserver's rules of what goes before what."""
+"""--runtime-config: which built-in APIs are served, with kube-apiserver's order of precedence."""
 
 from __future__ import annotations
 

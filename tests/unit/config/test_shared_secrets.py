@@ -1,4 +1,4 @@
-"""The Secrets that gateways share: made once, kept, completed, and their certificates renewed in time."""
+"""The Secrets that gateways share: made once, kept, completed; their certificates are renewed in time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Controllers stay away while the loop has much to do, and lose nothing while it has not."""
+"""Controllers pause while the event loop is busy, and lose no work by that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is served of a definition is brought in step with it by one worker at a time, and the newest state wins."""
+"""One worker at a time updates the endpoints of a CRD, and the newest state wins."""
 
 from __future__ import annotations
 

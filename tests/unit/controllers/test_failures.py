@@ -1,4 +1,4 @@
-"""What goes on beside the requests outlives what goes wrong in it, and counts it."""
+"""Background work continues after an error, which is counted."""
 
 from __future__ import annotations
 

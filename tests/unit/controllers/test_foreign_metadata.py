@@ -1,4 +1,4 @@
-"""Metadata of extension servers' objects are of the right types, whatever is sent."""
+"""Metadata of extension API servers' objects have the right types, whatever is sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queues' metrics are what Prometheus reads, and add up."""
+"""The metrics of work queues are in Prometheus' format, and are consistent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told in the conditions of a namespace that is being deleted."""
+"""The conditions of a namespace that is being deleted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A namespace does not end while nobody can say what is in it."""
+"""A namespace is not deleted while its contents are unknown."""
 
 from __future__ import annotations
 

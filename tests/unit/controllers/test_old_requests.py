@@ -1,4 +1,4 @@
-"""When a certificate signing request may go."""
+"""When a certificate signing request is deleted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An owner is absent when etcd says so, and never because this process has not seen it."""
+"""An owner is absent only if etcd says so, and never because this process has not seen it."""
 
 from __future__ import annotations
 

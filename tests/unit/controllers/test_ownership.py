@@ -1,4 +1,4 @@
-"""The graph of owners agrees with the objects that it was told of, whatever the order."""
+"""The garbage collector's graph agrees with the objects, in whatever order their changes come."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is in use keeps its finalizer while nobody can say what uses it."""
+"""A protection finalizer is kept while the use of the object is unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What etcd or a rule refuses to what goes on beside the requests is a line of the log, and is no end of it."""
+"""A write of a controller that etcd or a rule refuses is logged, and does not end the controller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Controllers work once they have been told of everything that there is."""
+"""Controllers begin to work after they have seen all existing objects."""
 
 from __future__ import annotations
 

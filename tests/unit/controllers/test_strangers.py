@@ -1,4 +1,4 @@
-"""An owner in another namespace is found, also where its kind was not listed yet when it was looked for first."""
+"""An owner in another namespace is found, also if its kind was not listed yet at the first look."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""--controllers chooses as kube-controller-manager's flag does."""
+"""--controllers has the syntax of kube-controller-manager's flag."""
 
 from __future__ import annotations
 

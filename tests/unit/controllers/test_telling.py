@@ -1,4 +1,4 @@
-"""Who waits until controllers have been told all that there is goes on with the last of it, and not before."""
+"""Waiting for followers to have seen all objects ends with the last object, and not before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The end of a definition's objects while what is served changes."""
+"""The deletion of a CRD's objects while the CRD's served versions change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a definition's model says of its versions."""
+"""The model of a CRD and its versions."""
 
 from __future__ import annotations
 

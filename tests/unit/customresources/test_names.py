@@ -1,4 +1,4 @@
-"""Names of definitions, and their conditions."""
+"""Names of CRDs, and the conditions about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which changes of a definition leave alone how its objects are read: those need not end a watch."""
+"""Changes of a CRD after which its objects are read in the same way: they need not end a watch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rules of a definition's objects may take of an event loop, and what defaults are held to."""
+"""How long validation rules may block the event loop, and that defaults must pass them."""
 
 from __future__ import annotations
 

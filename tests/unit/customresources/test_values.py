@@ -1,4 +1,4 @@
-"""Values of custom objects that no type has checked: what is said of them, and what becomes of them."""
+"""Values of custom objects without a checked type: the errors, and the stored result."""
 
 from __future__ import annotations
 

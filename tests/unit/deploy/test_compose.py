@@ -1,4 +1,4 @@
-"""docker-compose.yml: its structure, and that what it says agrees with the Dockerfile and the command's flags."""
+"""docker-compose.yml: its structure, and that it agrees with the Dockerfile and the command's flags."""
 
 from __future__ import annotations
 

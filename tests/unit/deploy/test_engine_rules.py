@@ -1,4 +1,4 @@
-"""What the tests on a Docker engine leave of iptables' rules: all that is not the engine's."""
+"""The cleanup of iptables after the tests on a Docker engine keeps all rules but the engine's."""
 
 from tests.engine.machine import without_own
 

@@ -1,4 +1,4 @@
-"""etcd from a release, its digest checked; and in a wheel."""
+"""etcd from a release, with a checked digest; and in a wheel."""
 
 from __future__ import annotations
 

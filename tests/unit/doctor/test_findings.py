@@ -1,4 +1,4 @@
-"""What the doctor says of certificates, keys, disks and versions."""
+"""The doctor's findings about certificates, keys, disks and versions."""
 
 from __future__ import annotations
 

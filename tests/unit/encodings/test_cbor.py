@@ -1,4 +1,4 @@
-"""CBOR says what JSON says, in the one form that Kubernetes writes, and what is no JSON is refused."""
+"""CBOR has the same values as JSON, in Kubernetes' deterministic form. Values without a JSON form are refused."""
 
 from __future__ import annotations
 

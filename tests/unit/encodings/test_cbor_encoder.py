@@ -1,4 +1,4 @@
-"""What the cache's entries say in CBOR is what they say in JSON."""
+"""Cache entries have the same values in CBOR as in JSON."""
 
 from __future__ import annotations
 

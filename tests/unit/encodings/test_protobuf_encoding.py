@@ -1,4 +1,4 @@
-"""Objects in protobuf are byte for byte what Go's marshallers write, and nothing of them is lost on the way back."""
+"""Objects in protobuf are byte for byte those of Go's marshallers, and can be decoded without loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What renderings of lists may take together."""
+"""The memory limit for concurrent renderings of lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""application/yaml: all readers find the texts that were written, also Go's, which takes more of them for numbers."""
+"""application/yaml: all readers read strings as strings, also Go's, which takes more of them for numbers."""
 
 from __future__ import annotations
 

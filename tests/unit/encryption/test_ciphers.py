@@ -1,4 +1,4 @@
-"""Ciphers give back what they were given, and refuse what was changed or belongs to another key of etcd."""
+"""Ciphers decrypt what they have encrypted, and refuse changed values and values of other etcd keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an EncryptionConfiguration may say, and in which words it is refused."""
+"""Which EncryptionConfigurations are valid, and the error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What flows of one priority level get beside each other, played without a clock."""
+"""How a priority level divides its seats among flows, simulated without a clock."""
 
 from __future__ import annotations
 

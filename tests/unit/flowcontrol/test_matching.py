@@ -1,4 +1,4 @@
-"""Which flow a request is put into."""
+"""Which flow schema and flow a request belongs to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How seats are divided, lent, dealt and asked for again."""
+"""How seats are divided among priority levels, lent and taken back, and how hands of queues are dealt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which watches a write has work for, and what seats that takes."""
+"""Which watches get a write's event, and how many seats the write takes for that."""
 
 from __future__ import annotations
 

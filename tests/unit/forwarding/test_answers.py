@@ -1,4 +1,4 @@
-"""What goes back to a client does not wait for what comes later, and is nothing that nobody asked for."""
+"""The parts of a forwarded answer are sent as they come; unrequested bytes are not."""
 
 from __future__ import annotations
 

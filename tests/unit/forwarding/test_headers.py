@@ -1,4 +1,4 @@
-"""Which headers pass through this server, there and back."""
+"""Which headers of requests and answers are forwarded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An answer that names no content type gets the one that Go's servers find by its first bytes."""
+"""An answer without a content type gets the one that Go's servers detect from its first bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is accepted, and when: without descriptors left the server waits for some; handshakes begin a few at a time."""
+"""New connections: without free descriptors the server waits for some; handshakes begin a few at a time."""
 
 from __future__ import annotations
 

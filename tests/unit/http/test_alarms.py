@@ -1,4 +1,4 @@
-"""Many wait with one timer: each is woken in time, however far away that is, and none holds the loop."""
+"""Many waiters share one timer: each is woken in time, at any distance, and none blocks the loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chunks are packed to one gzip stream, and those of a hot list once."""
+"""Chunks are compressed into one gzip stream; the chunks of a frequently requested list only once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An answer in one message is on the wire what the same answer in two messages is."""
+"""An answer in one message has the same bytes as the same answer in two messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Discovery documents come in the encoding that the Accept header asks for, aggregated where it prefers that."""
+"""Discovery documents have the encoding that the Accept header asks for, aggregated if it prefers that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A connection that is idle for too long is ended once, and one on which requests come is not."""
+"""A connection that is idle for too long is closed once; one with requests is not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A connection that this side has closed ends once its client has taken what was written, and not much later."""
+"""A closed connection is dropped once its client has read what was written, and not much later."""
 
 from __future__ import annotations
 

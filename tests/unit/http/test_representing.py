@@ -1,4 +1,4 @@
-"""Answers are re-encoded only where the client asked for it, and packed only where it pays."""
+"""Answers are encoded again only if the client asked for it, and compressed only if it pays."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""RequestInfo is read from method, path and query by rule."""
+"""RequestInfo is computed from method, path and query."""
 
 import pytest
 

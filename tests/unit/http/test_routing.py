@@ -1,4 +1,4 @@
-"""Paths and methods that no resource serves are 404 and 405, as kube-apiserver's router has them."""
+"""Paths and methods without a resource get 404 and 405, as from kube-apiserver's router."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Names in refusals: repeated as they are, unless no object has one of that length."""
+"""Names in the details of a refusal: returned as sent, unless too long for any object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two ends that are joined: what one says the other hears, no faster than it can, until either ends."""
+"""Two joined connections: each gets the other's data, no faster than it reads, until either ends."""
 
 from __future__ import annotations
 

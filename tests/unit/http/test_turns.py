@@ -1,4 +1,4 @@
-"""Turns on the event loop: one step of long work in each round, in the order of asking."""
+"""Turns on the event loop: one step of long work in each round, in the order of the requests."""
 
 from __future__ import annotations
 

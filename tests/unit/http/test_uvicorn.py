@@ -1,4 +1,4 @@
-"""Which names of uvicorn's classes the server builds on: they are not public, so an update may change them."""
+"""The private names of uvicorn's classes that the server uses exist: an update may change them."""
 
 from __future__ import annotations
 

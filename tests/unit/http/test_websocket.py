@@ -1,4 +1,4 @@
-"""Frames of WebSockets, in whatever pieces they come."""
+"""WebSocket frames, split into chunks in any way."""
 
 from __future__ import annotations
 

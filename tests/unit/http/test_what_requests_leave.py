@@ -1,4 +1,4 @@
-"""What is left of a request that is over: tasks and timers that it has begun have it in their contexts."""
+"""A finished request is not kept alive by the contexts of the tasks and timers that it has started."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What many objects have alike is in memory once."""
+"""Values that many objects share are in memory once."""
 
 from __future__ import annotations
 

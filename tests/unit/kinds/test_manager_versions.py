@@ -1,4 +1,4 @@
-"""Versions that managers of fields name."""
+"""The versions in managedFields entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models: what is known of a kind is found on the resources that serve it."""
+"""Models: the properties of a kind are found on the resources that serve it."""
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.builtin import builtin_registry

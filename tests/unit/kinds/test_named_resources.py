@@ -1,4 +1,4 @@
-"""Every resource that the code names by literals is one that is served, so that no look-up finds nothing by a slip."""
+"""Every resource that the code names as a literal is served, so that no look-up fails by a typo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A quota that was stored before a rule came can still be changed (kubernetes 142190)."""
+"""A quota that was stored before a validation rule existed can still be changed (kubernetes 142190)."""
 
 from __future__ import annotations
 

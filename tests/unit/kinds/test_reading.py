@@ -1,4 +1,4 @@
-"""What was stored before a field came is read with it, as kube-apiserver's Decorators have it."""
+"""Objects stored before a field existed are read with it, as by kube-apiserver's Decorators."""
 
 from __future__ import annotations
 

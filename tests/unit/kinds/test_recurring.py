@@ -1,4 +1,4 @@
-"""What is remembered of specifications that come again is bounded, whatever clients send."""
+"""The cache of recurring specifications is bounded, whatever clients send."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other servers have stored is read in whichever form they wrote it, and what nobody can read is refused."""
+"""Values that other servers have stored are read in each encoding, and unreadable ones are refused."""
 
 from __future__ import annotations
 

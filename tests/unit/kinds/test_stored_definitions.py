@@ -1,4 +1,4 @@
-"""Definitions as kube-apiserver stores them, in v1beta1."""
+"""CRDs in the form in which kube-apiserver stores them, v1beta1."""
 
 from __future__ import annotations
 

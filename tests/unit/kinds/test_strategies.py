@@ -1,4 +1,4 @@
-"""What kinds do differently, as their strategies say it."""
+"""The special behaviour of kinds, as their strategies define it."""
 
 import pytest
 

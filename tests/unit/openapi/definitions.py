@@ -1,4 +1,4 @@
-"""What is served of a definition."""
+"""The OpenAPI and discovery of a served CRD."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenAPI documents say what kubectl asks of them, and lead nowhere that isn't there."""
+"""OpenAPI documents have the parts that kubectl uses, and no dangling references."""
 
 from __future__ import annotations
 

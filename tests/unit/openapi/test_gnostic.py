@@ -1,4 +1,4 @@
-"""OpenAPI documents in protobuf say what they say in JSON: read back by the messages' numbers, they are the same."""
+"""OpenAPI documents in protobuf are equal to those in JSON, when they are decoded by field numbers."""
 
 from __future__ import annotations
 

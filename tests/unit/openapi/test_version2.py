@@ -1,4 +1,4 @@
-"""The v2 document holds every kind once and every request, and refers to nothing that isn't there."""
+"""The v2 document has every kind once and every request, and no dangling references."""
 
 from __future__ import annotations
 

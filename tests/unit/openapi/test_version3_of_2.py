@@ -1,4 +1,4 @@
-"""Documents of version 3 that are made of version 2, as kube-apiserver 1.36.3 makes them."""
+"""Conversion of version 2 documents to version 3, as in kube-apiserver 1.36.3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers that answer what a test says, byte by byte."""
+"""Servers that send the bytes that a test gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of servers that answer well, badly, late, too much, or not at all."""
+"""Calls of servers that answer correctly, wrongly, late, too much, or not at all."""
 
 from __future__ import annotations
 

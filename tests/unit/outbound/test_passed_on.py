@@ -1,4 +1,4 @@
-"""Requests that are passed on take places, of which there is a bounded number, and fewer for one user."""
+"""Proxied requests take places, whose number is limited, in total and for one user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TLS sessions that go on: each connection gets the one ticket that its next one needs."""
+"""Resumed TLS sessions: each connection gets one ticket for the next connection."""
 
 from __future__ import annotations
 

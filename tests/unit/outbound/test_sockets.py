@@ -1,4 +1,4 @@
-"""Connections that carry bytes both ways: what the other end has said counts, however it ended."""
+"""Connections that carry bytes in both directions: all received data is used, however the other end closes."""
 
 from __future__ import annotations
 

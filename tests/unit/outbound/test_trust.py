@@ -1,4 +1,4 @@
-"""Whom calls out trust: whatever is given is an end of the chain, and names are compared."""
+"""Trust in outgoing calls: each given certificate is a trust anchor, and names are verified."""
 
 from __future__ import annotations
 

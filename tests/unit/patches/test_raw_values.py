@@ -1,4 +1,4 @@
-"""Free JSON in objects that strategic merge patches and applies make."""
+"""Free-form JSON in objects that strategic merge patches and applies create."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The strategic merge patch made of a difference leads from the source to the target, lists in order."""
+"""A strategic merge patch made from two objects turns the first into the second, with lists in order."""
 
 from __future__ import annotations
 

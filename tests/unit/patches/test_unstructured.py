@@ -1,4 +1,4 @@
-"""How maps become typed objects: numbers are cut to their types, and what reads itself reads JSON."""
+"""Typed objects from maps: numbers are converted to their types; types with their own decoder get JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kubelet's end of SPDY, as a test needs it: it reads the streams that are opened, and answers on them."""
+"""A kubelet's end of a SPDY connection: it reads the opened streams, and answers on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses that only this host could reach are not proxied to."""
+"""Requests are not proxied to addresses that only this host can reach."""
 
 from __future__ import annotations
 

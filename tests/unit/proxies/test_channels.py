@@ -1,4 +1,4 @@
-"""Channels of a WebSocket are streams of SPDY at the kubelet, and the end of a command is told as a Status."""
+"""Channels of a WebSocket become SPDY streams to the kubelet, and the result of a command is a Status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of logs: what is wrong is told in kube-apiserver's order, and the rest reaches the kubelet."""
+"""Options of logs: errors come in kube-apiserver's order, and valid options reach the kubelet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums of amounts stay exact: what was added can be taken off again."""
+"""Sums of quantities are exact: subtracting what was added gives the old sum."""
 
 from __future__ import annotations
 

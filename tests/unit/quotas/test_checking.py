@@ -1,4 +1,4 @@
-"""What a write charges to which quota, and in which words it is refused."""
+"""Which quotas a write is charged to, how much, and the messages of refusals."""
 
 from __future__ import annotations
 

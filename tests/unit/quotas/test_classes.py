@@ -1,4 +1,4 @@
-"""Which device classes and pods count for a claim of devices, by what the watch cache has."""
+"""Device classes and pods that count for a ResourceClaim, by the watch cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A group of charges that fails takes nothing with it: who waits behind it is charged."""
+"""A failed group of charges does not fail the charges that wait behind it."""
 
 from __future__ import annotations
 

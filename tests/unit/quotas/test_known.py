@@ -1,4 +1,4 @@
-"""What this process charged it knows without reading it."""
+"""The process knows a quota that it has charged without reading it again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mark tells the process whose group charged a quota from all others."""
+"""A mark tells which process's group has charged a quota."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a write waits for what was freed."""
+"""How long a write waits for a recount of freed usage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What objects use, as kube-apiserver's evaluators count it."""
+"""The usage of objects, as kube-apiserver's evaluators compute it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a list's items are cut into pieces."""
+"""How a list's items are split into chunks."""
 
 from __future__ import annotations
 

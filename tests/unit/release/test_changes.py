@@ -1,4 +1,4 @@
-"""What a minor changed without a gate has a name, and rules say what they said in each minor."""
+"""Each ungated change of a minor has a name, and rules behave as in each minor."""
 
 from __future__ import annotations
 

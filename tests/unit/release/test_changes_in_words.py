@@ -1,4 +1,4 @@
-"""What 1.37 says in other words, and what it does otherwise: each rule in both minors."""
+"""Messages and rules that 1.37 has changed: each is tested in both minors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules that are declared beside fields stand after those of the kind from 1.37 on, and nothing is told twice."""
+"""From 1.37 on, errors of declarative validation come after those of the kind, and none comes twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a minor has is what the published modules of Kubernetes say; the catalog is of one minor."""
+"""The APIs of a minor are those of Kubernetes' published modules; the catalog is of one minor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The release of Kubernetes stands in one place."""
+"""The Kubernetes release is written in one place only."""
 
 from __future__ import annotations
 

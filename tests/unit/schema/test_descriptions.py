@@ -1,4 +1,4 @@
-"""Fields are described with what the models of the installed client say, in either form that these have had."""
+"""Fields have the descriptions of the models in the installed client, in both forms of these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers in texts, as Go's strconv reads them."""
+"""Numbers in strings are parsed as by Go's strconv."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What others have written is read by one reader, to its bounds, and has valid Unicode."""
+"""One bounded reader decodes all input from outside, and gives valid Unicode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is compiled from a type lives on it, and goes with it."""
+"""What is compiled from a type is stored on the type, and freed with it."""
 
 import gc
 import threading

@@ -1,4 +1,4 @@
-"""Field selectors: their grammar, and which fields each kind lets select."""
+"""Field selectors: their grammar, and the fields that each kind allows."""
 
 from __future__ import annotations
 

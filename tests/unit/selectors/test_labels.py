@@ -1,4 +1,4 @@
-"""Label selectors: what they select, and how kube-apiserver refuses those that can't be read."""
+"""Label selectors: what they select, and kube-apiserver's messages for invalid ones."""
 
 from __future__ import annotations
 

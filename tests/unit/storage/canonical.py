@@ -1,4 +1,4 @@
-"""Values as this server stores them, and a resource to keep them in."""
+"""Values as this server stores them, and a resource for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The watch cache takes whatever is in etcd, keeps key order, and tells who waits."""
+"""The watch cache takes any value of etcd, keeps key order, and notifies waiters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read of etcd's history is cut at revisions: who resumes names one, and must not miss the rest of it."""
+"""Reads of etcd's history are split at revisions: a watch that resumes names one, and must miss nothing of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The next change that concerns somebody is the one that going through all of them finds."""
+"""The index finds the same next change for a watch as a scan of all changes."""
 
 from __future__ import annotations
 

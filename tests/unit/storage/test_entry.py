@@ -1,4 +1,4 @@
-"""An object's bytes get a resourceVersion and lose it again without being parsed."""
+"""A resourceVersion is put into an object's bytes and removed from them without parsing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who follows objects by name knows all that make sense, each for itself, whatever the others are like."""
+"""Each follower by name gets all usable objects; an unusable object does not affect the others."""
 
 from __future__ import annotations
 

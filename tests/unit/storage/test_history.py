@@ -1,4 +1,4 @@
-"""The recent changes of a resource: what is kept, what is dropped, and who learns of it."""
+"""The recent changes of a resource: what is kept, what is dropped, and who is notified."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is found by an index is what is found by going through everything, whatever changes meanwhile."""
+"""An index finds the same objects as a scan, whatever changes meanwhile."""
 
 from __future__ import annotations
 

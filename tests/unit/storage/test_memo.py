@@ -1,4 +1,4 @@
-"""What is made of an object version is made once, and what is remembered of all of them is bounded."""
+"""A value derived from an object version is computed once, and the cache of such values is bounded."""
 
 from __future__ import annotations
 

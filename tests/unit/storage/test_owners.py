@@ -1,4 +1,4 @@
-"""What is counted of something that can go goes with it."""
+"""Metrics of an owner are removed with the owner."""
 
 from __future__ import annotations
 

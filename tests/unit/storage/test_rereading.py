@@ -1,4 +1,4 @@
-"""What can't be read at present takes its place once it can be: nothing is left out, and nobody begins anew."""
+"""An unreadable value is replaced once it can be read: no watch misses it, and none starts again."""
 
 from __future__ import annotations
 

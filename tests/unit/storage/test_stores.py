@@ -1,4 +1,4 @@
-"""A key is in the etcd whose cache has its resource."""
+"""A key is read and written in the etcd whose cache has its resource."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who taps the caches has, at every moment, what they have: from a state, by changes in order, whatever happens."""
+"""A tap of the caches has their contents at every moment: from a state, then by changes in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What belongs to no resource is kept as etcd has it, within the bound, and told apart from what was dropped."""
+"""Keys without a resource are kept as in etcd, up to a limit; dropped ones are marked as such."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A change wakes those whom it may concern, and lets them go on from where it begins to."""
+"""A change wakes the watches that it may concern, at the position where it begins."""
 
 from __future__ import annotations
 

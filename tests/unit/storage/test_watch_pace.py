@@ -1,4 +1,4 @@
-"""A stream of its own is read as fast as its watch is taken from, and no faster."""
+"""A separate etcd stream is read no faster than its watch is consumed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSONPath of printer columns: Kubernetes' dialect, and what hostile paths and objects may cost."""
+"""JSONPath of printer columns: Kubernetes' dialect, and the cost of hostile paths and objects."""
 
 from __future__ import annotations
 

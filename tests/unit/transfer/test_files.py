@@ -1,4 +1,4 @@
-"""Files of objects: what is written is read again as it was, by us and by who else reads YAML."""
+"""Files of objects are read as they were written, by this program and by other YAML readers."""
 
 from __future__ import annotations
 

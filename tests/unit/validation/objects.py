@@ -1,4 +1,4 @@
-"""Objects for tests of validation: the smallest valid ones with changes, and what a create or an update is told."""
+"""Objects for tests of validation: minimal valid ones with changes, and the errors of a create or an update."""
 
 from copy import deepcopy
 from pathlib import Path

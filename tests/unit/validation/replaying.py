@@ -1,4 +1,4 @@
-"""What validation alone says of a write: decoded, defaulted, prepared and judged, without a server and admission."""
+"""Validation of a write alone: decoded, defaulted, prepared and validated, without a server and admission."""
 
 from __future__ import annotations
 

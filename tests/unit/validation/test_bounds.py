@@ -1,4 +1,4 @@
-"""Warnings and field errors are made up to their bound and no further, and are the same as if all were compared."""
+"""Warnings and field errors are made up to their limit, and are the same as without a limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The work for one object by a schema is bounded, in units that are the same on every machine."""
+"""The work for validating one object by a schema is bounded, in units independent of the machine."""
 
 from __future__ import annotations
 

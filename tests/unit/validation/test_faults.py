@@ -1,4 +1,4 @@
-"""Objects with a fault each: `faults/` has what kube-apiserver 1.36 answers to their creates and updates."""
+"""Objects with one fault each: `faults/` has kube-apiserver 1.36's answers to their creates and updates."""
 
 import re
 from pathlib import Path

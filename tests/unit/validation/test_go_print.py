@@ -1,4 +1,4 @@
-"""Values in messages are written as Go writes them."""
+"""Values in messages have the form of Go's fmt package."""
 
 from __future__ import annotations
 

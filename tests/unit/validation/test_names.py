@@ -1,4 +1,4 @@
-"""Names, formats and addresses: what is valid, and what is said about the rest."""
+"""Names, formats and addresses: which are valid, and the messages for others."""
 
 import pytest
 

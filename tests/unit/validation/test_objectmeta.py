@@ -1,4 +1,4 @@
-"""Object metadata: the order and wording of what creates and updates report."""
+"""Object metadata: the order and wording of the errors of creates and updates."""
 
 from gateway.jsontypes import JsonObject
 from gateway.validation.field import FieldError

@@ -1,4 +1,4 @@
-"""What a request for a pod's certificate says, and what a signer may answer (KEP-4317)."""
+"""PodCertificateRequests: valid requests, and valid answers of a signer (KEP-4317)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pod specifications: one fault each, as kube-apiserver names and words it."""
+"""Pod specifications with one fault each, and kube-apiserver's errors."""
 
 from copy import deepcopy
 from typing import Any

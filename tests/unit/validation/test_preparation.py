@@ -1,4 +1,4 @@
-"""What creates and updates change by themselves: statuses, generations, and fields that storage has no place for."""
+"""What creates and updates set themselves: statuses, generations, and fields that are not stored."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Formats of strings, and what is forgiven an update, in schemas of custom resources."""
+"""Formats of strings in CRD schemas, and which invalid values an update may keep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schemas of custom resources: values by them, paths in them, and the regular expressions that they may have."""
+"""CRD schemas: validation of values, field paths, and the allowed regular expressions."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Annotations that are numbers in Go's own types: what is none is refused, and the status leaves them alone."""
+"""Annotations that are numbers in Go's internal types: others are refused, and status writes keep them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can't be read is neither shown nor written back, and goes only when that is asked for in so many words."""
+"""Unreadable objects are neither shown nor written back, and deleted only by an explicit option."""
 
 from __future__ import annotations
 

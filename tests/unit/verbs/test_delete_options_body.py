@@ -1,4 +1,4 @@
-"""The options of a delete are of every version that a client names, in each representation of its body."""
+"""DeleteOptions are accepted in every apiVersion, and in each encoding of the body."""
 
 from __future__ import annotations
 

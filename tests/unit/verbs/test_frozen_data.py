@@ -1,4 +1,4 @@
-"""Immutable Secrets and ConfigMaps: what is sent counts, not what is stored of it."""
+"""Immutable Secrets and ConfigMaps: the immutable field of the sent object counts, not only the stored one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A patch that shares with the old object what it leaves as it is comes to the same as one that does not."""
+"""A patch that shares unchanged parts with the old object has the same result as one that copies."""
 
 from __future__ import annotations
 

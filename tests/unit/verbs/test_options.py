@@ -1,4 +1,4 @@
-"""The options of writes: what is taken, what is refused and how."""
+"""The options of writes: which are accepted, and the errors for others."""
 
 from __future__ import annotations
 

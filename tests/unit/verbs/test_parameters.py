@@ -1,4 +1,4 @@
-"""What parameters of a query do to single requests."""
+"""The effect of query parameters on requests for single objects."""
 
 from __future__ import annotations
 

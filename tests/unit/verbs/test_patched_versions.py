@@ -1,4 +1,4 @@
-"""Patches whose result names another version of the kind: it is read and defaulted in that one, then converted."""
+"""Patches that change the apiVersion: the result is decoded and defaulted in that version, then converted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes of objects whose free JSON is not written by the order of its keys."""
+"""Writes of objects with free-form JSON whose keys are not sorted."""
 
 from __future__ import annotations
 

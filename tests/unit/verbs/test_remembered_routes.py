@@ -1,4 +1,4 @@
-"""What is known of a request from its path is remembered where the path comes again."""
+"""The route of a path is cached for the next request of the same path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An apply that is made again is not worked out again, and its answer is what it would be then."""
+"""A repeated apply is not computed again, and its answer is the same as if it were."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions about access: what may be asked, and that answers say what they are."""
+"""Access reviews: which are valid, and that answers have their kind."""
 
 from __future__ import annotations
 

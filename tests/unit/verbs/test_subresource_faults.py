@@ -1,4 +1,4 @@
-"""What subresources answer to what does not fit, in kube-apiserver's words."""
+"""Errors of subresources for invalid requests, with kube-apiserver's messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies and patches that name a version which Go's scheme reads and no server serves any more."""
+"""Bodies and patches with an apiVersion that Go's scheme knows, and no server serves any more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of a stream that is up to date are written at once, or by its task: each once, in order, and none is lost."""
+"""Events of an up-to-date watch are written at once, or by its task: each once, in order, and none is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What watchers see of changes: selection, steps, and bytes that are made once for all."""
+"""Events of watches: selection, transitions, and encoded bytes that all watches share."""
 
 from __future__ import annotations
 

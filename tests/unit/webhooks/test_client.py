@@ -1,4 +1,4 @@
-"""Where webhooks are called, and what is said of answers without a body."""
+"""The URLs at which webhooks are called, and the errors for answers without a body."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Of many objects some are deleted at the same time; few go one after the other, as watchers expect."""
+"""deletecollection: many objects are deleted concurrently; few one after the other, as watchers expect."""
 
 from __future__ import annotations
 

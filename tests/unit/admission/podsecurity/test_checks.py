@@ -1,4 +1,4 @@
-"""Each check, by pods that it takes and pods that it refuses, at the versions where it changes."""
+"""Each Pod Security check with pods that it accepts and refuses, in the versions in which it changes."""
 
 from __future__ import annotations
 

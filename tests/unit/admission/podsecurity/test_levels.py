@@ -1,4 +1,4 @@
-"""What the labels of a namespace ask for, wrong ones included."""
+"""The Pod Security labels of a namespace, with valid and invalid values."""
 
 from __future__ import annotations
 

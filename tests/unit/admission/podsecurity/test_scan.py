@@ -1,4 +1,4 @@
-"""What a namespace's pods would violate: which of them are looked at, and how they are told of."""
+"""Warnings about existing pods when a namespace's labels change: which pods are checked, and the messages."""
 
 from __future__ import annotations
 

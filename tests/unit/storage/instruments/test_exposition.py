@@ -1,4 +1,4 @@
-"""What families write is what Prometheus reads."""
+"""The exposition of metric families can be parsed by Prometheus' client."""
 
 from __future__ import annotations
 

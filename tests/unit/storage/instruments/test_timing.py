@@ -1,4 +1,4 @@
-"""What is waited for on a request's behalf is told to that request, and to no other."""
+"""The time of a wait is added to the request that waits, and to no other."""
 
 from __future__ import annotations
 
