@@ -19,7 +19,9 @@ HOURS = 3
 
 
 def account(server: Measured) -> str:
-    """The token of a service account that may read everything; makes it where it is not. Raises URLError."""
+    """The token of a service account that may read everything. Creates the account if it is missing. Raises
+    URLError.
+    """
     named = {"metadata": {"name": NAME}}
     subject = {"kind": "ServiceAccount", "namespace": NAMESPACE, "name": NAME}
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": NAME}

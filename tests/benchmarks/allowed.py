@@ -21,7 +21,9 @@ GROUP = "rbac.authorization.k8s.io"
 
 
 def report(bench: Bench, stack: ExitStack) -> None:
-    """Fills the server with bindings and compares two others on its etcd, which differ in nothing but who may."""
+    """Fills the server with bindings, and compares two other servers on its etcd that differ only in their
+    authorization mode.
+    """
     if bench.options.only and bench.options.only not in CASE:
         return
     codes = asyncio.run(load.send(bench.ours, TOKEN, [*_roles(), *_bindings()]))
@@ -62,7 +64,7 @@ def _roles() -> list[tuple[str, str, bytes]]:
 
 
 def _bindings() -> list[tuple[str, str, bytes]]:
-    """One of the reader's roles each, in the namespace: the first ones are the reader's, the others somebody else's."""
+    """Bindings in the namespace, of one role each: the first ones are for the reader, the others for other users."""
     path = f"/apis/{GROUP}/v1/namespaces/{NAMESPACE}/rolebindings"
     made = []
     for number in range(BINDINGS):

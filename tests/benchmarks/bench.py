@@ -51,7 +51,7 @@ def free_port() -> int:
 
 @dataclass
 class Bench:
-    """The servers under load, and what was measured so far."""
+    """The servers under load, and the results so far."""
 
     options: argparse.Namespace
     directory: Path
@@ -82,7 +82,9 @@ class Bench:
         target: float | None = None,
         times: int = 1,
     ) -> None:
-        """Measures both in turn, round by round, and keeps the ratios' medians; `times` as many rounds as usual."""
+        """Measures both in turn, round by round, and keeps the medians of the ratios. `times` multiplies the number of
+        rounds.
+        """
         if self.options.only and self.options.only not in case:
             return
         rounds = []
@@ -94,7 +96,7 @@ class Bench:
         self.show(case, mine, theirs, TARGETS[case] if target is None else target, ratio)
 
     def show(self, case: str, ours: float, other: float | None, target: float, ratio: float | None = None) -> None:
-        """Prints a line: a ratio beside its target, or a number by itself beside its own."""
+        """Prints a line: a ratio with its target, or a single number with its own."""
         shown = "".join("" if each is None else f"{each:.1f}".rjust(12) for each in (ours, other))
         compared = ours if ratio is None else ratio
         self.shown.append({"case": case, "ours": ours, "other": other, "ratio": ratio, "target": target})
@@ -129,7 +131,7 @@ def fill(bench: Bench) -> None:
 
 
 def serve(bench: Bench, stack: ExitStack, *flags: str) -> tuple[subprocess.Popen[bytes], str]:
-    """A gateway on the etcd, and its URL."""
+    """Starts a gateway on the etcd. Returns its URL."""
     port = free_port()
     process = start(
         stack, "gateway.commands.cli", "serve", f"--etcd-servers={bench.etcd}",
@@ -140,7 +142,7 @@ def serve(bench: Bench, stack: ExitStack, *flags: str) -> tuple[subprocess.Popen
 
 
 def prepare(bench: Bench, stack: ExitStack) -> subprocess.Popen[bytes]:
-    """Starts etcd, the gateway and the raw server; the latter with the bytes that the gateway gives."""
+    """Starts etcd, the gateway and the raw server, which sends the same bytes as the gateway."""
     from gateway.credentials.certificates import ensure_certificates
     from storage.embedded import EmbeddedEtcd
 

@@ -29,7 +29,7 @@ _MARGIN = 0.3  # seconds for a signal to be seen, and for what a request leaves 
 
 
 async def count(case: Case, clients: Clients, out: Path) -> Counter[str]:
-    """Calls by function, for one request."""
+    """The number of calls for one request, by function."""
     for number in range(1 + SLICES):
         if case.before is not None:
             await clients.send(case.before(number))
@@ -46,7 +46,7 @@ async def count(case: Case, clients: Clients, out: Path) -> Counter[str]:
 
 
 def _written(out: Path) -> dict[str, int]:
-    """What a server writes, once it is there."""
+    """The counts that a server writes to a file, once they are there."""
     while not out.exists():
         time.sleep(0.05)
     found: dict[str, int] = json.loads(out.read_text(encoding="utf-8"))

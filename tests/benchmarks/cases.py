@@ -159,7 +159,9 @@ def gadgets(bench: Bench) -> None:
 
 
 def definitions(bench: Bench, stack: ExitStack) -> None:
-    """Five hundred definitions, and what is left of a hundred that come and go: of a server that has nothing else."""
+    """Five hundred CRDs, and what remains of a hundred that are created and deleted, on a server without other
+    objects.
+    """
     from storage.embedded import EmbeddedEtcd
 
     if bench.options.only and bench.options.only not in "definitions":

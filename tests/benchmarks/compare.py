@@ -49,7 +49,7 @@ class Server:
     pid: int
 
     def cpu(self) -> int:
-        """Nanoseconds for which its threads have run. None of them ends meanwhile."""
+        """The CPU time of its threads in nanoseconds. No thread ends during a measurement."""
         tasks = Path(f"/proc/{self.pid}/task").glob("*/schedstat")
         return sum(int(task.read_text(encoding="ascii").split()[0]) for task in tasks)
 
@@ -78,7 +78,7 @@ def begun(
     etcd: str = "--embedded-etcd",
     python: str = sys.executable,
 ) -> Server:
-    """As `serve`, without waiting."""
+    """Like `serve`, without waiting."""
     directory.mkdir()
     tokens = directory / "tokens.csv"
     tokens.write_text(f"{TOKEN},admin,1,system:masters\n", encoding="ascii")
@@ -99,7 +99,7 @@ def begun(
 
 
 def wait_until_ready(server: Server, directory: Path) -> None:
-    """Waits until a server that has begun is ready; `directory` has its log."""
+    """Waits until a started server is ready; `directory` has its log."""
     for _ in range(2000):
         try:
             if asyncio.run(load.send(server.url, TOKEN, [("GET", "/readyz", b"")], 1)) == [200]:
@@ -139,7 +139,7 @@ def _config_map(name: str) -> bytes:
 
 
 def _varied(name: str, number: int) -> dict[str, Any]:
-    """A pod whose specification has not come before."""
+    """A pod with a specification that was not sent before."""
     made = pod(name, number)
     made["spec"]["containers"][0]["args"] = [name]
     return made
@@ -162,7 +162,7 @@ def _status(number: int) -> bytes:
 
 
 def cases(objects: int) -> list[Case]:
-    """All that are compared. Names of what is made are those of the slice."""
+    """All cases. The names of created objects contain the slice."""
     pods, maps = f"{_COLLECTION}/pods", f"{_COLLECTION}/configmaps"
 
     def same(path: str, count: int) -> Callable[[int], list[Sent]]:
@@ -209,20 +209,20 @@ def cases(objects: int) -> list[Case]:
 
 @dataclass(slots=True)
 class Clients:
-    """Connections that are kept, of one server."""
+    """Persistent connections to one server."""
 
     server: Server
     free: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = field(default_factory=list)
 
     async def send(self, requests: Iterable[Sent], media_type: str = JSON, accept: str = JSON) -> int:
-        """Sends all over kept connections; how many there were."""
+        """Sends all requests. Returns their number."""
         while len(self.free) < CONNECTIONS:
             self.free.append(await load.connect(self.server.url))
         left = iter(list(requests))
         return sum(await asyncio.gather(*(_worker(*each, left, media_type, accept) for each in self.free)))
 
     async def watch(self, path: str) -> asyncio.Task[int]:
-        """A watch that has begun; how many events it has seen when it is cancelled."""
+        """An open watch. Returns the number of its events when it is cancelled."""
         reader, writer = await load.connect(self.server.url)
         writer.write(_head("GET", path))
         await reader.readuntil(b"\r\n\r\n")
@@ -266,7 +266,7 @@ async def _watched(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
 
 
 async def one_slice(case: Case, clients: Clients, number: int) -> float:
-    """Microseconds of the server's CPU a request (an event, where it is watched)."""
+    """Microseconds of the server's CPU per request, or per event of a watch."""
     if case.before is not None:
         await clients.send(case.before(number))
     watches = []
@@ -281,7 +281,7 @@ async def one_slice(case: Case, clients: Clients, number: int) -> float:
 
 
 async def compare(case: Case, both: tuple[Clients, Clients], rounds: int) -> tuple[list[float], list[float]]:
-    """Microseconds by round of either."""
+    """Microseconds by round, of both servers."""
     before, after = list[float](), list[float]()
     for number in range(-1, rounds):
         took: dict[int, float] = {0: 0.0, 1: 0.0}

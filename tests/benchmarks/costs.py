@@ -31,7 +31,7 @@ NEEDED = ("GET rv=0", "LIST of all, rv=0", "create pod", "patch status")
 
 
 def renewals() -> Case:
-    """Leases are made, and each is renewed, as kubelets do (these by a patch, which costs more than their PUT)."""
+    """Creates Leases and renews each, like kubelets; by a patch, which costs more than the kubelets' PUT."""
 
     def creates(number: int) -> Iterable[Sent]:
         for index in range(100):
@@ -51,18 +51,18 @@ def renewals() -> Case:
 
 
 def memory(server: Server) -> int:
-    """Bytes that only the gateway's process has."""
+    """The private memory of the gateway's process in bytes."""
     text = Path(f"/proc/{server.pid}/smaps_rollup").read_text(encoding="ascii")
     return sum(int(found) for found in re.findall(r"Private_\w+: +(\d+) kB", text)) * 1024
 
 
 async def least(case: Case, clients: Clients, rounds: int) -> float:
-    """Microseconds of CPU a request."""
+    """Microseconds of CPU per request, the least of several rounds."""
     return min([await one_slice(case, clients, number) for number in range(rounds + 1)][1:])
 
 
 async def of_event(clients: Clients, rounds: int) -> float:
-    """Microseconds of CPU for each event that is told to one more watch."""
+    """Microseconds of CPU for each event that one more watch gets."""
     made = next(case for case in cases(1) if case.name == "watched create")
     few = [await one_slice(_watched_by(made, 1), clients, number) for number in range(rounds)]
     many = [await one_slice(_watched_by(made, WATCHED), clients, rounds + number) for number in range(rounds)]
@@ -74,7 +74,7 @@ def _watched_by(case: Case, watched: int) -> Case:
 
 
 async def of_change(clients: Clients, endpoint: str, rounds: int, count: int = 500) -> float:
-    """Microseconds of CPU for a change that another gateway has made."""
+    """Microseconds of CPU for a change that another gateway has written."""
     found = []
     async with EtcdClient(EtcdSettings((endpoint,))) as client:
         prefix = f"/registry/pods/{NAMESPACE}/".encode()
@@ -90,7 +90,7 @@ async def of_change(clients: Clients, endpoint: str, rounds: int, count: int = 5
 
 
 async def of_watch(clients: Clients) -> float:
-    """Bytes of memory an open watch."""
+    """Bytes of memory per open watch."""
     before = memory(clients.server)
     path = f"{PODS}?watch=1&timeoutSeconds=600&fieldSelector=metadata.name%3Dpod-"
     watches = [await clients.watch(f"{path}{index:06d}") for index in range(WATCHES)]
@@ -103,7 +103,7 @@ async def of_watch(clients: Clients) -> float:
 
 
 async def _stored_size(endpoint: str) -> int:
-    """Bytes of a pod as it is in etcd."""
+    """The size of a pod in etcd, in bytes."""
     async with EtcdClient(EtcdSettings((endpoint,))) as client:
         return len((await client.range(f"/registry/pods/{NAMESPACE}/pod-000001".encode())).kvs[0].value)
 

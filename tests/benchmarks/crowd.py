@@ -35,7 +35,7 @@ PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Whom to measure; with its process id its CPU time and memory are told, too."""
+    """The server to measure. With its process id, its CPU time and memory are measured, too."""
 
     url: str
     token: str
@@ -48,20 +48,20 @@ class Server:
         return parts.hostname or "127.0.0.1", parts.port or 443
 
     def cpu_seconds(self) -> float:
-        """Of its process, since its start."""
+        """The CPU seconds of its process since its start."""
         if not self.pid:
             return 0.0
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def megabytes(self) -> int:
-        """Resident."""
+        """The resident memory in MB."""
         status = Path(f"/proc/{self.pid}/status").read_text() if self.pid else "VmRSS: 0"
         return int(status.split("VmRSS:")[1].split()[0]) // 1024
 
 
 def pod(index: int, watchers: int) -> dict[str, Any]:
-    """The pod of one watcher: on a node of its own where that is a kubelet."""
+    """The pod of one watcher; on its own node if the watcher acts as a kubelet."""
     container = {"name": "c", "image": "nginx", "env": [{"name": f"E{n}", "value": "v" * 20} for n in range(10)]}
     spec: dict[str, Any] = {"containers": [container], "terminationGracePeriodSeconds": 0}
     if index < watchers // 2:
@@ -75,7 +75,7 @@ def pod(index: int, watchers: int) -> dict[str, Any]:
 
 
 def path_of(index: int, watchers: int) -> str:
-    """The watch of one object, by its node or by its name."""
+    """The path of a watch of one object, selected by its node or by its name."""
     if index < watchers // 2:
         return f"/api/v1/pods?watch=1&timeoutSeconds=3000&resourceVersion=0&fieldSelector=spec.nodeName%3Dnode-{index}"
     return f"{PODS}?watch=1&timeoutSeconds=3000&resourceVersion=0&fieldSelector=metadata.name%3Dpod-{index}"
@@ -87,7 +87,7 @@ def percentile(values: list[float], share: float) -> float:
 
 
 def fill(server: Server, watchers: int) -> None:
-    """Makes the pods."""
+    """Creates the pods."""
     loop = Loop(server.address, server.token)
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     send_all(loop, [("POST", "/api/v1/namespaces", json.dumps(namespace).encode())])
@@ -96,7 +96,7 @@ def fill(server: Server, watchers: int) -> None:
 
 
 def measure(name: str, server: Server, options: argparse.Namespace) -> dict[str, float]:
-    """Prints a line about one server; what is kept of it, by the cases of LIMITS."""
+    """Measures one server and prints a line. Returns the results by the cases of LIMITS."""
     watchers = options.watchers
     fill(server, watchers)
     loop = Loop(server.address, server.token)
@@ -151,7 +151,7 @@ LIMITS: dict[str, tuple[str, float | None]] = {  # of what is kept: its unit, an
 
 
 def rows(ours: dict[str, float], beside: dict[str, float], options: argparse.Namespace) -> list[Row]:
-    """What is kept for docs/performance.md, with the same of a kube-apiserver, if that was measured too."""
+    """The rows for docs/performance.md, with those of a kube-apiserver if it was measured, too."""
     group, other = f"{options.watchers:,} watches, {options.rate:.0f} changes/s", "kube-apiserver" if beside else ""
     return [
         Row(group, case, ours[case], unit, other, beside.get(case), at_most=most)

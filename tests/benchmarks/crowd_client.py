@@ -23,7 +23,7 @@ _MARK = re.compile(rb'"crowd":"\d+-(\d+)"')  # the number of a change, and when 
 
 @dataclass(slots=True, eq=False)
 class Connection:
-    """One connection: what is to be sent, and who is told of what comes."""
+    """One connection: the bytes to send, and the function that gets what is received."""
 
     stream: ssl.SSLSocket
     token: str
@@ -46,7 +46,7 @@ class Connection:
         self.outgoing += head.encode() + b"\r\n" + body
 
     def answer(self, data: bytes) -> int:
-        """Takes in a part of an answer; its status when it is complete, else 0."""
+        """Takes a part of an answer. Returns its status when it is complete, else 0."""
         self.buffer += data
         head, found, body = self.buffer.partition(b"\r\n\r\n")
         if not found:
@@ -85,7 +85,7 @@ class Loop:
         return connection
 
     def turn(self, seconds: float) -> None:
-        """Waits for what happens next, and does what it takes."""
+        """Waits for the next events on the sockets, and handles them."""
         for number, _ in self.epoll.poll(seconds):
             connection = self.connections.get(number)
             if connection is not None:
@@ -95,7 +95,7 @@ class Loop:
                     self.lose(connection)
 
     def serve(self, connection: Connection) -> None:
-        """Sends and receives what there is."""
+        """Sends and receives as much as possible."""
         want = select.EPOLLIN
         try:
             if not connection.ready:
@@ -145,7 +145,7 @@ class Loop:
 
 @dataclass(slots=True)
 class Measured:
-    """Seconds, one for each change or read."""
+    """The measured seconds, one for each change or read."""
 
     delivered: list[float] = field(default_factory=list)  # from the write's request to its event
     acknowledged: list[float] = field(default_factory=list)  # from the write's request to its answer
@@ -180,14 +180,14 @@ def send_all(loop: Loop, requests: list[tuple[str, str, bytes]], connections: in
 
 
 class Crowd:
-    """Watches under way, and what they are told."""
+    """Open watches and their events."""
 
     def __init__(self, loop: Loop) -> None:
         self.loop, self.measured = loop, Measured()
         self._opened = 0
 
     def watch(self, paths: list[str], seconds: float = 300.0) -> None:
-        """Opens a watch on each path, some at once. Raises TimeoutError."""
+        """Opens a watch on each path, several at once. Raises TimeoutError."""
         end, begun = time.monotonic() + seconds, 0
         while self._opened < len(paths):
             while begun < len(paths) and begun - self._opened < AT_ONCE:
@@ -198,7 +198,7 @@ class Crowd:
                 raise TimeoutError(f"{self._opened} of {len(paths)} watches, {self.loop.broken} broken")
 
     def _opening(self, connection: Connection, data: bytes) -> None:
-        """A watch is open once it has shown the one object that it is of."""
+        """Opens watches. A watch counts as open once it has sent its one object."""
         connection.buffer += data
         if b"\r\n\r\n" in connection.buffer and b" 200 " not in connection.buffer[:32]:
             raise RuntimeError(connection.buffer[:400].decode(errors="replace"))
@@ -215,7 +215,7 @@ class Crowd:
         connection.buffer = b""
 
     def run(self, change: Callable[[int], tuple[str, str, bytes]], read: str, rate: float, seconds: float) -> None:
-        """Makes `rate` changes a second (0: somebody else does) and 50 reads a second, and measures."""
+        """Makes `rate` changes a second (0: another process makes them) and 50 reads a second, and measures."""
         measured, idle = self.measured, deque[Connection]()
         readers = deque[Connection]()
 
@@ -253,7 +253,7 @@ class Crowd:
         self.loop.serve(connection)
 
     def settle(self, seconds: float = 5.0) -> None:
-        """Waits for what is still to be delivered of `measured.written`."""
+        """Waits until all changes in `measured.written` have been delivered."""
         end = time.monotonic() + seconds
         while len(self.measured.delivered) < self.measured.written and time.monotonic() < end:
             self.loop.turn(0.05)

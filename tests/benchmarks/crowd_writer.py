@@ -23,12 +23,12 @@ NOTE = b'"annotations":{'
 
 
 def stamped(value: bytes, number: int) -> bytes:
-    """A value with the mark of a change."""
+    """A value with the time of a change."""
     return value.replace(NOTE, NOTE + b'"crowd":"%d-%d",' % (number, time.monotonic_ns()), 1)
 
 
 def of_api(url: str, token: str) -> dict[str, bytes]:
-    """What the API shows of all pods, by namespace and name, as it may be stored."""
+    """All pods as the API shows them, by namespace and name, in a form that can be stored."""
     request = urllib.request.Request(f"{url}/api/v1/pods", headers={"Authorization": f"Bearer {token}"})
     with urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=60) as answer:
         items: list[dict[str, Any]] = json.load(answer)["items"]
@@ -42,7 +42,7 @@ def of_api(url: str, token: str) -> dict[str, bytes]:
 
 
 async def write(etcd: str, prefix: bytes, rate: float, seconds: float, url: str, token: str) -> int:
-    """Makes the changes; how many."""
+    """Makes the changes. Returns their number."""
     async with EtcdClient(EtcdSettings((etcd,), timeout=30)) as client:
         stored = (await client.range(prefix, prefix_end(prefix))).kvs
         values = {kv.key: kv.value for kv in stored if kv.value.startswith(b"{") and NOTE in kv.value}

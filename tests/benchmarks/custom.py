@@ -61,7 +61,7 @@ def definition(group: str = GROUP, *, rules: bool = True) -> dict[str, Any]:
 
 
 def gadget(name: str) -> dict[str, Any]:
-    """A gadget of the size of the pods beside it, so that both are the same bytes a request."""
+    """A gadget with the size of the pods, so that both have the same bytes per request."""
     spec: dict[str, Any] = {f"text{n}": f"{n} {'x' * 80}" for n in range(20)} | {f"number{n}": n for n in range(6)}
     spec |= {"replicas": 3, "limit": 10, "on": True, "names": [f"n{n}" for n in range(10)]}
     metadata = {"name": name, "labels": {"app": "a1"}, "annotations": {"note": "x" * 1190}}
@@ -69,7 +69,7 @@ def gadget(name: str) -> dict[str, Any]:
 
 
 class Api:
-    """A server, asked one thing after another."""
+    """A server that gets one request after another."""
 
     def __init__(self, url: str, token: str) -> None:
         self.url, self._token = url, token
@@ -98,7 +98,7 @@ class Api:
                 time.sleep(0.02)
 
     def milliseconds(self, path: str, accept: str = "application/json") -> float:
-        """What asking takes once it was asked before; the median of five."""
+        """Milliseconds of a repeated request; the median of five."""
         self.ask("GET", path, accept=accept)
         taken = []
         for _ in range(5):
@@ -113,7 +113,7 @@ def collection(namespace: str, group: str = GROUP) -> str:
 
 
 def fill(api: Api, token: str, namespace: str, count: int) -> None:
-    """Defines gadgets and makes some."""
+    """Creates the CRD of gadgets, and some gadgets."""
     api.ask("POST", DEFINITIONS, definition())
     api.until_served(collection(namespace))
     bodies = [("POST", collection(namespace), json.dumps(gadget(f"gadget-{i:06d}")).encode()) for i in range(count)]
@@ -122,7 +122,7 @@ def fill(api: Api, token: str, namespace: str, count: int) -> None:
 
 
 def watched(url: str, token: str, path: str, body: Callable[[str], bytes]) -> float:
-    """Bytes a second that 100 watchers are told of 200 new objects."""
+    """Bytes a second that 100 watchers get for 200 new objects."""
     word = f"w{random.randrange(1 << 30)}"
     bodies = [("POST", path, body(f"{word}-{i}")) for i in range(200)]
 
@@ -139,7 +139,7 @@ def watched(url: str, token: str, path: str, body: Callable[[str], bytes]) -> fl
 
 
 def many(api: Api, start: Callable[[], tuple[float, float]], resident: Callable[[], float]) -> dict[str, float]:
-    """What 500 definitions take; `start` makes a server beside and says seconds and MB."""
+    """The cost of 500 CRDs. `start` starts another server and returns seconds and MB."""
     found = dict[str, float]()
     begun = time.monotonic()
     groups = [f"g{n}.{GROUP}" for n in range(MANY)]
@@ -166,7 +166,7 @@ def many(api: Api, start: Callable[[], tuple[float, float]], resident: Callable[
 
 
 def _churn(api: Api) -> None:
-    """Makes and unmakes definitions, each with an object."""
+    """Creates and deletes CRDs, each with an object."""
     for n in range(CHURN):
         group = f"churn{n}.{GROUP}"
         api.ask("POST", DEFINITIONS, definition(group))
@@ -182,6 +182,6 @@ def _churn(api: Api) -> None:
 
 
 def resident_megabytes(process: subprocess.Popen[bytes]) -> float:
-    """The memory of a process."""
+    """The resident memory of a process in MB."""
     status = Path(f"/proc/{process.pid}/status").read_text()
     return int(status.split("VmRSS:")[1].split()[0]) / 1024

@@ -29,7 +29,7 @@ Body = tuple[str, str, bytes]
 
 
 class Connection:
-    """One request after the other."""
+    """Sends one request after the other."""
 
     def __init__(self, url: str, token: str) -> None:
         self.url, self._token = url, token
@@ -63,7 +63,7 @@ async def _chunks(reader: asyncio.StreamReader) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """How a deletion went: seconds, and the worst of a hundred of the GETs that were made meanwhile, in seconds."""
+    """The result of a deletion: its seconds, and the 99th percentile of the GETs meanwhile, in seconds."""
 
     seconds: float
     p99: float
@@ -86,7 +86,7 @@ async def _latencies(connection: Connection, path: str, found: list[float]) -> N
 
 
 async def _timed(url: str, token: str, delete: Callable[[Connection], Any], over: Callable[[Connection], Any]) -> Gone:
-    """Deletes something, waits until it is over, and sees how GETs do meanwhile."""
+    """Deletes something, waits until it is deleted, and measures GETs meanwhile."""
     connection, found = Connection(url, token), list[float]()
     looking = asyncio.create_task(_latencies(Connection(url, token), "/api/v1/namespaces/default", found))
     await asyncio.sleep(0.2)
@@ -118,7 +118,7 @@ async def _namespace(connection: Connection) -> str:
 
 
 async def cascade(url: str, token: str, dependents: int) -> Gone:
-    """Deletes an owner in the background, until all of its dependents are gone."""
+    """Deletes an owner in the background, and waits until all its dependents are deleted."""
     connection = Connection(url, token)
     space = await _namespace(connection)
     path = f"/api/v1/namespaces/{space}/configmaps"
@@ -140,7 +140,7 @@ async def cascade(url: str, token: str, dependents: int) -> Gone:
 
 
 async def namespace(url: str, token: str, objects: int) -> Gone:
-    """Deletes a namespace, until it is gone."""
+    """Deletes a namespace, and waits until it is deleted."""
     space = await _namespace(Connection(url, token))
     kinds = ("configmaps", "secrets")
     await _fill(url, token, [_body(kinds[each % 2], space, f"o-{each}") for each in range(objects)])
@@ -181,7 +181,7 @@ LEAST = {
 
 
 def graph_megabytes(objects: int) -> float:
-    """What the garbage collector keeps of objects of which ten each have one owner, besides their keys."""
+    """The garbage collector's memory for objects of which ten each have one owner, without their keys."""
     from gateway.controllers.ownership import Graph, node_of
     from storage.entry import Entry, entry_of
 

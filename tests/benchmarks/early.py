@@ -21,7 +21,7 @@ LATER = frozenset({429, 500, 503})  # what says that it is to be asked again
 
 @dataclass(slots=True)
 class Seen:
-    """Of one path: seconds until any answer and until the first success, and the answers that were successes."""
+    """Results for one path: seconds until any answer and until the first success, and the successful answers."""
 
     path: str
     answered: float = 0.0
@@ -30,12 +30,12 @@ class Seen:
     said: list[tuple[int, bytes]] = field(default_factory=list)
 
     def wrong(self, right: tuple[int, bytes]) -> list[tuple[int, bytes]]:
-        """The answers that are not as the one after the start."""
+        """The successful answers that differ from the one after the start."""
         return [each for each in self.said if (each[0], content(each[1])) != (right[0], content(right[1]))]
 
 
 def content(body: bytes) -> Any:
-    """What has to be the same in all answers: not the version of a list, nor where it goes on."""
+    """The parts that must be equal in all answers: without a list's resourceVersion and continue token."""
     try:
         said = json.loads(body)
     except ValueError:
@@ -46,7 +46,7 @@ def content(body: bytes) -> Any:
 
 
 def ask(url: str, path: str, timeout: float = 60.0) -> tuple[int, bytes]:
-    """Status and body. Raises OSError where nobody listens."""
+    """Returns status and body. Raises OSError if no server listens."""
     host, _, port = url.removeprefix("https://").partition(":")
     connection = http.client.HTTPSConnection(host, int(port), context=ssl._create_unverified_context(), timeout=timeout)
     try:
@@ -59,7 +59,7 @@ def ask(url: str, path: str, timeout: float = 60.0) -> tuple[int, bytes]:
 
 @contextmanager
 def watched(server: Server, paths: Mapping[str, str], began: float) -> Iterator[dict[str, Seen]]:
-    """Asks for each path, by a name, again and again until the end of the block; `began` is when the server did."""
+    """Requests each path again and again until the end of the block; `began` is the server's start time."""
     over, found = threading.Event(), {name: Seen(path) for name, path in paths.items()}
 
     def look(seen: Seen) -> None:

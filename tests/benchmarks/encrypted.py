@@ -29,13 +29,13 @@ _ROWS = {
 
 
 def secret(name: str) -> bytes:
-    """One of about a kilobyte."""
+    """A secret of about a kilobyte."""
     data = {f"key{n}": base64.b64encode(b"x" * 120).decode() for n in range(4)}
     return json.dumps({"metadata": {"name": name, "labels": {"app": "a"}}, "data": data}).encode()
 
 
 def report(bench: Bench, stack: ExitStack) -> None:
-    """Fills two etcds by two servers, compares their starts, then these."""
+    """Fills two etcds through two servers, then compares the starts and the requests."""
     if bench.options.only and not any(bench.options.only in row for row in _ROWS):
         return
     keys = configured(bench.directory / "encryption.json", by_key("secretbox", "a"))
@@ -51,7 +51,7 @@ def report(bench: Bench, stack: ExitStack) -> None:
 
 
 class _Side:
-    """A server with an etcd of its own."""
+    """A server with its own etcd."""
 
     def __init__(self, bench: Bench, stack: ExitStack, flags: tuple[str, ...]) -> None:
         self._flags, etcd = flags, stack.enter_context(EmbeddedEtcd(None))
@@ -75,7 +75,7 @@ class _Side:
         return requests_a_cpu_second(self._process.pid, run, self._bench.options.seconds)
 
     def starts(self) -> float:
-        """Starts of another server on the same etcd for a second of its CPU."""
+        """Starts of another server on the same etcd, per second of its CPU."""
         with ExitStack() as stack:
             process, url = serve(self._bench, stack, *self._flags, "--controllers=-*")
             wait_for(self._bench, f"{url}/readyz")

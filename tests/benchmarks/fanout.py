@@ -31,7 +31,7 @@ _SETTLED = 1.0  # seconds after which all watches are served
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Whom to measure."""
+    """The server to measure."""
 
     name: str
     url: str
@@ -59,7 +59,7 @@ def _config_map(number: int) -> bytes:
 
 
 async def fan_out(server: Server, watches: int, writes: int) -> Round:
-    """One round, in a namespace of its own."""
+    """One round, in a new namespace."""
     namespace = f"fan-out-{random.randrange(10**9)}"
     made = json.dumps({"metadata": {"name": namespace}}).encode()
     await load.send(server.url, server.token, [("POST", "/api/v1/namespaces", made)], 1)
@@ -89,7 +89,7 @@ def middle(rounds: Sequence[Round]) -> Round:
 
 
 def measure(servers: Sequence[Server], options: argparse.Namespace) -> list[Round]:
-    """Has the servers take turns; the first round warms up."""
+    """Measures the servers in turn; the first round warms up."""
     found: list[list[Round]] = [[] for _ in servers]
     for number in range(options.rounds + 1):
         for index, server in enumerate(servers):

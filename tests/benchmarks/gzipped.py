@@ -49,7 +49,7 @@ def _pod(number: int) -> bytes:
 
 
 class Client:
-    """One connection that asks for lists as gzip."""
+    """One connection that requests lists as gzip."""
 
     def __init__(self, server: Server) -> None:
         self._server = server

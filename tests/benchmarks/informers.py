@@ -37,7 +37,7 @@ FLAGS = ("--disable-admission-plugins=ServiceAccount",)
 
 
 class Informers:
-    """Go's process, while it runs."""
+    """The Go process, while it runs."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
@@ -50,30 +50,30 @@ class Informers:
         return line
 
     def report(self) -> dict[str, Any]:
-        """What it says once all watches are open."""
+        """Its output once all watches are open."""
         found: dict[str, Any] = json.loads(self._line())
         return found
 
     def ask(self, command: str) -> None:
-        """Gives it a command."""
+        """Sends it a command."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{command}\n")
         self._process.stdin.flush()
 
     def mark(self) -> None:
-        """Has it forget what it has counted."""
+        """Resets its counters."""
         self.ask("mark")
         assert self._line() == "marked\n"
 
     @property
     def server(self) -> Server:
-        """Its process, to be measured as a server's."""
+        """Its process, in the form of a server to measure."""
         return Server("", "", self._process.pid)
 
 
 @contextmanager
 def informers(server: Measured, token: str, clients: int, count: int, patience: int = 300) -> Iterator[Informers]:
-    """So many clients with so many informers each, until the block ends."""
+    """Runs that many clients with that many informers each until the block ends."""
     command = [str(program("crowd")), f"-url={server.url}", f"-token={token}"]
     command += [f"-clients={clients}", f"-informers={count}", f"-patience={patience}s"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -86,7 +86,7 @@ def informers(server: Measured, token: str, clients: int, count: int, patience: 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What processes had used when they were looked at: seconds of CPU, MB."""
+    """The resources used by processes at one time: seconds of CPU, MB."""
 
     cpu: float
     resident: int
@@ -95,7 +95,7 @@ class Spent:
 
 
 def spent(pid: int) -> Spent:
-    """Of a process and its threads."""
+    """The resources used by a process and its threads."""
     proc = Path(f"/proc/{pid}")
     rollup, status = (proc / "smaps_rollup").read_text(), (proc / "status").read_text()
     own, peak = re.search(r"Pss: +(\d+)", rollup), re.search(r"VmHWM:\s+(\d+)", status)
@@ -105,7 +105,7 @@ def spent(pid: int) -> Spent:
 
 
 def raise_descriptors(watches: int) -> None:
-    """Takes as many descriptors as there may be; ends the program where they are too few for so many watches."""
+    """Raises the limit of file descriptors to the maximum. Ends the program if that is too low for the watches."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if hard < watches + 1000:
         raise SystemExit(f"{watches} watches need more descriptors than the {hard} that ulimit -Hn allows")
@@ -113,14 +113,14 @@ def raise_descriptors(watches: int) -> None:
 
 
 def watches_of(etcd: str) -> int:
-    """How many watch streams have been begun at an etcd since its start."""
+    """The number of watch streams opened at an etcd since its start."""
     with urllib.request.urlopen(f"{etcd}/metrics") as answer:
         found = re.search(rb'^grpc_server_started_total{grpc_method="Watch".*} (\d+)', answer.read(), re.MULTILINE)
     return int(found[1]) if found else 0
 
 
 def synced(name: str, server: Measured, crowd: Informers) -> dict[str, float]:
-    """What the first sync took; prints it."""
+    """The cost of the first sync; prints it."""
     before = spent(server.pid)
     found = crowd.report()
     took = found["opened"][2] - found["began"]
@@ -166,7 +166,7 @@ def _shown(seconds: list[float] | None) -> str:
 
 
 def storm(name: str, how: str, server: Measured, crowd: Informers, etcd: str) -> dict[str, float]:
-    """Ends the server, starts it again, and waits until all watches are open again; prints what that took."""
+    """Stops the server, starts it again, and waits until all watches are open again. Prints the cost."""
     crowd.mark()
     before, ended = watches_of(etcd), time.time()
     (server.stop if how == "SIGTERM" else server.kill)()
@@ -227,7 +227,7 @@ def measure(name: str, server: Measured, etcd: str, options: argparse.Namespace)
 
 
 def rows(found: list[dict[str, dict[str, float]]], options: argparse.Namespace) -> Iterator[Row]:
-    """What is kept for docs/performance.md."""
+    """The rows for docs/performance.md."""
     group = f"{options.clients} clients of client-go with {options.informers} informers each"
     group += ", as a service account" if options.account else ""
     theirs = found[1] if found[1:] else {}

@@ -34,7 +34,7 @@ def version(python: str) -> str:
 
 
 def started(pythons: Sequence[str], directory: Path) -> list[float]:
-    """Milliseconds of CPU that each takes until it is ready: the least of some starts, of one after the other."""
+    """Milliseconds of CPU until each is ready: the least of several starts, made in turn."""
     took: list[list[float]] = [[] for _ in pythons]
     for turn in range(STARTS):
         for which, python in enumerate(pythons):
@@ -45,7 +45,7 @@ def started(pythons: Sequence[str], directory: Path) -> list[float]:
 
 
 def resident(pid: int) -> float:
-    """Megabytes of a process that are in memory."""
+    """The resident memory of a process in MB."""
     lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS:"))
 
@@ -70,7 +70,7 @@ def ratios(took: Sequence[Sequence[float]]) -> list[float]:
 
 
 def shown(name: str, numbers: Sequence[float], compared: Sequence[float]) -> None:
-    """Prints a line: of each server its number and its ratio."""
+    """Prints a line: the number and the ratio of each server."""
     columns = "".join(f"{number:11.1f}{ratio:7.3f}" for number, ratio in zip(numbers, compared, strict=True))
     print(f"{name:28s}{columns}", flush=True)
 
@@ -94,7 +94,7 @@ async def run(options: argparse.Namespace, all_of_them: Sequence[Clients]) -> di
 
 
 def kept(names: Sequence[str], found: dict[str, list[float]], conditions: str) -> None:
-    """Keeps the ratios of each interpreter to the first one."""
+    """Stores the ratios of each interpreter to the first one."""
     rows = [
         Row("Interpreters", f"{what}, {name} / {names[0]}", round(ratio, 3), "times")
         for what, compared in found.items()

@@ -21,10 +21,7 @@ MEASURED = RESULTS / "measured.json"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One number. `beside` is the same of `other`, such as kube-apiserver, measured in the same run.
-
-    `at_most` or `at_least` is the limit that it is to hold; `ratio` has it for ours divided by what is beside it.
-    """
+    """One number. `beside` is the same number of `other`, such as kube-apiserver, measured in the same run."""
 
     group: str
     case: str
@@ -43,7 +40,7 @@ class Row:
 
     @property
     def holds(self) -> bool:
-        """Whether the limit is kept; a ratio's where there is one to look at."""
+        """Whether the limit is kept: that of the ratio if there is one."""
         value = self.ratio if self.limits_ratio else self.ours
         if value is None:
             return True
@@ -60,7 +57,7 @@ def keep(rows: Iterable[Row], conditions: str = "", path: Path = MEASURED) -> No
 
 
 def measured(path: Path = MEASURED) -> dict[tuple[str, str], dict[str, Any]]:
-    """What is kept, by group and case, in the order in which it came."""
+    """The stored rows, by group and case, in the order of storing."""
     text = path.read_text(encoding="utf-8") if path.is_file() else "[]"
     return {(each["group"], each["case"]): each for each in json.loads(text)}
 

@@ -43,7 +43,7 @@ def wrk(
 
 @cache
 def _context() -> ssl.SSLContext:
-    """One for all connections: to read the host's certificates takes longer than a handshake."""
+    """A TLS context for all connections: reading the host's certificates takes longer than a handshake."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context

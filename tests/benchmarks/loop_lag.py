@@ -41,7 +41,9 @@ WARMING_UP: tuple[Case, ...] = (  # what a process imports once
 
 
 def cases(objects: int, start: int) -> list[Case]:
-    """In this order: the first use of labels reads every object. `start` is from before the last change of each."""
+    """The cases in this order: the first use of labels reads every object. `start` is from before the last change of
+    each.
+    """
     plain = [
         ("LIST by label, first use", f"{PODS}?labelSelector=app%3Da1&resourceVersion=0"),
         ("LIST by label, again", f"{PODS}?labelSelector=app%3Da1"),
@@ -112,7 +114,7 @@ class Lag:
 
 
 class Ticker:
-    """Wants its turn every millisecond and remembers how long it had to wait for it."""
+    """Schedules itself every millisecond and records by how much it was late."""
 
     def __init__(self) -> None:
         self.cpu = self.wall = 0.0
@@ -127,7 +129,7 @@ class Ticker:
 
 @asynccontextmanager
 async def served(etcd: str, directory: Path) -> AsyncIterator[tuple[int, WatchCache]]:
-    """A server in this process; its port and cache."""
+    """A server in this process. Yields its port and cache."""
     from gateway.credentials.certificates import ensure_certificates, server_context
     from gateway.launch.process import Server, configuration
     from gateway.launch.wiring import app_of

@@ -51,7 +51,7 @@ PAUSE = 0.005  # seconds between two requests of the client
 
 
 def config_map(number: int, size: int) -> tuple[bytes, bytes]:
-    """The key of a ConfigMap, and its value of so many bytes."""
+    """The key of a ConfigMap, and its value of the given size in bytes."""
     name = f"m-{number:07d}"
     head = f'{{"kind":"ConfigMap","apiVersion":"v1","metadata":{_metadata(name)},"data":{{"k":"'
     rest = b'"}}' + MARK
@@ -59,7 +59,7 @@ def config_map(number: int, size: int) -> tuple[bytes, bytes]:
 
 
 def lease(number: int, renewed: int) -> tuple[bytes, bytes]:
-    """The key of a Lease and its value, renewed so many microseconds after midnight."""
+    """The key of a Lease and its value, with the given renewTime in microseconds after midnight."""
     name = f"n-{number:06d}"
     at = f"2026-01-01T00:00:{renewed // 1_000_000 % 60:02d}.{renewed % 1_000_000:06d}Z"
     spec = f'{{"holderIdentity":"{name}","leaseDurationSeconds":40,"renewTime":"{at}"}}'
@@ -75,7 +75,7 @@ def _metadata(name: str) -> str:
 async def put_all(
     etcd: str, made: Iterator[tuple[bytes, bytes]], until: float = float("inf"), operations: int = OPERATIONS
 ) -> int:
-    """Puts them in large transactions until a time of the monotonic clock; how many."""
+    """Stores them in large transactions until a time of the monotonic clock. Returns their number."""
     count = 0
     async with grpc.aio.insecure_channel(etcd.removeprefix("http://")) as channel:
         stub = KVStub(channel)
@@ -95,21 +95,21 @@ async def put_all(
 
 
 def renewed(etcd: str, leases: int, seconds: float) -> int:
-    """Renews one Lease after the other; how many."""
+    """Renews one Lease after the other. Returns the number of renewals."""
     made = (lease(number, time.monotonic_ns() // 1000) for number in cycle(range(leases)))
     return asyncio.run(put_all(etcd, made, time.monotonic() + seconds, 20))
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Bytes of a process: those that it alone has, and the most that were resident."""
+    """The memory of a process in bytes: private, and the peak of the resident memory."""
 
     own: int
     peak: int
 
 
 def memory(server: Server) -> Memory:
-    """Of a server."""
+    """The memory of a server."""
     rollup = Path(f"/proc/{server.pid}/smaps_rollup").read_text(encoding="ascii")
     status = Path(f"/proc/{server.pid}/status").read_text(encoding="ascii")
     own = sum(int(found) for found in re.findall(r"Private_\w+: +(\d+) kB", rollup))
@@ -119,7 +119,7 @@ def memory(server: Server) -> Memory:
 
 
 class Asking:
-    """A client that asks for one object after the other on a connection."""
+    """A client that sends one GET after the other on a connection."""
 
     def __init__(self, server: Server) -> None:
         host, _, port = server.url.removeprefix("https://").partition(":")
@@ -128,7 +128,7 @@ class Asking:
         )
 
     def get(self, path: str) -> bytes:
-        """The answer, which has to be 200."""
+        """The answer, whose status must be 200."""
         self._connection.request("GET", path, headers={"Authorization": f"Bearer {TOKEN}"})
         answer = self._connection.getresponse()
         body = answer.read()
@@ -137,7 +137,7 @@ class Asking:
 
     @contextmanager
     def meanwhile(self, path: str) -> Iterator[list[float]]:
-        """Asks all the time, in a thread; the seconds that each answer took."""
+        """Sends GETs all the time, in a thread. Returns the seconds of each answer."""
         took, over = list[float](), threading.Event()
 
         def ask() -> None:
@@ -157,7 +157,7 @@ class Asking:
 
 
 def fill(etcd: str, maps: int, leases: int, size: int) -> None:
-    """Writes all objects, and the namespace that they are in."""
+    """Writes all objects and their namespace."""
     space = f'{{"kind":"Namespace","apiVersion":"v1","metadata":{_metadata(NAMESPACE)}'.replace(
         f'"namespace":"{NAMESPACE}",', ""
     )
@@ -187,7 +187,9 @@ ASKED = {
 
 
 def early(server: Server, seen: Mapping[str, Seen]) -> list[Row]:
-    """When requests were answered during the start. Raises SystemExit where one was not answered as it is now."""
+    """When requests were answered during the start. Raises SystemExit if an answer differs from that after the
+    start.
+    """
     rows = [Row(GROUP, "first answer of a start", min(each.answered for each in seen.values()), "s")]
     for name, each in seen.items():
         wrong = each.wrong(ask(server.url, each.path)) if name != "health" else []
@@ -198,7 +200,7 @@ def early(server: Server, seen: Mapping[str, Seen]) -> list[Row]:
 
 
 def begin(server: Server, ready: float, objects: int, stored: int) -> list[Row]:
-    """What the start of a server took that was ready after so many seconds."""
+    """The cost of a server's start; it was ready after the given seconds."""
     cpu, used = server.cpu(), memory(server)
     time.sleep(SETTLED)  # its heap is trimmed meanwhile
     own = memory(server).own
@@ -270,7 +272,7 @@ def main() -> None:
 
 
 def look(server: Server, etcd: str, options: argparse.Namespace, rows: list[Row], stack: ExitStack) -> None:
-    """What requests wait for while this and that goes on."""
+    """Measures the delay of requests during several other activities."""
     asking, other = Asking(server), Asking(server)
     disturbed(asking, "nothing else", lambda: time.sleep(5), rows)
     disturbed(asking, "a page of 500", lambda: other.get("/api/v1/configmaps?limit=500"), rows)
@@ -303,7 +305,7 @@ async def _compact(etcd: str) -> None:
 
 
 def _defragment(etcd: str) -> None:
-    """By etcd's HTTP gateway."""
+    """Defragments etcd through its HTTP gateway."""
     urllib.request.urlopen(f"{etcd}/v3/maintenance/defragment", b"{}", timeout=120).close()
 
 

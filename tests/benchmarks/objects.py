@@ -1,4 +1,4 @@
-"""What the benchmarks fill a server with, and as whom they do."""
+"""The objects with which benchmarks fill a server, and the user who creates them."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ says *of it*.
 
 
 def bars(rows: Sequence[tuple[str, float, float | None]], unit: str) -> str:
-    """A plot of horizontal bars: a label, a value, and where its target is marked."""
+    """A plot of horizontal bars: a label, a value, and a mark for its target."""
     most = max(max(value, target or 0) for _, value, target in rows) * 1.05
     scale = (WIDTH - LABELS - NUMBERS) / most
     height = ROW * len(rows) + 10
@@ -120,7 +120,7 @@ def _day(text: str) -> str:
 
 
 def apart(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """The section of what was measured apart, by groups; nothing where nothing is kept."""
+    """The section of the results that were measured separately, by groups; empty without results."""
     by_group: dict[str, list[dict[str, Any]]] = {}
     for each in rows:
         by_group.setdefault(each["group"], []).append(each)
@@ -151,7 +151,7 @@ def _amount(value: float, unit: str) -> str:
 
 
 def _number(value: float) -> str:
-    """With three digits at the least, and not more behind the point than they take."""
+    """A number with at least three digits, and no more decimals than needed for that."""
     size = abs(value)
     return f"{value:,.0f}" if size >= 100 or value == int(value) else f"{value:.1f}" if size >= 10 else f"{value:.2f}"
 
@@ -177,7 +177,7 @@ def files() -> Iterator[tuple[Path, str]]:
 
 
 def main() -> int:
-    """Keeps a run, writes the page and its plots; the exit status is 1 where --check finds that one is out of date."""
+    """Stores a run, writes the page and its plots. Returns 1 if --check finds that one is out of date."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path, nargs="?", help="what a run of make bench has written")
     parser.add_argument("--check", action="store_true", help="write nothing")

@@ -18,27 +18,27 @@ _PATIENCE = 120.0  # seconds until it is ready
 
 
 class Measured(Protocol):
-    """What is measured: the gateway's `ApiServer`, or a `KubeApiserver`."""
+    """A measured server: the gateway's `ApiServer`, or a `KubeApiserver`."""
 
     url: str
     token: str
 
     @property
     def pid(self) -> int:
-        """Its process."""
+        """Its process id."""
 
     def start(self) -> None:
         """Starts it, and returns when it is ready."""
 
     def stop(self) -> int:
-        """Ends it by SIGTERM; its exit status."""
+        """Stops it by SIGTERM. Returns its exit status."""
 
     def kill(self) -> int:
-        """Ends it by SIGKILL; its exit status."""
+        """Stops it by SIGKILL. Returns its exit status."""
 
 
 class KubeApiserver:
-    """One in front of an etcd; `directory` takes its certificates, keys and log."""
+    """A kube-apiserver on an etcd; `directory` is for its certificates, keys and log."""
 
     def __init__(self, program: Path, directory: Path, etcd: str, flags: Sequence[str] = ()) -> None:
         with socket.socket() as probe:
@@ -61,7 +61,7 @@ class KubeApiserver:
 
     @property
     def pid(self) -> int:
-        """Its process."""
+        """Its process id."""
         assert self._process is not None, "not running"
         return self._process.pid
 
@@ -82,11 +82,11 @@ class KubeApiserver:
                 time.sleep(0.05)
 
     def stop(self) -> int:
-        """Ends it by SIGTERM; its exit status."""
+        """Stops it by SIGTERM. Returns its exit status."""
         return self._end(signal.SIGTERM)
 
     def kill(self) -> int:
-        """Ends it by SIGKILL; its exit status."""
+        """Stops it by SIGKILL. Returns its exit status."""
         return self._end(signal.SIGKILL)
 
     def _end(self, how: signal.Signals) -> int:
@@ -103,7 +103,7 @@ class KubeApiserver:
 
 @contextmanager
 def kube_apiserver(program: Path, directory: Path, etcd: str, flags: Sequence[str] = ()) -> Iterator[KubeApiserver]:
-    """A running one, until the block ends. Raises TimeoutError."""
+    """A running kube-apiserver, until the block ends. Raises TimeoutError."""
     server = KubeApiserver(program, directory, etcd, flags)
     try:
         server.start()

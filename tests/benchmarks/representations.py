@@ -45,7 +45,7 @@ def lists(bench: Bench) -> None:
 
 
 def watches(bench: Bench, watchers: int = 200, events: int = 200) -> None:
-    """Events that all watchers get."""
+    """The events a second that all watchers get."""
 
     def fan_out(accept: str, marker: bytes) -> float:
         word = f"w{random.randrange(1 << 30)}"

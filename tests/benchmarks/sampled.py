@@ -40,14 +40,14 @@ STAGES = {
     "stages, routes, metrics": ("gateway/requests/", "gateway/verbs/", "gateway/http/", "gateway/launch/"),
     "course of the write": ("gateway/writing/", "gateway/endpoints/", "gateway/time_limits", "gateway/jsontypes"),
 }
-"""What stages are made of: parts of modules' paths. The first stage that fits counts."""
+"""The modules of each stage, as parts of their paths. The first stage that matches counts."""
 
 _found: Counter[str] = Counter()
 _known: dict[CodeType, str] = {}
 
 
 def stage_of(path: str) -> str:
-    """The stage that a module's file belongs to, or nothing."""
+    """The stage of a module's file, or ""."""
     tail = path[max(path.rfind("/gateway/"), path.rfind("/storage/"), path.rfind("/site-packages/"), 0) :]
     return next((stage for stage, parts in STAGES.items() if any(part in tail for part in parts)), "")
 

@@ -32,7 +32,9 @@ _SETTLED = 4.0  # seconds after which a start is over
 
 @dataclass
 class Costs:
-    """Of one case: samples by stage, and microseconds a request of the main thread, of gRPC's threads and of etcd."""
+    """The costs of one case: samples by stage, and microseconds per request of the main thread, of gRPC's threads and
+    of etcd.
+    """
 
     samples: Counter[str] = field(default_factory=Counter)
     main: float = 0.0
@@ -50,7 +52,7 @@ class Costs:
 
 
 def nanoseconds(pid: int) -> tuple[int, int]:
-    """For which a process' main thread has run, and its other threads."""
+    """The run time of a process' main thread, and of its other threads, in nanoseconds."""
     ran = {
         int(task.parent.name): int(task.read_text(encoding="ascii").split()[0])
         for task in Path(f"/proc/{pid}/task").glob("*/schedstat")
@@ -79,7 +81,7 @@ def _is_below(process: int, ancestor: int) -> bool:
 
 
 def _written(out: Path) -> dict[str, int]:
-    """The samples that a server writes, once they are there."""
+    """The samples that a server writes to a file, once they are there."""
     while not out.exists():
         time.sleep(0.02)
     found: dict[str, int] = json.loads(out.read_text(encoding="utf-8"))
@@ -88,7 +90,7 @@ def _written(out: Path) -> dict[str, int]:
 
 
 async def costs_of(case: Case, clients: Clients, etcd: int, out: Path, slices: int) -> Costs:
-    """Measures a case: every other slice is sampled."""
+    """Measures a case; every second slice is sampled."""
     pid, found = clients.server.pid, Costs()
     sent = main = threads = etcds = 0
     for number in range(-4, slices):

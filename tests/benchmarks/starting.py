@@ -56,7 +56,7 @@ def starts(rounds: int) -> dict[str, list[float]]:
 
 
 def forks(rounds: int) -> dict[str, list[float]]:
-    """The seconds until a server of a pool is there, made when it is asked for or before, and the memory of each."""
+    """The seconds until a server of a pool is ready, forked on demand or prepared, and the memory of each."""
     found: dict[str, list[float]] = {
         "of a pool, made when asked": [],
         "of a pool, made before": [],
@@ -82,7 +82,7 @@ def forks(rounds: int) -> dict[str, list[float]]:
 
 
 def watched_stops(rounds: int) -> dict[str, list[float]]:
-    """The seconds of stops of a server that has a thousand watches."""
+    """The seconds of a server's stop while it has a thousand watches."""
     found = []
     for _ in range(max(rounds // 3, 1)):
         with api_server() as server, ExitStack() as watches:
@@ -92,7 +92,7 @@ def watched_stops(rounds: int) -> dict[str, list[float]]:
 
 
 def open_watches(server: ApiServer, number: int, stack: ExitStack) -> None:
-    """Opens connections with a watch of config maps each, which are closed with the stack."""
+    """Opens connections with one watch of ConfigMaps each; they are closed with the stack."""
     context = ssl.create_default_context(cafile=str(server.ca_file))
     request = f"GET /api/v1/configmaps?watch=1 HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {server.token}\r\n\r\n"
     opened = []
@@ -105,7 +105,7 @@ def open_watches(server: ApiServer, number: int, stack: ExitStack) -> None:
 
 
 def states(rounds: int) -> dict[str, list[float]]:
-    """The seconds that snapshots take, and restoring them."""
+    """The seconds of snapshots and of restores."""
     found: dict[str, list[float]] = {
         "snapshot of 1000 objects": [],
         "restore, 10 changed": [],

@@ -1,4 +1,6 @@
-"""Immutable Secrets and ConfigMaps: the immutable field of the sent object counts, not only the stored one."""
+"""Immutable Secrets and ConfigMaps: the data is compared as it was sent, before it is stored. So null and {} are
+changes.
+"""
 
 from __future__ import annotations
 
