@@ -95,7 +95,7 @@ BEGIN, END = b"-----BEGIN CERTIFICATE REQUEST-----", b"-----END CERTIFICATE REQU
     ],
 )
 def test_a_request_is_the_one_that_go_finds(old: bytes, new: bytes) -> None:
-    """Who approves it with kubectl sees the block that is signed: the cryptography package would read the other."""
+    """An approver sees, in kubectl, the block that is signed. The cryptography package alone would read another one."""
     hidden = asked("hidden").replace(old, new)
     if old == b"\n":
         hidden += b"\n"

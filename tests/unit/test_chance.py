@@ -57,14 +57,14 @@ def _is_tool(path: Path) -> bool:
 
 
 def called(node: ast.AST) -> str:
-    """The last name of what a call calls; "" for what is no call."""
+    """The last name in a call's function; "" if the node is no call."""
     if not isinstance(node, ast.Call):
         return ""
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
 def pauses(tree: ast.AST, polls: bool = False) -> Iterator[int]:
-    """The lines that sleep for a while outside a loop that looks for something."""
+    """The lines that sleep outside of a loop that checks a condition."""
     for node in ast.iter_child_nodes(tree):
         is_zero = isinstance(node, ast.Call) and ast.unparse(node).endswith("sleep(0)")
         if called(node) == "sleep" and not polls and not is_zero:
@@ -73,7 +73,7 @@ def pauses(tree: ast.AST, polls: bool = False) -> Iterator[int]:
 
 
 def limits_of_a_clock(tree: ast.AST) -> Iterator[int]:
-    """The lines that compare a span of a clock with the most that it may be, and allow for nothing."""
+    """The lines that compare a time span of a clock with a fixed maximum, without an allowance for a busy machine."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Assert):
             for each in ast.walk(node.test):
@@ -87,7 +87,7 @@ def limits_of_a_clock(tree: ast.AST) -> Iterator[int]:
 
 
 def counted_turns(tree: ast.AST) -> Iterator[int]:
-    """The lines that count turns of an event loop until something is done: a thread takes any number of them."""
+    """The lines that count turns of an event loop until something is done: a thread may take any number of turns."""
     for node in ast.walk(tree):
         if isinstance(node, ast.While) and any(called(each) == "done" for each in ast.walk(node.test)):
             counts = (each for each in ast.walk(node) if isinstance(each, ast.AugAssign))
@@ -95,7 +95,7 @@ def counted_turns(tree: ast.AST) -> Iterator[int]:
 
 
 def impatient_clients(tree: ast.AST) -> Iterator[int]:
-    """The lines that make a client of etcd with the deadline of five seconds that it has by itself."""
+    """The lines that create an etcd client with its default timeout of five seconds."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and called(node) == "EtcdClient" and node.args:
             settings = node.args[0]
@@ -133,7 +133,7 @@ def test_nothing_counts_turns_while_a_thread_works() -> None:
 
 
 def ready_at_once(tree: ast.AST) -> Iterator[int]:
-    """The lines that want a server to be ready at this moment: it asks etcd, which it gives two seconds."""
+    """The lines that require a ready server now: its check of etcd has a limit of two seconds."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Assert):
             for each in ast.walk(node.test):
@@ -162,7 +162,7 @@ AWAITED_IN_VAIN = {"unit/cel/test_limits.py": 1, "unit/http/test_exchange.py": 1
 
 
 def hurried(tree: ast.AST) -> Iterator[int]:
-    """The lines that give something which has to come few seconds: a machine may be busy for as long."""
+    """The lines that wait only a few seconds for something: a machine may be busy for longer."""
     for node in ast.walk(tree):
         if called(node) in {"wait_for", "timeout"}:
             assert isinstance(node, ast.Call)
@@ -172,7 +172,7 @@ def hurried(tree: ast.AST) -> Iterator[int]:
 
 
 def impatient(tree: ast.AST) -> Iterator[int]:
-    """The lines that name health checks of Hypothesis to be left out, and not the one that goes by the clock."""
+    """The lines that suppress health checks of Hypothesis, but not the one about wall time."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.keyword) or node.arg != "suppress_health_check":
             continue
@@ -181,7 +181,7 @@ def impatient(tree: ast.AST) -> Iterator[int]:
 
 
 def every(word: str) -> Iterator[tuple[str, ast.Module]]:
-    """The modules of the tests that have a word, by their paths."""
+    """The modules of the tests that contain a word, by path."""
     for path in sorted(TESTS.rglob("*.py")):
         if "benchmarks" not in path.parts and word in (text := path.read_text(encoding="utf-8")):
             yield path.relative_to(TESTS).as_posix(), ast.parse(text)
@@ -208,7 +208,7 @@ def test_clients_of_etcd_wait_for_as_long_as_a_busy_machine_takes() -> None:
 
 
 def test_what_another_process_does_is_waited_for_in_one_way() -> None:
-    """So that each wait is as long, and says what it waited for."""
+    """So that all waits have the same patience and report what they waited for."""
     texts = ((path, path.read_text(encoding="utf-8")) for path in TESTS.rglob("*.py"))
     found = [path for path, text in texts if "def until(" in text for each in ast.parse(text).body if is_until(each)]
     assert found == [TESTS / "until.py"], "import it from tests.until"

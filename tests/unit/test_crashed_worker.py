@@ -14,7 +14,7 @@ DIES = "import os, signal\n\ndef test_it():\n    os.kill(os.getpid(), signal.SIG
 
 
 def test_a_crash_ends_the_run_and_no_other_worker_comes(tmp_path: Path) -> None:
-    """A worker that comes instead may get a file with one test, and wait for ever for the next file."""
+    """A replacement worker may get a file with one test, and wait for ever for the next file."""
     for number in range(3):
         (tmp_path / f"test_{number}.py").write_text(DIES, encoding="utf-8")
     words = (sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(tmp_path))

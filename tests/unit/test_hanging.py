@@ -15,7 +15,7 @@ from gateway.launch.hanging import LOOKS, Pulse
 
 @contextmanager
 def forked(work: Callable[[], object]) -> Iterator[int]:
-    """A child that does some work for ever; what it writes there is awaited first."""
+    """A child process that works for ever. The function waits for its first output."""
     told, tell = os.pipe()
     pid = os.fork()
     if not pid:
@@ -36,7 +36,7 @@ def forked(work: Callable[[], object]) -> Iterator[int]:
 
 
 def looks(pulse: Pulse, pid: int, between: Callable[[], object] = lambda: None) -> bool:
-    """Whether it hangs after as many looks as that takes at least."""
+    """Whether the process counts as hanging after the least number of looks for that."""
     found = False
     for _ in range(LOOKS + 2):
         between()
@@ -45,7 +45,7 @@ def looks(pulse: Pulse, pid: int, between: Callable[[], object] = lambda: None) 
 
 
 def sleeping(pid: int) -> None:
-    """Until the child sleeps or is stopped, as nothing tells."""
+    """Waits until the child sleeps or is stopped; there is no event for it."""
     while True:
         if Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] in "ST":
             return

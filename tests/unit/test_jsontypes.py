@@ -35,7 +35,9 @@ def test_names_are_no_floats() -> None:
 
 @pytest.mark.parametrize("levels", [250, 300, 490])
 def test_floats_of_what_is_deep_are_written(levels: int) -> None:
-    """orjson writes 254 levels; what is deeper goes another way, also beside a text that looks like such a float."""
+    """orjson encodes 254 levels. A deeper value is encoded in another way, also beside a string that looks like such a
+    float.
+    """
     value = {"said": "5e-6", "a": 5e-6}
     for _ in range(levels):
         value = {"a": value}

@@ -30,7 +30,7 @@ _CALL = re.compile(rf"\b({'|'.join((*METHODS, *THROUGH))})\(")  # what a file ha
 
 @cache
 def logged() -> dict[str, str]:
-    """All texts of warnings and errors, with one place of each."""
+    """All texts of warnings and errors, each with one place of it in the code."""
     found: dict[str, str] = {}
     for room in ROOMS:
         for file in sorted((ROOT / room).rglob("*.py")):
@@ -81,13 +81,13 @@ def said_in_tests() -> str:
 
 
 def is_said(text: str) -> bool:
-    """Whether a string of a test has the words of a text: all, or those between two placeholders or commas."""
+    """Whether a string of a test has all words of a text, or those between two placeholders or commas."""
     pieces = [piece.strip(" :") for part in _PLACEHOLDER.split(text) for piece in part.split(", ")]
     return any(len(piece) >= LEAST and " " in piece and piece in said_in_tests() for piece in pieces)
 
 
 def is_provoked(text: str) -> bool:
-    """Whether a test has the words of a text, or is there under the name that BY_NAME has for it."""
+    """Whether a test has the words of a text, or BY_NAME names an existing test for it."""
     if text not in BY_NAME:
         return is_said(text)
     file, _, name = BY_NAME[text].partition("::")

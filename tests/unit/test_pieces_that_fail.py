@@ -57,7 +57,7 @@ async def test_a_value_that_cannot_be_transformed_is_unreadable_alone(caplog: py
 
 
 class Call:
-    """A stream of etcd's watches that tells one message."""
+    """An etcd watch stream that delivers one message."""
 
     def __init__(self) -> None:
         changed = kv_pb2.Event(kv=kv_pb2.KeyValue(key=b"k", mod_revision=1))
@@ -77,7 +77,7 @@ class Call:
 
 @pytest.mark.parametrize("how", ["read", "written"])
 async def test_watches_are_told_of_a_message_that_fails(how: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Else they waited for ever, and the cache stood still."""
+    """Without the error, the watches would wait for ever, and the cache would not change."""
 
     async def transform(events: list[Event]) -> list[Event]:
         if how == "read":
@@ -111,7 +111,7 @@ async def test_whatever_goes_wrong_in_a_call_of_a_plugin_is_its_error() -> None:
 async def test_a_plugin_is_looked_at_and_asked_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Without it its key expired, and what it has encrypted could never be read again."""
+    """Without this the plug-in's key would expire, and its values could never be decrypted again."""
     monkeypatch.setattr(provider, "ILL_INTERVAL", 0.0)
     monkeypatch.setattr(provider, "BETWEEN_CALLS", 0.0)
     monkeypatch.setattr(provider, "_TOLD_AFTER", (0.0,))

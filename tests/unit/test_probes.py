@@ -64,7 +64,7 @@ def probes(
 
 
 async def asked(of: Probes, path: str, method: str = "GET", query: bytes = b"") -> tuple[int, bytes, list[Any]] | None:
-    """Status, body and headers; None where somebody else is to answer."""
+    """Status, body and headers; None if another handler must answer."""
     said: list[MutableMapping[str, Any]] = []
 
     async def send(message: MutableMapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ TICK = 2.0  # seconds: the kernel tells when it started as a whole number
 
 
 def test_a_forked_process_says_when_it_was_forked() -> None:
-    """Its parent, a server's template, may have imported everything long before."""
+    """Its parent, the template of servers, may have started long before."""
     reads, writes = os.pipe()
     before = time.time()
     child = os.fork()

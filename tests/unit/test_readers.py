@@ -44,7 +44,7 @@ OUTSIDE = (
     "gateway.transfer",
     "gateway.webhooks",
 )
-"""Rooms that talk to others: they do not read by `loads`, which is for what this server has written."""
+"""Folders that talk to other servers. They do not use `loads`, which is for values that this server has written."""
 OWN = {
     "gateway.access.rbac.default_policy": "a file of the package",
     "gateway.admission.webhooks.patching": "what it has written in the line before",
@@ -59,7 +59,7 @@ _YAML_PARSING |= {"parse", "scan", "SafeLoader", "CSafeLoader", "Loader", "CLoad
 
 
 def used(name: str) -> Iterator[str]:
-    """Attributes of `json`, `orjson` and `yaml` that a module names, and what it imports from them."""
+    """The attributes of `json`, `orjson` and `yaml` that a module uses, and its imports from them."""
     for node in ast.walk(trees()[name]):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             yield f"{node.value.id}.{node.attr}"
@@ -103,7 +103,7 @@ DECODED = {
 
 
 def test_numbers_beyond_floats_are_refused_by_the_reader_or_by_decode() -> None:
-    """`parse_to_decode` lets them through as infinity: what it gives may go nowhere else."""
+    """`parse_to_decode` returns them as infinity: its result may only be passed to decode."""
     calls = {name for name in of_server() if "parse_to_decode" in ast.unparse(trees()[name]) and ".schema." not in name}
     assert calls == DECODED.keys(), "call parse_body"
     for name, decoded in DECODED.items():

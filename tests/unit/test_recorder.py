@@ -39,7 +39,7 @@ def test_the_oldest_goes_when_there_is_too_much(sizes: list[int], since: int, mo
 
 
 def gone(name: str, uid: str, revision: int) -> list[Changed]:
-    """An object that is made, marked and deleted."""
+    """An object that is created, marked as deleted, and deleted."""
     made = entry_of(key("n", name), canonical(name, uid=uid), revision, HEAD)
     stamp = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["example.com/a"]}
     marked = entry_of(key("n", name), canonical(name, uid=uid, **stamp), revision + 1, HEAD)

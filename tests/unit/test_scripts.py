@@ -24,7 +24,7 @@ SERVED = {
 
 
 def _defined(file: Path) -> set[str]:
-    """The names that a module has at its top."""
+    """The names that a module defines at top level."""
     found = set[str]()
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         match node:
@@ -57,7 +57,9 @@ def test_a_script_imports_from_others_what_they_have(script: Path) -> None:
 
 
 def _is_tool(place: Path) -> bool:
-    """Whether a module or a package of tests/upstream has a function `main` of words."""
+    """Whether a module or package of tests/upstream has a function `main` with the command line's words as its
+    parameter.
+    """
     file = place / "__main__.py" if place.is_dir() else place
     if file.suffix != ".py" or not file.is_file() or file == UPSTREAM / "__main__.py":
         return False
@@ -71,14 +73,14 @@ def test_each_tool_is_named_and_is_there() -> None:
 
 
 def test_tools_are_called_by_their_one_entry() -> None:
-    """A module of a tool does nothing when it is run by itself, and ends as if all were well."""
+    """A module of a tool does nothing when it is run directly, and would exit with 0."""
     places = [ROOT / "Makefile", *(ROOT / ".ci").iterdir(), *(ROOT / "docs").rglob("*.md"), *UPSTREAM.rglob("*.py")]
     found = [f"{place.name}: {call}" for place in places for call in ALONE.findall(place.read_text(encoding="utf-8"))]
     assert found == []
 
 
 def test_hack_has_generators_and_the_gates_own_tools_alone() -> None:
-    """What compares servers, measures them or records what one answers is in tests/upstream."""
+    """Programs that compare servers, measure them or record answers are in tests/upstream."""
     talks = {"http.client", "urllib.request", "apiserver_gateway.testing"}
     for script in (ROOT / "hack").rglob("*.py"):
         tree = ast.parse(script.read_text(encoding="utf-8"))

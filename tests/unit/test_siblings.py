@@ -16,7 +16,7 @@ from tests.logged import of
 
 @pytest.fixture
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """One with the socket of a worker that says nothing, and that of one that was killed."""
+    """A directory with the socket of a worker that does not answer, and that of one that was killed."""
     monkeypatch.chdir(tmp_path)  # a socket's path is short
     with socket.socket(socket.AF_UNIX) as silent, socket.socket(socket.AF_UNIX) as dead:
         silent.bind("12")

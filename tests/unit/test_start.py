@@ -36,7 +36,7 @@ def test_what_nobody_has_asked_for_is_not_imported() -> None:
 
 
 def test_a_start_imports_no_more_modules_than_it_did() -> None:
-    """Each costs a millisecond or two: what is off by default, or rare, is imported when it is first used."""
+    """Each module costs a millisecond or two: modules for optional or rare features are imported at their first use."""
     own = said("import sys, gateway.launch.process; print(*sys.modules)").split()
     assert sum(each.startswith(("gateway.", "storage.")) for each in own) <= MOST
 

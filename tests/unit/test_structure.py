@@ -93,19 +93,19 @@ def modules() -> dict[str, Path]:
 
 @cache
 def trees() -> dict[str, ast.Module]:
-    """What each module is parsed to."""
+    """The syntax tree of each module."""
     return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in modules().items()}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def nothing_stays() -> Iterator[None]:
-    """A million nodes would be looked at by each garbage collection to come."""
+    """Frees the syntax trees at the end: each later garbage collection would visit a million nodes."""
     yield
     trees.cache_clear()
 
 
 def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """All statements in it: imports are no parts of expressions, of which there are many more."""
+    """All statements of a tree. Expressions are left out: they contain no imports, and are many more."""
     waiting = [tree]
     while waiting:
         for node in ast.iter_child_nodes(waiting.pop()):
@@ -131,7 +131,7 @@ def imports() -> dict[str, set[str]]:
 
 
 def room_of(module: str) -> int:
-    """The line of ROOMS on which a module stands."""
+    """The index of the line of ROOMS that has a module."""
     fitting = [
         (len(prefix), index)
         for index, prefixes in enumerate(ROOMS)
@@ -152,7 +152,7 @@ def test_nothing_lower_imports_anything_higher() -> None:
 
 
 def circles(graph: dict[str, set[str]]) -> list[list[str]]:
-    """The sets of nodes that lead back to themselves (Tarjan's strongly connected components)."""
+    """The import cycles: Tarjan's strongly connected components."""
     found: list[list[str]] = []
     order: dict[str, int] = {}
     low: dict[str, int] = {}
@@ -191,7 +191,7 @@ def test_no_module_leads_back_to_itself() -> None:
 
 @cache
 def imports_in_functions() -> dict[str, set[str]]:
-    """What the functions of each module import: modules of the project, and of others."""
+    """The imports inside the functions of each module, of the project and of other packages."""
     functions = ast.FunctionDef | ast.AsyncFunctionDef
     return {
         name: {found for node in _nodes(tree) if isinstance(node, functions) for found in _imported(node)}
@@ -200,7 +200,9 @@ def imports_in_functions() -> dict[str, set[str]]:
 
 
 def test_what_functions_import_is_in_the_table_of_lazily_imported_parts() -> None:
-    """What is in tests/unit/later.py saves time at a start. Any other import belongs at the top of its module."""
+    """An import listed in tests/unit/later.py saves time at the start. Any other import belongs at the top of its
+    module.
+    """
     found = {
         f"{module} -> {imported}"
         for module, names in imports_in_functions().items()
@@ -258,7 +260,7 @@ PARTS = frozenset({
 
 
 def _made(tree: ast.AST) -> Iterator[str]:
-    """The qualified names of what a module calls that it has imported by name."""
+    """The qualified names that a module calls after importing them by name."""
     known = {
         alias.asname or alias.name: f"{node.module}.{alias.name}"
         for node in ast.walk(tree)
@@ -290,7 +292,7 @@ def test_parts_have_what_they_need_when_they_are_made(module: str) -> None:
 
 
 def test_objects_are_followed_in_one_way() -> None:
-    """Who follows objects is told of each one by storage/following.py, which alone takes batches apart."""
+    """Followers get each object through storage/following.py. No other module splits batches."""
     batches = {"Batch", "Changes", "State", "Told", "listen"}
     taps = {
         name
@@ -319,11 +321,11 @@ def test_modules_and_functions_are_short() -> None:
 
 
 NODES_OF_A_FACT = 30
-"""A body of so many nodes of the syntax tree says something that would have to be changed in each place."""
+"""A function body with at least this many syntax tree nodes may not be repeated in another function."""
 
 
 def _body(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    """What a function does: without its docstring, and whatever it calls its variables."""
+    """A function's body without its docstring, and with normalised names of variables."""
     body = function.body[1:] if ast.get_docstring(function) is not None else function.body
     nodes = [node for statement in body for node in ast.walk(statement)]
     if len(nodes) < NODES_OF_A_FACT:
@@ -372,7 +374,7 @@ def test_a_fact_is_written_once() -> None:
 
 
 def test_json_is_escaped_for_html_in_one_place() -> None:
-    """By `go_escaped`: what escapes <, > and & names them together, or as they are escaped."""
+    """By `go_escaped`: any other code that escapes <, > and & would contain all of them, plain or escaped."""
     found = {
         name
         for name, tree in trees().items()

@@ -55,7 +55,7 @@ EVENTS = {"wait", "channel_ready", "anext", "disconnected", "guard", "read", "fi
 
 @dataclass(frozen=True)
 class Begun:
-    """What is begun somewhere: the text of it, and the function where that is one of the module."""
+    """The start of a thread or task: its text, and its function if that is in the same module."""
 
     module: str
     text: str
@@ -95,7 +95,7 @@ def _begun() -> Iterator[Begun]:
 
 
 def _own(node: ast.AST) -> Iterator[ast.AST]:
-    """What is in a function, but not in the functions that it defines."""
+    """The nodes of a function, without those of nested functions."""
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             yield child
@@ -111,7 +111,7 @@ def _catches(node: ast.AST) -> bool:
 
 
 def survives(function: ast.AST) -> bool:
-    """Whether a function has no loop, or one that a failing piece does not end unnoticed."""
+    """Whether a function has no loop, or one that a failing piece cannot end without notice."""
     loops = [node for node in _own(function) if isinstance(node, ast.While | ast.AsyncFor)]
     if isinstance(function, ast.AsyncFunctionDef):  # what waits for nothing comes to an end
         loops = [loop for loop in loops if any(isinstance(each, ast.Await) for each in _own(loop))]
@@ -144,7 +144,7 @@ def test_what_is_allowed_is_there() -> None:
 
 
 def test_the_test_finds_what_would_end() -> None:
-    """A loop without anything, and one whose `except` is for one error only; not one that is protected."""
+    """Found: a loop without protection, and one whose `except` catches one error only. Not found: a protected loop."""
 
     def function(body: str) -> ast.AST:
         return ast.parse(f"async def f():\n    {body}").body[0]

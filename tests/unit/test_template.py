@@ -26,7 +26,7 @@ def test_a_server_that_fails_in_an_unforeseen_way_leaves_a_traceback(
 def test_keys_that_cannot_be_removed_are_spoken_of_and_end_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The etcd may be gone before the servers are."""
+    """The etcd may have ended before the servers."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours, theirs:
         forks = template.Template(theirs, f"unix://{tmp_path}/no-etcd", iter(()), Mock())

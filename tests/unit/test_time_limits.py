@@ -31,7 +31,7 @@ def test_what_looks_in_time_is_done_where_it_was_begun(monkeypatch: pytest.Monke
 
 
 def _long(then: Callable[[], str]) -> str:
-    """What looks again after a time that is too long for an event loop."""
+    """Code that checks again after a time that is too long for an event loop."""
     until = time.monotonic() + 0.03
     while time.monotonic() < until:
         pass
@@ -82,7 +82,7 @@ def test_an_event_loop_compiles_no_large_pattern_that_a_thread_may_compile() -> 
 
 
 def test_an_event_loop_has_as_long_after_each_large_pattern_as_it_took(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whichever threads compile them: each holds the whole interpreter for tens of milliseconds."""
+    """Whichever threads compile them: each compilation blocks the interpreter for tens of milliseconds."""
     spans: list[tuple[float, float]] = []
     compile_one = re2.compile
 

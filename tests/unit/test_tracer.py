@@ -13,7 +13,7 @@ from tests.logged import of
 
 
 class Failing(SpanExporter):
-    """Fails as often as it is told."""
+    """An exporter that fails a given number of times."""
 
     def __init__(self, failures: int) -> None:
         self.failures = failures

@@ -38,7 +38,7 @@ QUOTED = sorted(
 
 @pytest.fixture(scope="module")
 def source() -> str:
-    """All text of the code, its string literals joined as Python joins them."""
+    """The text of all source files, with adjacent string literals joined."""
     folders = ("gateway", "storage")
     text = "\n".join(each.read_text(encoding="utf-8") for name in folders for each in (ROOT / name).rglob("*.py"))
     return re.sub(r'"\s*\n?\s*f?"', "", text)

@@ -25,7 +25,7 @@ def compute(seconds: float) -> None:
 
 
 def compute_at_one_go() -> None:
-    """Holds the interpreter: no other thread has a turn meanwhile."""
+    """Blocks the interpreter: no other thread can run meanwhile."""
     began, digits = time.thread_time(), 40_000
     while time.thread_time() - began < 3 * LIMIT:
         began, digits = time.thread_time(), 2 * digits
@@ -34,7 +34,7 @@ def compute_at_one_go() -> None:
 
 @asynccontextmanager
 async def watched() -> AsyncIterator[None]:
-    """While it is watched whether the loop is held; the collector of garbage, which would hold it too, has a rest."""
+    """Runs the watchdog inside the block. Garbage collection, which would block the loop too, is off."""
     started = asyncio.Event()
     started.set()
     gc.disable()

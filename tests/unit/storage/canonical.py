@@ -15,7 +15,7 @@ HEAD = b'{"kind":"Pod","apiVersion":"v1",'
 
 
 def canonical(name: str, uid: str = "u-1", namespace: str = "", **rest: Any) -> bytes:
-    """A canonical value; `rest` are members of the metadata after the uid, but for `spec`."""
+    """A canonical value. `rest` has the members of the metadata after the uid; `spec` is the object's spec."""
     spec = rest.pop("spec", {})
     place = {"namespace": namespace} if namespace else {}
     metadata = {"name": name, **place, "uid": uid, **rest}
@@ -23,7 +23,7 @@ def canonical(name: str, uid: str = "u-1", namespace: str = "", **rest: Any) -> 
 
 
 def canonicalise(value: bytes) -> bytes:
-    """What stands for the gateway's decoding and defaulting: the name is kept, the phase is the default."""
+    """A substitute for the gateway's decoding and defaulting: keeps the name, sets the default phase."""
     obj = orjson.loads(value)
     if not isinstance(obj, dict):
         raise ValueError("no object")

@@ -57,7 +57,7 @@ def test_the_values_of_others_are_made_canonical_once() -> None:
     [b"{}", b'{"name":"b","namespace":"n"}', b'{"name":"a"}', b'{"name":"a","namespace":"m"}', b'{"namespace":"n"}'],
 )
 def test_a_value_under_anothers_key_is_no_object(metadata: bytes) -> None:
-    """Who goes by names would take it for the other one: a role, a policy."""
+    """Code that goes by names would take it for the other object, such as a role or policy."""
     cache = pods()
     cache.put(key("n", "a"), b'{"metadata":%b}' % metadata, 5)
     entry = cache.get(key("n", "a"))
@@ -157,7 +157,7 @@ NAMESPACES = st.sampled_from(["a", "a-b", "a.b", "ab", "a0", "b", "aa"])
 
 @given(st.lists(st.tuples(NAMESPACES, st.sampled_from(["x", "y", "x-1", "x.1"])), unique=True))
 def test_a_namespace_holds_its_own_objects_and_no_others(objects: list[tuple[str, str]]) -> None:
-    """Though the name of one namespace may begin another's, and "-" and "." sort before "/"."""
+    """Also if one namespace's name is a prefix of another's; "-" and "." sort before "/"."""
     cache = pods()
     for revision, (namespace, name) in enumerate(objects, start=1):
         cache.put(key(namespace, name), canonical(name), revision)

@@ -81,7 +81,7 @@ class Api:
         query: str = "",
         user: User = ADMIN,
     ) -> tuple[int, Any]:
-        """The status and the decoded body; raises StatusError. Whether the user may do it is asked too."""
+        """Returns the status and the decoded body. Raises StatusError. Authorization is checked, too."""
         data = body if isinstance(body, bytes) else b"" if body is None else dumps(body)
 
         async def receive() -> dict[str, Any]:

@@ -16,7 +16,7 @@ class FakeCache(WatchCache):
 
 
 class FakeStore:
-    """A `storage.protocol.Store`; `stale` is what its cache shows instead of what is there."""
+    """A `storage.protocol.Store`; its cache shows `stale` instead of the stored values."""
 
     def __init__(self) -> None:
         self.cache = FakeCache(b"/registry/")
@@ -69,7 +69,7 @@ class FakeStore:
         return self.revision
 
     def spoil(self, key: bytes, raw: bytes) -> None:
-        """Puts a value that can't be read."""
+        """Stores an unreadable value."""
         self._put(key, raw)
         self.objects[key] = StoredObject(key, raw, self.revision, "the test says so")
 

@@ -57,7 +57,7 @@ PATCHES: tuple[tuple[str, Any], ...] = (
 
 
 def patched_resources() -> list[Resource]:
-    """The resources and subresources that take patches of what is stored."""
+    """The resources and subresources that can be patched."""
     return [each for each in REGISTRY.resources.values() if "patch" in each.verbs and each.subresource != "proxy"]
 
 
@@ -68,7 +68,7 @@ def metadata_in(namespaced: bool, api_version: str) -> JsonObject:
 
 
 def put(api: Api, endpoint: Endpoint, sample: JsonObject) -> None:
-    """Stores nothing but an object, as a server of before would have left it."""
+    """Stores only this object, as an older server would have left it."""
     namespace = api.store.objects[DEFAULT]
     api.store.objects.clear()
     api.store.objects[DEFAULT] = namespace
@@ -81,7 +81,7 @@ def put(api: Api, endpoint: Endpoint, sample: JsonObject) -> None:
 
 
 async def outcome(api: Api, sample: JsonObject, resource: Resource, media_type: str, patch: Any) -> tuple[Any, ...]:
-    """What comes of a patch: the answer or the refusal, the warnings, and what is stored."""
+    """The result of a patch: the answer or the refusal, the warnings, and the stored value."""
     endpoint = api.endpoints.of(resource.group, resource.version, resource.resource)
     put(api, endpoint, sample)
     place = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
@@ -99,7 +99,7 @@ async def outcome(api: Api, sample: JsonObject, resource: Resource, media_type: 
 
 
 class _StandingStill(datetime):
-    """A clock for defaults that say the present time: two outcomes may come in two seconds."""
+    """A clock that stands still, for defaults with the present time: two patches may run in different seconds."""
 
     @classmethod
     def now(cls, tz: tzinfo | None = None) -> _StandingStill:
@@ -107,7 +107,7 @@ class _StandingStill(datetime):
 
 
 async def both_ways(*given: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The outcome of a patch that shares, and of one that does not."""
+    """The results of a patch with shared parts, and of one that copies."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(write, "now_text", lambda: NOW)
         patched.setattr(devices, "datetime", _StandingStill)
@@ -145,14 +145,14 @@ POD: JsonObject = {
 
 
 def paths(value: Any, prefix: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    """The ways to all members of objects that are not in lists."""
+    """The paths of all members that are not inside lists."""
     if not isinstance(value, dict):
         return [prefix]
     return [prefix] * bool(prefix) + [path for name, inner in value.items() for path in paths(inner, (*prefix, name))]
 
 
 def merge_patch(changes: list[tuple[tuple[str, ...], Any]]) -> JsonObject:
-    """The patch that makes changes, the later ones where they contradict each other."""
+    """A merge patch with the given changes; later ones win if they contradict."""
     patch: JsonObject = {}
     for (*way, last), value in changes:
         holder = patch
@@ -217,7 +217,7 @@ def test_a_kept_member_that_is_changed_in_place_is_noticed() -> None:
 
 @pytest.mark.parametrize("stage", ["admission", "strategy"])
 async def test_who_changes_in_place_what_is_kept_changes_the_object(api: Api, stage: str) -> None:
-    """The write is made anew, with an object of its own."""
+    """The write is repeated with a separate copy of the object."""
     resource = REGISTRY.resources["", "v1", "configmaps", ""]
     endpoint = api.endpoints.of("", "v1", "configmaps")
 

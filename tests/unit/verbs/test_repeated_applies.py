@@ -25,7 +25,7 @@ def config(meta: dict[str, Any] | None = None, **data: str) -> dict[str, Any]:
 
 @pytest.fixture
 def worked_out(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The managers of the applies that are worked out."""
+    """The field managers of the applies that are computed."""
     managers: list[str] = []
 
     def counted(*args: Any, **named: Any) -> Any:
@@ -100,7 +100,7 @@ class _Forgetful(Repeated):
     __slots__ = ()
 
     def add(self, digest: bytes) -> None:
-        """Remembers nothing."""
+        """Caches nothing."""
 
 
 STEPS = st.lists(
@@ -125,7 +125,7 @@ def test_answers_are_those_of_a_server_that_forgets(steps: list[tuple[str, str, 
 
 
 async def _answer(api: Api, media_type: str, manager: str, query: str, data: dict[str, str]) -> Any:
-    """What a request comes to, without what differs from run to run."""
+    """The answer to a request, without parts that differ from run to run."""
     body = config(**data) if media_type == APPLY else {"data": data}
     query = query.replace("&force=true", "&force=true" if media_type == APPLY else "")
     try:

@@ -90,7 +90,9 @@ async def test_an_external_name_shows_no_internal_traffic_policy(api: Api) -> No
 
 
 async def test_of_two_entries_of_a_manager_the_last_counts(api: Api) -> None:
-    """A patch of a Scale that changes nothing leaves two; the one without a time comes first, and is forgotten."""
+    """A patch of a Scale that changes nothing leaves two entries. The one without a time comes first, and is
+    dropped.
+    """
     template = {"metadata": {"labels": {"a": "b"}}, "spec": POD["spec"]}
     spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
     await api.send("POST", DEPLOYMENTS, {"metadata": {"name": "d"}, "spec": spec})

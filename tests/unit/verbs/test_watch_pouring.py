@@ -79,7 +79,7 @@ class Client:
         self._more.set()
 
     async def is_over(self) -> None:
-        """Waits until its stream has ended, in a task that may be made first."""
+        """Waits until its stream has ended; the stream's task may start only now."""
         while not self.body.stream.over:
             self._more.clear()
             await self._more.wait()
@@ -90,7 +90,7 @@ class Client:
         await self._reads.wait()
 
     async def has(self, revisions: int) -> None:
-        """Waits until it has seen the changes up to that revision."""
+        """Waits until it has seen the changes up to a revision."""
         while self.seen().count(";") < revisions:
             self._more.clear()
             await self._more.wait()
@@ -99,7 +99,7 @@ class Client:
                 break
 
     def seen(self) -> str:
-        """The events alone."""
+        """The received bytes as text."""
         return self.got.decode()
 
 
@@ -111,7 +111,7 @@ def expected(revisions: int) -> str:
 def test_whether_or_not_a_sink_takes_them_all_come_once_and_in_order(
     steps: list[tuple[bool, bool]], rests: bool
 ) -> None:
-    """Of each change: whether the client is ready, and whether it is waited for before the next."""
+    """For each change: whether the client is ready, and whether the test waits for it before the next change."""
 
     async def run() -> None:
         cache = pods()
@@ -162,7 +162,7 @@ async def test_a_stream_ends_with_the_server_and_when_its_past_is_gone(rests: bo
 
 
 def due(stream: WatchStream, what: str) -> None:
-    """Has a resting stream's time for something come: at the time that it was given, however busy the machine is."""
+    """Calls a resting stream's timer at the time that it was set to, however busy the machine is."""
     resting = cast(Resting, stream.state)
     stream.endpoint.services.alarms.unset(resting._alarm, resting)
     setattr(stream, what, time.monotonic())

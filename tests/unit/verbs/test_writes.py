@@ -343,7 +343,7 @@ async def test_a_token_is_not_bound_to_what_no_path_can_name(api: Api) -> None:
 
 
 async def test_a_new_budget_s_metadata_is_looked_at_last(api: Api) -> None:
-    """Neither a wrong name nor a wrong label is told of while the specification is wrong."""
+    """Errors in the name or labels are not reported while the specification is invalid."""
     path = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
     meta = {"name": "b", "labels": {"a b": "c"}}
     error = await refused(api.send("POST", path, {"metadata": meta, "spec": {"minAvailable": -1}}))
