@@ -181,7 +181,7 @@ class _Servers:
     client: Client
     objects: ServiceObjects
     addresses: ServiceAddresses
-    identity: ClientIdentity  # the client certificate shown to extension servers
+    identity: ClientIdentity  # the client certificate shown to extension API servers
     api_services: ApiServices
     discovered: Discovered
     foreign: ForeignObjects
