@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from gateway import clock
 from gateway.controllers.actor import Actor
@@ -68,10 +68,10 @@ class ResourceQuotas(Keyed):
     # incoming changes
 
     def kinds_changed(self) -> None:
-        """The served kinds have changed: recounts all quotas that count objects by kind (count/…)."""
+        """The served kinds have changed: recounts the quotas that count objects of a kind that came or went."""
         stores = self.actor.endpoints.services.stores
         root, quotas = stores.main.cache.root, stores.of_collection(self.key(QUOTAS, ""))
-        self._kinds, self._apart = {}, {}
+        before, self._kinds, self._apart = self._kinds, {}, {}
         for resource in self.actor.endpoints.registry.stored():
             evaluator = evaluator_of(resource.group, resource.resource) if _is_countable(resource) else None
             prefix = root + resource.storage_prefix.encode() + b"/"
@@ -84,9 +84,8 @@ class ResourceQuotas(Keyed):
             evaluator = evaluator_of(kind.group, kind.resource)
             if kind.prefix in self._kinds_abroad and evaluator is not None:
                 self._kinds[kind.prefix] = evaluator
-        for entry in self.entries(QUOTAS):
-            if b'"count/' in entry.tail:
-                self.queue.add(entry.key)
+        changed = before.keys() ^ self._kinds.keys()
+        self._queue_counting([(before | self._kinds)[prefix] for prefix in changed])
 
     def follows(self, prefix: bytes) -> bool:
         return prefix in self.prefixes or prefix in self._kinds or prefix in self._apart
@@ -146,10 +145,14 @@ class ResourceQuotas(Keyed):
         kind = self._kinds.get(prefix)
         if kind is None:
             return
-        names = [f'"{name}"'.encode() for name in kind.names]
-        for entry in self.entries(QUOTAS, namespace):
+        self._queue_counting([kind], namespace, SETTLE if prefix in self._kinds_abroad else 0.0)
+
+    def _queue_counting(self, kinds: Collection[Evaluator], namespace: str = "", delay: float = 0.0) -> None:
+        """Queues the quotas (of a namespace, if given) that limit the number of objects of some kinds."""
+        names = [f'"{name}"'.encode() for kind in kinds for name in kind.names]
+        for entry in self.entries(QUOTAS, namespace) if names else ():
             if any(name in entry.tail for name in names):
-                self.queue.add_after(entry.key, SETTLE) if prefix in self._kinds_abroad else self.queue.add(entry.key)
+                self.queue.add_after(entry.key, delay) if delay else self.queue.add(entry.key)
 
     def _counted_changed(self, change: Change) -> None:
         """An object whose usage quotas sum up (such as a pod) has changed."""

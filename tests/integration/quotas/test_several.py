@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from apiserver_gateway.testing import ApiServer
 from tests.forked import api_server
+from tests.integration.customresources.definitions import definition, establish, version
 from tests.integration.quotas.test_model import MERGE
 from tests.integration.server.client import ask
 from tests.until import until
@@ -28,6 +29,29 @@ def test_a_write_is_refused_in_time_where_another_quota_was_counted_first() -> N
         assert (refused.status, "exceeded quota: a" in refused.json["message"]) == (403, True)
         _count(server, "a", {"used": {"configmaps": "0"}})
         assert ask(server, "POST", MAPS, {"metadata": {"name": "second"}}).status == 201
+
+
+def test_a_kind_that_comes_has_only_those_quotas_recounted_that_limit_it() -> None:
+    """A usage that a client has removed stays removed, as in kube-apiserver, whatever others define meanwhile."""
+    with api_server() as server:
+        limits = {
+            "a-removed": ("configmaps", "count/nothings.example.com"),
+            "b-counted": ("count/widgets.example.com",),
+        }
+        for name, hard in limits.items():
+            made = {"metadata": {"name": name}, "spec": {"hard": dict.fromkeys(hard, "5")}}
+            assert ask(server, "POST", QUOTAS, made).status == 201
+        until(lambda: "configmaps" in _used(server, "a-removed"))
+        until(lambda: "hard" in ask(server, "GET", f"{QUOTAS}/b-counted").json["status"])
+        _count(server, "a-removed", {"used": {"configmaps": None}})
+        establish(server, definition("example.com", version()))
+        until(lambda: "count/widgets.example.com" in _used(server, "b-counted"))
+        assert "configmaps" not in _used(server, "a-removed")
+
+
+def _used(server: ApiServer, name: str) -> dict[str, str]:
+    found: dict[str, str] = ask(server, "GET", f"{QUOTAS}/{name}").json.get("status", {}).get("used", {})
+    return found
 
 
 def _is_told(server: ApiServer, name: str) -> bool:
