@@ -1,6 +1,6 @@
 """Allocates cluster IPs and node ports before a service is written, and releases them after its deletion.
 
-kube-apiserver's service storage does the same. If the write fails, what was allocated for it is released.
+kube-apiserver's service storage does the same. If the write fails, its addresses and ports are released.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Holding:
         return wanted
 
     async def finish(self, success: bool) -> None:
-        """Releases what is no longer needed: after a success what the service gave up, else all that the write took."""
+        """Releases addresses and ports: after a success those the service gave up, otherwise those the write took."""
         if self._dry_run:
             return
         try:

@@ -98,7 +98,7 @@ async def _spoiled(client: Webhooks, hook: Hook) -> None:
 
 
 def _seconds(hook: Hook, admission: Admission) -> float:
-    """The timeout of a call in seconds: that of the webhook, or what is left of the client's if that is less."""
+    """The timeout of a call in seconds: the webhook's, or the rest of the client's if this is shorter."""
     if admission.deadline is None:
         return hook.timeout
     return max(0.0, min(hook.timeout, admission.deadline - asyncio.get_running_loop().time()))
