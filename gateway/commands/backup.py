@@ -15,18 +15,19 @@ from gateway.commands.progress import progress
 FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command(short_help="write all objects, as of one revision, to a file")
+@click.command(short_help="save all objects of one etcd revision in a file")
 @click.argument("file", type=FILE)
-@click.option("--overwrite", is_flag=True, help="replace the file if there is one")
+@click.option("--overwrite", is_flag=True, help="replace FILE if it exists")
 @etcd_flags
 @click.pass_context
 def backup(context: click.Context, file: Path, overwrite: bool) -> None:
-    """Writes all keys under --etcd-prefix, as of one revision of etcd, to FILE.
+    """Saves all keys under --etcd-prefix in FILE. The keys are those of one revision of etcd.
 
-    Servers may go on meanwhile. The file holds secrets, and is its owner's alone; it appears when it is whole.
+    API servers can run during the backup. FILE contains the Secrets of the cluster, so only its owner can read it. FILE
+    appears when the backup is complete.
     """
     if file.exists() and not overwrite:
-        raise CommandFailed(f"there is {file} already; give --overwrite to replace it")
+        raise CommandFailed(f"{file} exists already; add --overwrite to replace it")
     etcd, prefix = etcd_of(context)
     with progress() as told:
         taken = run_on_etcd(etcd, lambda client: _take(client, prefix, file, partial(told, "reading")))
@@ -40,20 +41,20 @@ async def _take(client: Any, prefix: str, file: Path, told: Any) -> Any:
     try:
         return await take(client, prefix, file, told)
     except NothingThere as error:
-        raise CommandFailed(f"{error}; --etcd-prefix is what the servers have") from None
+        raise CommandFailed(f"{error}; give the --etcd-prefix that the API servers use") from None
 
 
-@click.command(short_help="put the objects of a backup back")
+@click.command(short_help="restore the objects of a backup")
 @click.argument("file", type=FILE)
-@click.option("--replace", is_flag=True, help="delete what is under --etcd-prefix first")
-@click.option("--check", is_flag=True, help="only look whether the file is whole, and what it has")
+@click.option("--replace", is_flag=True, help="first delete all keys under --etcd-prefix")
+@click.option("--check", is_flag=True, help="check that FILE is complete, print what it contains, and restore nothing")
 @etcd_flags
 @click.pass_context
 def restore(context: click.Context, file: Path, replace: bool, check: bool) -> None:
-    """Puts all keys of FILE under --etcd-prefix, where nothing may be unless --replace is given.
+    """Restores all keys of FILE under --etcd-prefix. Without --replace, there must be no keys under the prefix.
 
-    The whole file is checked before anything is written. Servers have to be stopped. A restore that was broken off is
-    made again by the same command; until then no server starts on half of it.
+    Stop all API servers first. The command checks the whole file before it writes a key. If a restore was interrupted,
+    run the same command again; no API server starts before the restore is complete.
     """
     from gateway.files import words
     from storage.backups.file import InvalidBackup, verify
@@ -67,18 +68,19 @@ def restore(context: click.Context, file: Path, replace: bool, check: bool) -> N
     except OSError as error:
         raise CommandFailed(f"cannot use {words(error, file)}") from None
     except InvalidBackup as error:
-        raise CommandFailed(f"{file} is not restored: {error}") from None
+        raise CommandFailed(f"{file} was not restored: {error}") from None
     header = info.header
     if check:
         click.echo(
-            f"{file}: {info.keys} keys ({info.bytes} bytes) of {header.prefix} as of revision {header.revision}, made "
-            f"{header.made} of etcd {header.etcd}"
+            f"{file}: {info.keys} keys ({info.bytes} bytes) under {header.prefix} as of revision {header.revision}, saved "
+            f"{header.made} from etcd {header.etcd}"
         )
         return
-    click.echo(f"{file}: {restored.keys} keys are under {prefix}, at revision {restored.revision}")
+    click.echo(f"{file}: restored {restored.keys} keys under {prefix}, at revision {restored.revision}")
     if restored.behind:
         click.echo(
-            f"etcd's revision is {restored.behind} below the backup's: start clients anew that were at work before",
+            f"etcd's revision is {restored.behind} lower than the revision of the backup: restart all clients that ran "
+            "before the restore",
             err=True,
         )
     say_what_is_apart(context, "restored")

@@ -7,11 +7,11 @@ import click
 from gateway.commands import shells
 
 
-@click.command(short_help="print the script that completes commands, flags and their values")
+@click.command(short_help="print a completion script for a shell")
 @click.argument("shell", type=click.Choice(tuple(shells.SHELLS)))
 @click.pass_context
 def command(context: click.Context, shell: str) -> None:
-    """Prints a script for a shell, which completes commands, flags, and flags' values where there is a choice.
+    """Prints a script for SHELL. The script completes commands, flags, and the values of flags that have a choice.
 
     \b
       bash   source <(apiserver-gateway completion bash)

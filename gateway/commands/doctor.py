@@ -25,12 +25,13 @@ _INDENT = "     "  # as wide as the column of levels
 _COLOURS = {"OK": "green", "WARN": "yellow", "FAIL": "red"}
 
 
-@click.command(cls=ServeFlags, short_help="say whether a server would be well, and what to do if not")
-@click.option("-o", "--output", type=click.Choice(OUTPUTS), help="text or json (default text)")
+@click.command(cls=ServeFlags, short_help="check what a server needs, and suggest remedies")
+@click.option("-o", "--output", type=click.Choice(OUTPUTS), help="output format: text or json (default text)")
 def command(words: tuple[str, ...]) -> int:
-    """Looks at what a server with the same flags would depend on: etcd, certificates, the clock, the port, disks.
+    """Checks what a server with the same flags needs: etcd, certificates, the clock, the port and disks.
 
-    Each line is OK, WARN or FAIL, with what to do. The exit status is 1 when something has failed.
+    Each line begins with OK, WARN or FAIL, and ends with a remedy if there is one. The exit status is 1 if a check
+    fails.
     """
     from gateway.doctor.examination import examine
     from gateway.settings.config import InvalidSettings

@@ -9,7 +9,7 @@ import click
 from gateway.commands.failing import CommandFailed
 
 
-@click.command(short_help="make a directory for KUBEBUILDER_ASSETS")
+@click.command(short_help="make a directory of programs for KUBEBUILDER_ASSETS")
 @click.argument("directory", required=False, type=click.Path(file_okay=False, path_type=Path))
 @click.option(
     "--kubernetes-version",
@@ -20,7 +20,10 @@ from gateway.commands.failing import CommandFailed
     "is named as assets of envtest are (VERSION-linux-amd64)",
 )
 def command(directory: Path | None, version: str | None) -> None:
-    """Makes a directory with the programs that envtest starts, and prints its path: DIRECTORY, or one in the cache."""
+    """Creates a directory with the programs that envtest starts, and prints its path.
+
+    The directory is DIRECTORY, or a directory in the cache of this program.
+    """
     from gateway.commands.envtest import assets
     from gateway.files import words
     from gateway.release.minors import GIT_VERSIONS, minor_of_assets
@@ -32,7 +35,9 @@ def command(directory: Path | None, version: str | None) -> None:
     except ValueError as error:
         raise CommandFailed(str(error)) from None
     if version and not minor:
-        raise CommandFailed(f"{version} names no minor of Kubernetes; give one of {', '.join(GIT_VERSIONS)}")
+        raise CommandFailed(
+            f"{version} is not a minor of Kubernetes that this server has; give one of {', '.join(GIT_VERSIONS)}"
+        )
     try:
         click.echo(assets(directory or cache_directory() / f"envtest{minor and '-'}{minor}", minor))
     except EmbeddedEtcdError as error:

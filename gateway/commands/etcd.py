@@ -8,9 +8,9 @@ from gateway.commands.etcd_upkeep import defragment, member, snapshot
 from gateway.commands.failing import CommandFailed
 
 
-@click.group(short_help="get an etcd, and look after its members")
+@click.group(short_help="install etcd, and maintain its members")
 def command() -> None:
-    """Gets an etcd for --embedded-etcd, and looks after the members of one."""
+    """Installs an etcd for --embedded-etcd, and maintains the members of an etcd cluster."""
 
 
 for each in (snapshot, defragment, member):
@@ -18,13 +18,20 @@ for each in (snapshot, defragment, member):
 
 
 @command.command()
-@click.option("--version", default="", metavar="VERSION", help="the release; the one this was tested with if not given")
-@click.option("--sha256", default="", metavar="DIGEST", help="the archive's digest; else that of the SHA256SUMS")
-@click.option("--releases", default="", metavar="URL", help="a mirror of etcd's releases on GitHub")
+@click.option(
+    "--version",
+    default="",
+    metavar="VERSION",
+    help="the release of etcd (default: the release that this program was tested with)",
+)
+@click.option(
+    "--sha256", default="", metavar="DIGEST", help="SHA-256 of the archive (default: as in the release's SHA256SUMS)"
+)
+@click.option("--releases", default="", metavar="URL", help="URL of a mirror of etcd's releases on GitHub")
 def install(version: str, sha256: str, releases: str) -> None:
-    """Downloads a release of etcd, checks its digest, and puts it where --embedded-etcd looks for one.
+    """Downloads a release of etcd, checks its digest, and installs it where --embedded-etcd finds it.
 
-    What it does is said on standard error, and where etcd is on standard output.
+    The command prints its steps on standard error, and the path of etcd on standard output.
     """
     from storage.embedded.install import RELEASES, VERSION, InstallError
     from storage.embedded.install import install as put

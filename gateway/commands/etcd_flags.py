@@ -39,7 +39,7 @@ def etcd_flags(command: Command) -> Command:
             f"--{flag.name}", metavar=flag.metavar, type=kind, help=flag.help, expose_value=False, callback=_keep
         )(command)
     config = click.Path(dir_okay=False)
-    option = click.option("--config", metavar="FILE", type=config, help="serve's file of flags", **_KEPT)
+    option = click.option("--config", metavar="FILE", type=config, help="YAML file with flags of serve", **_KEPT)
     return option(command)
 
 
@@ -69,8 +69,8 @@ def say_what_is_apart(context: click.Context, done: str) -> None:
     for override in _settings(context).etcd_servers_overrides:
         other = f"--etcd-servers={','.join(override.servers)}"
         click.echo(
-            f"{override.group}/{override.resource} is in an etcd of its own (--etcd-servers-overrides), which was not "
-            f"{done}: do so with {other}",
+            f"{override.group}/{override.resource} is in another etcd (--etcd-servers-overrides), and was not {done}: run "
+            f"the command again with {other}",
             err=True,
         )
 
@@ -88,7 +88,9 @@ def _settings(context: click.Context) -> Any:
         of_etcd = {name: text for name, text in file.items() if name in NAMES}
         variables = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
         if not (given.get(_SERVERS) or variables.get(_SERVERS_VARIABLE) or of_etcd.get(_SERVERS)):
-            raise InvalidSettings("name etcd's endpoints with --etcd-servers, such as http://127.0.0.1:2379")
+            raise InvalidSettings(
+                "no etcd endpoints are given: add --etcd-servers, such as --etcd-servers=http://127.0.0.1:2379"
+            )
         return settings_from(given, variables, of_etcd, f"--config={config}")
     except InvalidSettings as error:
         raise CommandFailed(str(error)) from None
@@ -129,7 +131,7 @@ async def _stoppable(work: Coroutine[Any, Any, Any]) -> Any:
     except asyncio.CancelledError:
         if not told:
             raise
-        raise CommandFailed("it was told to stop before it was done: run it again") from None
+        raise CommandFailed("the command was stopped before it was done: run it again") from None
     finally:
         loop.remove_signal_handler(signal.SIGTERM)
 
@@ -146,7 +148,7 @@ async def _on_etcd(etcd: Any, work: Callable[[Any], Any]) -> Any:
             return await work(client)
         except Unavailable as error:
             trouble = await tls_trouble(etcd, ONCE)
-            remedy = "see that it runs, or name other endpoints with --etcd-servers, and run the command again"
+            remedy = "check that etcd runs, or give other endpoints with --etcd-servers, and run the command again"
             raise CommandFailed(trouble or f"etcd at {where} does not answer ({error}): {remedy}") from None
         except StorageError as error:
             raise CommandFailed(hopeless(error) or f"etcd: {error}") from None
@@ -157,7 +159,7 @@ async def _answered(client: Any, where: str) -> None:
     import asyncio
 
     told = asyncio.get_running_loop().call_later(
-        _SILENCE, click.echo, f"waiting for an answer of etcd at {where}", None, True, True
+        _SILENCE, click.echo, f"waiting for etcd at {where} to answer", None, True, True
     )
     try:
         await client.status()

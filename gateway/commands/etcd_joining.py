@@ -58,7 +58,7 @@ class Joining:
                 except (NotYet, Silent, Refusal) as error:
                     if str(error) not in reasons:
                         reasons.add(str(error))
-                        told(f"{self.name} waits to join its cluster: {error}")
+                        told(f"{self.name} is waiting to join the etcd cluster: {error}")
             time.sleep(PAUSE)
 
     def _known(self, others: list[str]) -> list[Member]:
@@ -77,8 +77,8 @@ class Joining:
         clients = [url for member in known if not self._is_own(member) for url in member.client_urls[:1]]
         healthy = [url for url in clients if self.asking.is_healthy(url)]
         if len(healthy) < quorum(known):
-            wanted = f"{quorum(known)} of {len(known)} members have to be healthy"
-            raise NotYet(f"{wanted}, and {len(healthy)} are: start the others")
+            wanted = f"{quorum(known)} of {len(known)} members must be healthy"
+            raise NotYet(f"{wanted}, but only {len(healthy)} are: start the other members")
         through = healthy[0]
         members = self.asking.agreed(through)
         own = [member for member in members if self._is_own(member)]

@@ -67,7 +67,7 @@ class Asking:
     def add(self, url: str, peer_url: str) -> list[Member]:
         """Adds a member; returns all members. Raises Silent and Refusal, and ValueError if the URL cannot be quoted."""
         if '"' in peer_url or "\\" in peer_url:
-            raise ValueError(f"{peer_url} is no URL")
+            raise ValueError(f"{peer_url} is not a URL")
         return self._cluster(url, "add", b'{"peerURLs":["%s"]}' % peer_url.encode())
 
     def is_healthy(self, url: str) -> bool:
@@ -116,7 +116,7 @@ class Asking:
             return _SocketConnection(url.removeprefix("unix:").removeprefix("//"), timeout=seconds)
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise Silent(f"{url} is no URL of http, https or unix")
+            raise Silent(f"{url} is not a URL with http, https or unix")
         if parts.scheme == "https":
             return http.client.HTTPSConnection(parts.hostname, parts.port, timeout=seconds, context=self._context)
         return http.client.HTTPConnection(parts.hostname, parts.port, timeout=seconds)
@@ -154,11 +154,11 @@ def _read(data: bytes, url: str) -> Any:
     try:
         return read_json(data, LARGEST)
     except DecodeError as error:
-        raise Refusal(_unlike_etcd(url, f"the answer is not JSON that can be read: {error}")) from None
+        raise Refusal(_unlike_etcd(url, f"its answer is not valid JSON: {error}")) from None
 
 
 def _unlike_etcd(url: str, found: str) -> str:
-    return f"{url} does not answer as a member of etcd does: {found}; check that this is a URL of etcd, not of a proxy"
+    return f"{url} does not answer like etcd: {found}; check that this is the URL of an etcd member, not of a proxy"
 
 
 def _silent(url: str, error: Exception) -> Silent:
@@ -176,7 +176,7 @@ def _members(found: Any, keys: tuple[str, str, str], url: str) -> list[Member]:
             for each in found
         ]
     except (TypeError, KeyError, ValueError, AttributeError):
-        raise Refusal(_unlike_etcd(url, "the answer has no list of members")) from None
+        raise Refusal(_unlike_etcd(url, "its answer has no list of members")) from None
 
 
 def _texts(member: Mapping[str, Any], key: str) -> tuple[str, ...]:

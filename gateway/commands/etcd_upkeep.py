@@ -22,15 +22,15 @@ _DIGEST = 32  # bytes at the end of a snapshot: the SHA-256 of all bytes before
 _MESSAGE_SECONDS, _DEFRAGMENT_SECONDS = 60.0, 600.0
 
 
-@click.command(short_help="save a snapshot of a member that is healthy")
+@click.command(short_help="save a snapshot of a healthy member")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @etcd_flags
 @click.pass_context
 def snapshot(context: click.Context, file: Path) -> None:
-    """Saves a snapshot as FILE, of the first endpoint that is healthy; `etcdutl snapshot restore` takes it.
+    """Saves a snapshot of the first healthy endpoint in FILE, for `etcdutl snapshot restore`.
 
-    A member that does not answer, or ends meanwhile, is named, and the next one is taken. FILE is there when it is
-    whole.
+    If a member does not answer, or stops during the snapshot, the command prints its URL and takes the next one. FILE
+    appears when the snapshot is complete.
     """
     from gateway.commands.etcd_members import Refusal, Silent
 
@@ -44,21 +44,24 @@ def snapshot(context: click.Context, file: Path) -> None:
             raise CommandFailed(f"cannot write {part}: {error.strerror}") from None
         except (Silent, Refusal, ValueError) as error:
             part.unlink(missing_ok=True)
-            click.echo(f"no snapshot of {url}: {error}", err=True)
+            click.echo(f"{url} gave no snapshot: {error}", err=True)
             continue
         part.replace(file)
-        click.echo(f"{file}: {size} bytes, of {url}")
+        click.echo(f"{file}: saved {size} bytes from {url}")
         return
-    raise CommandFailed("no snapshot was saved: no endpoint is healthy; start etcd's members, or name others")
+    raise CommandFailed(
+        "no snapshot was saved, because no endpoint is healthy: start etcd's members, or give other endpoints"
+    )
 
 
-@click.command(short_help="have members give back space, one after the other")
+@click.command(short_help="defragment the members, one after the other")
 @etcd_flags
 @click.pass_context
 def defragment(context: click.Context) -> None:
-    """Has each endpoint give the space back that compaction has freed, one after the other.
+    """Defragments the endpoints, one after the other: etcd returns the space that compactions have freed to the disk.
 
-    A member that is not healthy is named and left out. The command fails if a healthy one refuses, or none is healthy.
+    The command skips members that are not healthy, and prints their URLs. It fails if a healthy member refuses, or if
+    no member is healthy.
     """
     from gateway.commands.etcd_members import Refusal, Silent
 
@@ -73,18 +76,26 @@ def defragment(context: click.Context) -> None:
             done += 1
             click.echo(f"{url}: defragmented")
     if failed or not done:
-        raise CommandFailed("; ".join(failed) or "no endpoint is healthy: start etcd's members, or name others")
+        raise CommandFailed(
+            "; ".join(failed) or "no endpoint is healthy: start etcd's members, or give other endpoints"
+        )
 
 
-@click.command(short_help="write the configuration that a member of a cluster starts with")
-@click.option("--config", required=True, metavar="JSON", help="etcd's configuration; initial-cluster has all members")
+@click.command(short_help="write the configuration file with which an etcd member starts")
+@click.option(
+    "--config",
+    required=True,
+    metavar="JSON",
+    help="etcd's configuration as JSON; its initial-cluster names all members",
+)
 @click.option("--output", required=True, type=click.Path(dir_okay=False, path_type=Path), help="the file to write")
-@click.option("--patience", default=20.0, metavar="SECONDS", help="how long to wait for an answer of other members")
+@click.option("--patience", default=20.0, metavar="SECONDS", help="how long to wait until another member answers")
 def member(config: str, output: Path, patience: float) -> None:
-    """Writes the file for `etcd --config-file`: the given configuration, with initial-cluster-state.
+    """Writes a file for `etcd --config-file`: the given configuration, and the right initial-cluster-state.
 
-    A member without data joins the cluster that is there. If it has lost its data, it is removed and added again, once
-    a quorum of the others is healthy; until then the command waits. Where no member answers, the cluster is new.
+    If no other member answers, the member starts a new cluster. Otherwise a member without data joins the existing
+    cluster. If the cluster knows the member already, the member has lost its data: the command removes it from the
+    cluster and adds it again. This needs a quorum of healthy members; the command waits for them.
     """
     import orjson
 
@@ -102,7 +113,7 @@ def member(config: str, output: Path, patience: float) -> None:
         output.write_bytes(orjson.dumps(written, option=orjson.OPT_INDENT_2))
     except OSError as error:
         raise CommandFailed(f"cannot write {output}: {error.strerror}") from None
-    click.echo(f"{given['name']} starts as a member of a cluster that is {state}")
+    click.echo(f"{given['name']} can start: initial-cluster-state is {state}")
 
 
 def _configuration(text: str) -> dict[str, Any]:
@@ -112,7 +123,9 @@ def _configuration(text: str) -> dict[str, Any]:
     wanted = ("name", "data-dir", "initial-cluster")
     members = [each.partition("=")[0] for each in str(given.get("initial-cluster", "")).split(",")]
     if not all(isinstance(given.get(key), str) for key in wanted) or given["name"] not in members:
-        raise CommandFailed(f"--config: give a JSON object with {', '.join(wanted)}, and the name in initial-cluster")
+        raise CommandFailed(
+            f"--config: give a JSON object with {', '.join(wanted)}; initial-cluster must have the name"
+        )
     return given
 
 
@@ -143,7 +156,7 @@ def _healthy(asking: Asking, endpoints: list[str]) -> Iterator[str]:
         if asking.is_healthy(url):
             yield url
         else:
-            click.echo(f"{url} is not healthy, and is left out", err=True)
+            click.echo(f"{url} is not healthy and was skipped", err=True)
 
 
 def _save(messages: Iterator[Any], part: Path) -> int:
@@ -160,7 +173,7 @@ def _save(messages: Iterator[Any], part: Path) -> int:
         out.flush()
         os.fsync(out.fileno())
     if size <= _DIGEST or digest.digest() != last:
-        raise ValueError(f"it is not whole: {size} bytes came")
+        raise ValueError(f"the snapshot is incomplete or damaged: {size} bytes were received")
     return size
 
 
@@ -168,4 +181,4 @@ def _blob(message: Any) -> bytes:
     try:
         return base64.b64decode(message["result"].get("blob", ""), validate=True)
     except (TypeError, KeyError, AttributeError, binascii.Error):
-        raise ValueError(f"etcd answers {str(message)[:200]}") from None
+        raise ValueError(f"etcd answered {str(message)[:200]}") from None

@@ -141,7 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     flags, lacking = translated(given, os.environ)
     if lacking:
-        print(f"kube-apiserver: these have no effect here: {', '.join(lacking)}", file=sys.stderr)
+        print(f"kube-apiserver: these flags have no effect on this server: {', '.join(lacking)}", file=sys.stderr)
     return run(["serve", *flags])
 
 

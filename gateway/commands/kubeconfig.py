@@ -11,22 +11,31 @@ from gateway.commands.failing import CommandFailed
 FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command(short_help="write a kubeconfig of a user with a client certificate")
+@click.command(short_help="write a kubeconfig for a user, with a client certificate")
 @click.option("--user", required=True, metavar="NAME", help="the user's name")
-@click.option("--group", "groups", multiple=True, metavar="NAME", help="one of the user's groups")
+@click.option(
+    "--group", "groups", multiple=True, metavar="NAME", help="a group of the user; repeat the flag for more groups"
+)
 @click.option(
     "--cert-dir",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("certificates"),
     metavar="DIR",
-    help="that of the server",
+    help="the --cert-dir of the server (DIR)",
 )
-@click.option("--client-ca-file", type=FILE, metavar="FILE", help="the CA to sign with, PEM; else DIR/ca.crt")
-@click.option("--client-ca-key-file", type=FILE, metavar="FILE", help="its key, PEM; else DIR/ca.key")
-@click.option("--certificate-authority", type=FILE, metavar="FILE", help="the server's CA; else DIR/ca.crt")
+@click.option(
+    "--client-ca-file", type=FILE, metavar="FILE", help="CA that signs the certificate, PEM (default DIR/ca.crt)"
+)
+@click.option("--client-ca-key-file", type=FILE, metavar="FILE", help="key of that CA, PEM (default DIR/ca.key)")
+@click.option(
+    "--certificate-authority",
+    type=FILE,
+    metavar="FILE",
+    help="CA of the server's certificate, PEM (default DIR/ca.crt)",
+)
 @click.option("--server", default="https://127.0.0.1:6443", metavar="URL", help="the server's URL")
-@click.option("--expiration", default="8760h", metavar="DURATION", help="how long it is good for")
-@click.option("--out", type=FILE, metavar="FILE", help="the file to write; standard output if not given")
+@click.option("--expiration", default="8760h", metavar="DURATION", help="how long the certificate is valid")
+@click.option("--out", type=FILE, metavar="FILE", help="file to write (default: standard output)")
 def command(
     user: str,
     groups: tuple[str, ...],
@@ -38,7 +47,7 @@ def command(
     expiration: str,
     out: Path | None,
 ) -> None:
-    """Signs a client certificate with a CA that the server trusts, and writes a kubeconfig with it."""
+    """Writes a kubeconfig with a new client certificate. The CA that signs it must be one that the server trusts."""
     from gateway.credentials.client_kubeconfig import client_kubeconfig
     from gateway.files import replace_file, words
     from gateway.settings.config import InvalidSettings

@@ -18,26 +18,39 @@ if TYPE_CHECKING:
 TOKEN = "ADMIN_TOKEN"  # a variable and not a flag, as other users of the machine can see flags
 
 
-@click.command(short_help="make CA, keys and administrator, as Secrets of a cluster")
-@click.option("--name", required=True, metavar="NAME", help="what the Secrets' names begin with")
-@click.option("--server", required=True, metavar="URL", help="the gateways' URL, for the administrator's kubeconfig")
-@click.option("--ca/--no-ca", default=True, help="a CA that gateways sign their certificates with")
-@click.option("--trusted-secret", default="", metavar="NAME", help="without it: the Secret whose ca.crt is trusted")
-@click.option("--signing-key/--no-signing-key", default=True, help="a key that signs service accounts' tokens")
-@click.option("--metrics-token/--no-metrics-token", default=False, help="a token that may read /metrics alone")
-@click.option("--etcd", default="", metavar="NAME", help="certificates for an etcd whose members are NAME-0 and so on")
-@click.option("--etcd-domain", default="", metavar="DOMAIN", help="the domain of the members")
+@click.command(short_help="create the Secrets that API servers in a cluster share")
+@click.option("--name", required=True, metavar="NAME", help="first part of the Secrets' names")
 @click.option(
-    "--etcd-members", type=click.IntRange(1), metavar="N", help="how many members; what was first given stays"
+    "--server", required=True, metavar="URL", help="URL of the API servers, for the administrator's kubeconfig"
 )
-@click.option("--days", type=click.IntRange(1, 36500), default=3650, metavar="N", help="how long certificates are good")
-@click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="a label of the Secrets")
-@click.option("--namespace", default="", metavar="NAME", help="where; the pod's own, or default")
+@click.option("--ca/--no-ca", default=True, help="create a CA that signs the API servers' certificates")
+@click.option(
+    "--trusted-secret", default="", metavar="NAME", help="with --no-ca: Secret whose ca.crt the kubeconfig trusts"
+)
+@click.option("--signing-key/--no-signing-key", default=True, help="create the key that signs service account tokens")
+@click.option("--metrics-token/--no-metrics-token", default=False, help="create a token that may only read /metrics")
+@click.option("--etcd", default="", metavar="NAME", help="create certificates for etcd members NAME-0, NAME-1, ...")
+@click.option("--etcd-domain", default="", metavar="DOMAIN", help="DNS domain of the etcd members")
+@click.option(
+    "--etcd-members", type=click.IntRange(1), metavar="N", help="number of etcd members; it cannot be changed later"
+)
+@click.option(
+    "--days", type=click.IntRange(1, 36500), default=3650, metavar="N", help="how long the certificates are valid"
+)
+@click.option(
+    "--label", "labels", multiple=True, metavar="KEY=VALUE", help="label of the Secrets; repeat the flag for more"
+)
+@click.option(
+    "--namespace",
+    default="",
+    metavar="NAME",
+    help="namespace of the Secrets (default: the pod's namespace, or default)",
+)
 @click.option(
     "--in-cluster",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="use the service account of this pod, whose token, ca.crt and namespace are in DIR",
+    help="connect as the service account of this pod; DIR has its token, ca.crt and namespace",
 )
 @api_flags
 def command(
@@ -57,15 +70,18 @@ def command(
     kubeconfig: Path | None,
     of: str,
 ) -> None:
-    """Has a cluster hold what gateways share: a CA, the key that signs tokens, an administrator's token and kubeconfig,
-    and the certificates of an etcd. What is there stays; ADMIN_TOKEN is a token to use instead of a new one.
+    """Creates Secrets in a Kubernetes cluster, for API servers that run there: a CA, the key that signs service account
+    tokens, an administrator's token and kubeconfig, and certificates for etcd.
+
+    Secrets that exist are kept. The administrator's token is random, unless the environment variable ADMIN_TOKEN has
+    one.
     """
     from gateway.commands.shared_secrets import Namespace, Wanted, make
 
     if unpaired := [each for each in labels if "=" not in each]:
-        raise CommandFailed(f"--label {unpaired[0]}: it is not KEY=VALUE")
+        raise CommandFailed(f"--label {unpaired[0]}: give KEY=VALUE")
     if etcd and not etcd_domain:
-        raise CommandFailed("--etcd wants --etcd-domain")
+        raise CommandFailed("--etcd needs --etcd-domain: add it")
     token, validity = os.environ.get(TOKEN, ""), timedelta(days=days)
     wanted = Wanted(
         name,
@@ -85,7 +101,7 @@ def command(
     try:
         run_at(place, lambda cluster: make(wanted, Namespace(cluster, namespace or own, labelled)))
     except ValueError as error:
-        raise CommandFailed(f"what a Secret holds cannot be used: {error}") from None
+        raise CommandFailed(f"the content of a Secret cannot be used: {error}") from None
 
 
 def _place(in_cluster: Path | None, kubeconfig: Path | None, context: str) -> tuple[Place, str]:

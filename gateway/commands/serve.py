@@ -8,13 +8,13 @@ from gateway.commands.help import ServeFlags
 from gateway.commands.serving import serve
 
 
-@click.command(cls=ServeFlags, short_help="serve the API")
+@click.command(cls=ServeFlags, short_help="start the API server")
 def command(words: tuple[str, ...]) -> int:
-    """Serves the API over HTTPS.
+    """Starts the API server. It serves the API over HTTPS.
 
-    Each flag is an environment variable too: --etcd-servers is APISERVER_GATEWAY_ETCD_SERVERS. The file of --config has
-    flags' names as keys, and lists where a flag takes several values. The command line wins over the environment, that
-    over the file, and that over the default.
+    Each flag is also an environment variable: --etcd-servers is APISERVER_GATEWAY_ETCD_SERVERS. The YAML file of
+    --config has the names of flags as keys; a flag with several values has a list. A flag on the command line wins over
+    the environment variable, and the variable over the file.
 
     \b
     Examples:

@@ -20,21 +20,32 @@ if TYPE_CHECKING:
     from gateway.transfer.exporting import Sink
 
 
-@click.command("export", short_help="write a Kubernetes API's objects to files")
+@click.command("export", short_help="save objects of a Kubernetes API in files")
 @click.argument("resources", nargs=-1, metavar="[RESOURCE]...")
-@click.option("-n", "--namespace", "namespaces", multiple=True, metavar="NAME", help="only of this namespace")
+@click.option(
+    "-n",
+    "--namespace",
+    "namespaces",
+    multiple=True,
+    metavar="NAME",
+    help="only objects of this namespace; repeat the flag for more",
+)
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     default=Path("-"),
     metavar="PLACE",
-    help="a file (*.yaml, *.json), or a directory that gets a file each; standard output if not given",
+    help="a file (*.yaml, *.json), or a directory for one file per object (default: standard output)",
 )
-@click.option("--format", type=click.Choice(["yaml", "json"]), help="yaml, unless the file's name ends in .json")
-@click.option("--status", is_flag=True, help="with their status")
-@click.option("--everything", is_flag=True, help="also what comes by itself, and what has a controller")
-@click.option("--blank-secrets", is_flag=True, help="secrets with their keys, and nothing in them")
+@click.option(
+    "--format",
+    type=click.Choice(["yaml", "json"]),
+    help="format of the output (default: json if the file name ends in .json, else yaml)",
+)
+@click.option("--status", is_flag=True, help="include the status of objects")
+@click.option("--everything", is_flag=True, help="include objects that the server or a controller creates by itself")
+@click.option("--blank-secrets", is_flag=True, help="replace the values of Secrets by empty values")
 @api_flags
 def export(
     resources: Sequence[str],
@@ -47,10 +58,10 @@ def export(
     kubeconfig: Path | None,
     of: str,
 ) -> None:
-    """Writes objects of any Kubernetes API to files that `import` and kubectl take, in the order of their making.
+    """Saves objects of any Kubernetes API in files, in the order in which `import` and kubectl have to create them.
 
-    All resources, or those that are named as kubectl names them: deployments, deploy, deployments.apps. What a server
-    gives an object is left out: uid, resourceVersion, managedFields and the like.
+    Without RESOURCE, it saves all resources. RESOURCE is a name as for kubectl: deployments, deploy, deployments.apps.
+    Fields that a server sets, such as uid, resourceVersion and managedFields, are left out.
     """
     from gateway.transfer.exporting import UnknownResource, Wanted
     from gateway.transfer.exporting import export as write
@@ -84,12 +95,12 @@ def _sink(output: Path, format: str | None, stack: ExitStack) -> Sink:
     return StreamSink(stack.enter_context(os.fdopen(descriptor, "wb")), chosen)
 
 
-@click.command("import", short_help="make the objects of files in a Kubernetes API")
+@click.command("import", short_help="create the objects of files in a Kubernetes API")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--create", is_flag=True, help="make new objects only, instead of applying (server-side)")
-@click.option("--force-conflicts", is_flag=True, help="take fields over from other field managers")
-@click.option("--status", is_flag=True, help="write their status too, where the files have one")
-@click.option("--dry-run", is_flag=True, help="have the server say what it would, and write nothing")
+@click.option("--create", is_flag=True, help="only create new objects (default: server-side apply)")
+@click.option("--force-conflicts", is_flag=True, help="take over fields that other field managers own")
+@click.option("--status", is_flag=True, help="also write the status of objects, if the file has it")
+@click.option("--dry-run", is_flag=True, help="let the server check the objects, and write nothing")
 @api_flags
 def import_files(
     files: Sequence[Path],
@@ -100,10 +111,11 @@ def import_files(
     kubeconfig: Path | None,
     of: str,
 ) -> None:
-    """Makes the objects of files and directories (YAML or JSON; - is standard input) in any Kubernetes API.
+    """Creates or updates the objects of files and directories (YAML or JSON; - is standard input) in any Kubernetes API.
 
-    Namespaces come first, then definitions, which are waited for until they are established, then what others need.
-    What could not be made is said at the end, a line each, and the exit status is 1 then.
+    The order is: namespaces, then CustomResourceDefinitions, then the other objects; those that others need come first.
+    The command waits until each CustomResourceDefinition is established. At the end it prints a line for each object
+    that failed; the exit status is then 1.
     """
     from gateway.transfer.documents import InvalidDocument, read_all
     from gateway.transfer.importing import How, import_all

@@ -10,27 +10,30 @@ import click
 
 from gateway.commands.help import ServeFlags
 
-OWN = {"--faults": "a YAML file", "--pool": "a number of servers"}
+OWN = {"--faults": "a YAML file", "--pool": "the number of servers"}
 MOST = 1000
 
 
 @click.command(
     cls=ServeFlags,
-    short_help="run a command against a throw-away server",
+    short_help="run a command with a temporary server",
     options_metavar="[FLAGS OF serve]",
 )
 @click.argument("words", nargs=-1, metavar="-- COMMAND [ARGUMENTS]")
-@click.option("--faults", metavar="FILE", type=click.Path(dir_okay=False), help="YAML file of what goes wrong")
-@click.option("--pool", metavar="N", type=int, help="so many servers, each forked from one process")
+@click.option(
+    "--faults", metavar="FILE", type=click.Path(dir_okay=False), help="YAML file with faults that the server injects"
+)
+@click.option("--pool", metavar="N", type=int, help="start N servers (1 to 1000), forked from one process")
 def command(words: tuple[str, ...]) -> int:
-    """Runs a command with KUBECONFIG set to that of a new server, which is gone when the command ends.
+    """Starts a temporary API server, and runs COMMAND with KUBECONFIG set to the server's kubeconfig. The server and its
+    data are deleted when COMMAND ends. Without COMMAND, on a terminal, it starts a shell.
 
-    On a terminal, without a command, it is a shell.
+    --faults FILE makes the server fail on purpose. The YAML file says which requests get errors, delays or cut
+    connections.
 
-    With --faults FILE, a YAML file, what that says goes wrong meanwhile.
-
-    With --pool N there are N servers, for tests that run side by side: KUBECONFIG_1 and KUBERNETES_SERVER_1 are of the
-    first, and so on. Without a command these lines are printed, and the servers are there until standard input ends.
+    --pool N starts N servers, for tests that run in parallel. KUBECONFIG_1 and KUBERNETES_SERVER_1 name the first
+    server, KUBECONFIG_2 the second, and so on. Without COMMAND, it prints these variables and runs the servers until
+    standard input ends.
     """
     at = words.index("--") if "--" in words else len(words)
     wanted = words[at + 1 :]
@@ -38,9 +41,11 @@ def command(words: tuple[str, ...]) -> int:
     pool = _number(own["--pool"])
     if not wanted and not pool:
         if "--" in words or not sys.stdin.isatty():
-            raise click.UsageError("up: say what to run: apiserver-gateway up [FLAGS] -- COMMAND")
+            raise click.UsageError("up: no command is given: apiserver-gateway up [FLAGS] -- COMMAND")
         wanted = (os.environ.get("SHELL", "/bin/sh"),)
-        click.echo("a shell with KUBECONFIG of a new server: kubectl get namespaces; exit ends both", err=True)
+        click.echo(
+            "this shell has KUBECONFIG of a new API server: try kubectl get namespaces; exit stops the server", err=True
+        )
     from apiserver_gateway.testing.up import up
 
     return up(flags, wanted, own["--faults"], pool)
@@ -58,7 +63,7 @@ def _own_of(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
         if name in OWN:
             own[name] = value or next(given, "")
             if not own[name]:
-                raise click.UsageError(f"up: {name} is {OWN[name]}")
+                raise click.UsageError(f"up: {name} has no value: give {OWN[name]}")
         else:
             rest.append(flag)
     return rest, own
