@@ -55,4 +55,4 @@ def _tell(failed: Failed[P], piece: P, error: Exception) -> None:
     try:
         failed(piece, error)
     except Exception:
-        logger.exception("a piece of work has failed, and so has what was to tell of it")
+        logger.exception("a task failed, and its error handler failed too")

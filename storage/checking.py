@@ -74,7 +74,7 @@ class Checker:
     def other_keys(self) -> None:
         """Called when other encryption keys are in use: reloads everything if some values could not be decrypted."""
         if any(is_untransformed(entry) for resource in self._cache for entry in resource.all_entries()):
-            log.warning("values that could not be decrypted may be readable now, loading anew")
+            log.warning("values that could not be decrypted may be readable now, loading the cache again")
             self._load_anew()
 
     async def _checked(self, resource: ResourceCache) -> Finding:
@@ -101,7 +101,7 @@ class Checker:
         if not differs:
             return Finding(prefix.decode(), "success", revision, cached.text, stored.text)
         log.error(
-            "the watch cache differs from etcd, loading anew",
+            "the watch cache differs from etcd, loading it again",
             extra={"prefix": prefix.decode(), "revision": revision, "cached": cached.count, "stored": stored.count},
         )
         return Finding(prefix.decode(), "failure", revision, cached.text, stored.text)

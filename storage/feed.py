@@ -95,17 +95,17 @@ class Feed:
                 await self._follow()
             except Rewound as error:
                 log.error(
-                    "etcd's history has changed, loading the cache anew: %s", error, extra={"had": self._cache.reached}
+                    "etcd's history has changed, loading the cache again: %s", error, extra={"had": self._cache.reached}
                 )
                 self.load_anew()
             except Compacted:
                 log.warning(
-                    "the watch fell behind etcd's compaction, loading the cache anew",
+                    "the watch fell behind etcd's compaction, loading the cache again",
                     extra={"reached": self._cache.reached},
                 )
                 self._reload = True
             except FeederLost as error:
-                log.warning("going on with a watch of its own: %s", error)
+                log.warning("this process now watches etcd itself: %s", error)
             except StorageError as error:
                 if self.connected:
                     log.warning("the watch on etcd was interrupted: %s", error)
@@ -277,7 +277,7 @@ class Feed:
             self._look_for_offer(shared)
             async for batch in watch:
                 if self.error is not None and self.ready.is_set():
-                    log.info("the watch on etcd goes on")
+                    log.info("the watch on etcd continues")
                 self.connected, self.error = True, None
                 if batch.events:
                     if last is not None:

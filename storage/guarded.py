@@ -53,4 +53,4 @@ def report(name: str, entry: Entry, error: Exception) -> None:
     if entry.recall(mark) is None:
         entry.remember(mark, True, _REPORTED)
         extra = {"key": entry.key.decode(errors="replace"), "revision": entry.revision, "error": repr(error)}
-        log.error("%s could not take in an object", name, extra=extra)
+        log.error("%s could not process an object, which is skipped", name, extra=extra)

@@ -45,7 +45,7 @@ async def pages(client: EtcdClient, prefix: bytes, revision: int = 0) -> AsyncGe
                 yield revision, kvs
         return
     except StorageError as error:  # the rest comes in pages, which raise the error if it persists
-        log.debug("what is left of %r is read in pages: %s", prefix, error)
+        log.debug("the rest of %r is read in pages: %s", prefix, error)
     async with aclosing(_rest(client, window, revision)) as parts:
         async for found in parts:
             yield revision, found

@@ -53,7 +53,7 @@ class Rereading:
             try:
                 await self._read()
             except Exception:
-                log.exception("what could not be decrypted for the time being could not be read again")
+                log.exception("values that could not be decrypted could not be read again")
             self.passed()
 
     async def _read(self) -> None:
@@ -68,7 +68,7 @@ class Rereading:
             if versions := past.window.awaited():
                 past.exchange(await self._read_again(past.resource, versions))
         if number:
-            log.info("values that could not be decrypted for the time being can be read", extra={"number": number})
+            log.info("values that could not be decrypted before can be read now", extra={"number": number})
 
     async def _read_again(self, resource: ResourceCache, versions: Iterable[Entry]) -> dict[Entry, Entry]:
         """The new entries, by the old ones, of the versions that are no longer awaited: readable now, or corrupt."""

@@ -52,11 +52,11 @@ def _given(given: Definition | str | Path) -> list[Definition]:
         return [given]
     path = Path(given)
     if not path.exists():
-        raise FileNotFoundError(f"there is no {path.absolute()}")
+        raise FileNotFoundError(f"{path.absolute()} does not exist")
     files = sorted(each for each in path.iterdir() if each.suffix in ENDINGS) if path.is_dir() else [path]
     found = [each for file in files for each in _documents(file) if _is_definition(each)]
     if not found:
-        raise ValueError(f"there is no {KIND} in {path.absolute()}")
+        raise ValueError(f"{path.absolute()} has no {KIND}")
     return found
 
 
@@ -70,7 +70,7 @@ def _documents(file: Path) -> Iterator[Any]:
     try:
         yield from yaml.safe_load_all(file.read_bytes())
     except yaml.YAMLError as error:
-        raise ValueError(f"{file} is no YAML: {' '.join(str(error).split())}") from None
+        raise ValueError(f"{file} is not valid YAML: {' '.join(str(error).split())}") from None
 
 
 def _is_definition(found: Any) -> bool:

@@ -119,7 +119,7 @@ def faults_in(file: str | Path) -> list[Mapping[str, Any]]:
     try:
         found = yaml.safe_load(Path(file).read_bytes())
     except yaml.YAMLError as error:
-        raise ValueError(f"{file} is no YAML: {' '.join(str(error).split())}") from None
+        raise ValueError(f"{file} is not valid YAML: {' '.join(str(error).split())}") from None
     faults = found.get("faults") if isinstance(found, Mapping) else None
     if not isinstance(faults, list) or not all(isinstance(each, Mapping) for each in faults):
         raise ValueError(f"{file} has no list of faults: begin it with `faults:`")

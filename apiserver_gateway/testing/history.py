@@ -88,7 +88,7 @@ def play(server: ApiServer, changes: Sequence[Change], pace: float = 1.0) -> Non
 def _due(changes: Sequence[Change], pace: float) -> Iterator[Sequence[Change]]:
     """Yields the changes that are due, AT_ONCE at most, and sleeps between."""
     if pace <= 0:
-        raise ValueError(f"a pace is more than 0: {pace}")
+        raise ValueError(f"pace must be more than 0, not {pace}")
     if not changes:
         return
     began, first, at = time.monotonic(), changes[0].at, 0

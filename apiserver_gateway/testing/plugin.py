@@ -48,18 +48,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         nargs="?",
         const=REPORTS,
         metavar="DIR",
-        help="record what happens on API servers, and tell it of each test that fails: here, and as a page in "
+        help="record what happens on API servers, and report it for each test that fails: here, and as a page in "
         f"{REPORTS}; {REPORT}=DIR names another directory",
     )
     parser.getgroup("apiserver-gateway").addoption(
         VERSION,
         metavar="MINOR",
-        help="the minor of Kubernetes that servers of fixtures serve",
+        help="the Kubernetes minor that the servers of fixtures serve",
     )
     parser.addini("kubernetes_api_flags", "flags of `apiserver-gateway serve` for the servers of fixtures", type="args")
     parser.addini(_SCOPE, "the scope of the fixture kubernetes_api", default="session")
-    parser.addini(_ETCD, "fresh servers share an etcd, or each has its own", default="shared")
-    parser.addini(_WORKERS, "with pytest-xdist: each worker a server, or one shared", default="each")
+    parser.addini(_ETCD, "whether fresh servers share an etcd, or each has its own", default="shared")
+    parser.addini(_WORKERS, "with pytest-xdist: whether each worker has a server, or all share one", default="each")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -220,7 +220,8 @@ def restored_kubernetes_api(
     """The shared server; its objects are restored after the test."""
     if _shared(request.config) is not None and kubernetes_minor == _usual(request.config):
         pytest.fail(
-            "restored_kubernetes_api would undo what other workers do: give each worker a server", pytrace=False
+            "restored_kubernetes_api would undo the changes of other workers: give each worker its own server",
+            pytrace=False,
         )
     with restored(kubernetes_api):
         yield kubernetes_api

@@ -115,7 +115,7 @@ class Pool:
             assert self._requests is not None, "outside of its block"
             socket.send_fds(self._requests, [json.dumps(request).encode()], [each.fileno() for each in sockets])
         except OSError as error:
-            raise ServerDidNotStart(f"the pool's process is gone: {error}") from None
+            raise ServerDidNotStart(f"the process of the pool has ended: {error}") from None
 
     def __enter__(self) -> Self:
         self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -65,7 +65,7 @@ class Report:
             page = server.recorder.write(self._directory / f"{name}{suffix}.html", since)
             text = server.recorder.story_of(report.longreprtext, since)
         except (Refused, OSError) as error:
-            return f"it can't be told: {error}"
+            return f"the history cannot be read: {error}"
         return f"{text or 'nothing that the failure names has changed'}\nall of it: {page}"
 
 

@@ -65,7 +65,7 @@ def _states(server: ApiServer, collection: str, name: str, deadline: float) -> I
     query = {"fieldSelector": f"metadata.name={name}"}
     listed = ask(server, "GET", f"{collection}?{urlencode(query)}")
     if "items" not in listed:
-        raise ValueError(f"{collection}/{name} is the path of no object; one is /api/v1/namespaces/default")
+        raise ValueError(f"{collection}/{name} is not the path of an object, such as /api/v1/namespaces/default")
     yield from (("ADDED", each) for each in listed["items"])
     query |= {"watch": "true", "resourceVersion": listed["metadata"]["resourceVersion"]}
     left = deadline - time.monotonic()
@@ -85,7 +85,7 @@ def _states(server: ApiServer, collection: str, name: str, deadline: float) -> I
 def said(found: Mapping[str, Any] | None) -> str:
     """A line about the state of an object: its conditions, or its JSON if it has none."""
     if found is None:
-        return "it is not there"
+        return "it does not exist"
     conditions = (found.get("status") or {}).get("conditions")
     if conditions:
         words = (

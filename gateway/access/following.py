@@ -78,7 +78,7 @@ class Following:
                 logger.error("%s changed and cannot be used: %s", each.what, error)
             else:
                 _count(each.what, "success")
-                logger.info("%s: read anew", each.what)
+                logger.info("%s: file read again", each.what)
 
 
 def _within(path: Path) -> list[Path]:

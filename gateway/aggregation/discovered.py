@@ -120,7 +120,10 @@ class Discovered:
         try:
             now = await self._ask(service, before)
         except Unusable as error:
-            log.info("discovery of an extension server is of no use", extra={"name": name, "error": str(error)})
+            log.info(
+                "the discovery document of an extension API server is not usable",
+                extra={"name": name, "error": str(error)},
+            )
             now = None
         if self._services.get(name) is None:  # it was deleted meanwhile
             return

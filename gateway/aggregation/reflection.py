@@ -45,7 +45,7 @@ class Reflection:
                 if isinstance(error, Expired) or not isinstance(error, ForeignError):
                     self._version = ""
                 extra = {"resource": self._held.kind.prefix.decode(), "error": str(error)}
-                logger.info("objects of another server are looked at again", extra=extra)
+                logger.info("objects of an extension API server are read again", extra=extra)
             failures = 1 if time.monotonic() - began >= WELL else failures + 1
             await asyncio.sleep(min(LEAST * 2 ** min(failures - 1, 10), MOST))
 
@@ -71,7 +71,7 @@ class Reflection:
                 await piece.next()
         if nameless:
             extra = {"resource": self._held.kind.prefix.decode(), "objects": nameless}
-            logger.warning("objects of another server have no name that a path can have, and are left out", extra=extra)
+            logger.warning("objects of an extension API server have invalid names, and are skipped", extra=extra)
         self._held.loaded = True
         for follower in self._followers:
             follower.begin(self._held.kind.prefix, present)

@@ -241,4 +241,4 @@ def _boolean(found: JsonObject, name: str, at: str) -> bool | None:
 def _warn_of_unknown(found: JsonObject, known: set[str], at: str) -> None:
     for name in found:
         if name not in known:
-            logger.warning('--audit-policy-file: unknown field "%s%s" says nothing', at, name)
+            logger.warning('--audit-policy-file: unknown field "%s%s" is ignored', at, name)

@@ -136,7 +136,7 @@ class RotatedFile:
 def _not_tidied(what: object, error: Exception) -> None:
     """Logs an error in tidying up, except OSError: the next rotation tries again."""
     if not isinstance(error, OSError):
-        logger.error("a file of the audit log could not be tidied up: %s", what, exc_info=error)
+        logger.error("an old file of the audit log could not be compressed or deleted: %s", what, exc_info=error)
 
 
 def _packed(path: Path) -> Path:

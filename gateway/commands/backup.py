@@ -72,8 +72,8 @@ def restore(context: click.Context, file: Path, replace: bool, check: bool) -> N
     header = info.header
     if check:
         click.echo(
-            f"{file}: {info.keys} keys ({info.bytes} bytes) under {header.prefix} as of revision {header.revision}, saved "
-            f"{header.made} from etcd {header.etcd}"
+            f"{file}: {info.keys} keys ({info.bytes} bytes) under {header.prefix} as of revision {header.revision}, "
+            f"saved {header.made} from etcd {header.etcd}"
         )
         return
     click.echo(f"{file}: restored {restored.keys} keys under {prefix}, at revision {restored.revision}")

@@ -69,8 +69,8 @@ def say_what_is_apart(context: click.Context, done: str) -> None:
     for override in _settings(context).etcd_servers_overrides:
         other = f"--etcd-servers={','.join(override.servers)}"
         click.echo(
-            f"{override.group}/{override.resource} is in another etcd (--etcd-servers-overrides), and was not {done}: run "
-            f"the command again with {other}",
+            f"{override.group}/{override.resource} is in another etcd (--etcd-servers-overrides), and was not {done}: "
+            f"run the command again with {other}",
             err=True,
         )
 

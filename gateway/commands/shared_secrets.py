@@ -175,8 +175,8 @@ def _counted(wanted: Wanted, held: Data) -> Data:
     made = held.get(MEMBERS, b"").decode() or str(wanted.etcd_members)
     if made != str(wanted.etcd_members):
         raise ValueError(
-            f"{wanted.etcd} was created with {made} members, and is to have {wanted.etcd_members}: their number cannot be "
-            "changed; set it back, or move the data into a new release by `apiserver-gateway backup` and `restore`"
+            f"{wanted.etcd} was created with {made} members, not {wanted.etcd_members}; the number cannot be changed: "
+            f"set it back to {made}, or move the data into a new release with `apiserver-gateway backup` and `restore`"
         )
     return {**held, MEMBERS: made.encode()}
 

@@ -111,7 +111,8 @@ def import_files(
     kubeconfig: Path | None,
     of: str,
 ) -> None:
-    """Creates or updates the objects of files and directories (YAML or JSON; - is standard input) in any Kubernetes API.
+    """Creates or updates the objects of FILES in any Kubernetes API. FILES are YAML or JSON files, directories, or -
+    for standard input.
 
     The order is: namespaces, then CustomResourceDefinitions, then the other objects; those that others need come first.
     The command waits until each CustomResourceDefinition is established. At the end it prints a line for each object

@@ -25,11 +25,12 @@ MOST = 1000
 )
 @click.option("--pool", metavar="N", type=int, help="start N servers (1 to 1000), forked from one process")
 def command(words: tuple[str, ...]) -> int:
-    """Starts a temporary API server, and runs COMMAND with KUBECONFIG set to the server's kubeconfig. The server and its
-    data are deleted when COMMAND ends. Without COMMAND, on a terminal, it starts a shell.
+    """Starts a temporary API server, and runs COMMAND with KUBECONFIG set to the server's kubeconfig.
 
-    --faults FILE makes the server fail on purpose. The YAML file says which requests get errors, delays or cut
-    connections.
+    The server and its data are deleted when COMMAND ends. Without COMMAND, on a terminal, it starts a shell.
+
+    --faults FILE makes the server fail on purpose. The YAML file lists the faults: errors, delays and cut
+    connections, each for certain requests.
 
     --pool N starts N servers, for tests that run in parallel. KUBECONFIG_1 and KUBERNETES_SERVER_1 name the first
     server, KUBECONFIG_2 the second, and so on. Without COMMAND, it prints these variables and runs the servers until

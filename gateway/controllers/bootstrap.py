@@ -209,7 +209,7 @@ class BootstrapObjects:
                 return
             if name not in self._refused:
                 said = {"object": "/".join(name), "error": error.message}
-                logger.warning("an object that every cluster has is refused", extra=said)
+                logger.warning("a default object of a cluster is refused", extra=said)
             self._refused.add(name)
         else:
             self._refused.discard(name)

@@ -181,7 +181,7 @@ class Election:
                 if time.monotonic() - renewed > RENEW_DEADLINE:
                     break
                 logger.debug("the controllers' lease was not renewed", extra={"error": str(error)})  # the watch logs it
-        logger.info("this process does not run the controllers any more", extra={"identity": self.identity})
+        logger.info("this process no longer runs the controllers", extra={"identity": self.identity})
 
     async def _release(self) -> None:
         held, self.fence.revision = self.fence.revision, 0
@@ -206,7 +206,7 @@ async def _forever(lead: Lead, fence: Fence) -> None:
         try:
             await lead(fence)
         except Exception:
-            logger.exception("the controllers failed, beginning anew")
+            logger.exception("the controllers failed, starting them again")
             FAILURES.labels("leading controllers").inc()
         await asyncio.sleep(1 + random.random())
 

@@ -79,9 +79,9 @@ def _covering(path: Path, names: Iterable[str]) -> list[Finding]:
     check = f"--tls-cert-file {path}"
     missing = [name for name in sorted(names) if not _covered(name, known)]
     if missing:
-        said = f"it is not for {', '.join(missing)}, but for {', '.join(sorted(known)) or 'nobody'}"
-        return [warn(check, said, "have one made whose subject alternative names are all that clients use")]
-    return [ok(check, f"it is for {', '.join(sorted(known))}")]
+        said = f"it does not cover {', '.join(missing)}, but {', '.join(sorted(known)) or 'no name'}"
+        return [warn(check, said, "use a certificate whose subject alternative names have all names that clients use")]
+    return [ok(check, f"it covers {', '.join(sorted(known))}")]
 
 
 def _subjects(certificate: x509.Certificate) -> set[str]:
@@ -106,5 +106,5 @@ def _covered(name: str, known: set[str]) -> bool:
 def _of_key(path: Path) -> list[Finding]:
     mode = path.stat().st_mode & 0o777
     if mode & 0o077:
-        return [warn(f"key {path}", f"others may read it (mode {mode:04o})", f"chmod 600 {path}")]
+        return [warn(f"key {path}", f"other users can read it (mode {mode:04o})", f"chmod 600 {path}")]
     return []

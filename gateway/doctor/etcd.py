@@ -58,19 +58,21 @@ async def _ask(etcd: EtcdSettings, endpoint: str, prefix: str) -> Member | Findi
             return Member(endpoint, status, await client.head(f"{prefix}/".encode(), timeout=TIMEOUT))
     except StorageError as error:
         said = hopeless(error) or await tls_trouble(alone, ONCE) or str(error)
-        return fail(f"etcd {endpoint}", said, "see whether it runs, whether the address is right and is let through")
+        return fail(
+            f"etcd {endpoint}", said, "check that etcd runs, that the URL is right, and that no firewall blocks it"
+        )
 
 
 def _of_member(member: Member) -> list[Finding]:
     check, status = f"etcd {member.endpoint}", member.status
     found = [_version(check, status.version)]
     if not status.leader:
-        found.append(fail(check, "it has no leader", "see whether most members run and reach each other"))
+        found.append(fail(check, "it has no leader", "check that a majority of the members run and reach each other"))
     if status.is_learner:
-        found.append(warn(check, "it is a learner", "name voting members only, or promote it"))
+        found.append(warn(check, "it is a learner", "give only voting members as endpoints, or promote this one"))
     for error in status.errors:
         if "NOSPACE" in error:
-            found.append(fail(check, "its database is full: only deletions are taken", NoSpace.REMEDY))
+            found.append(fail(check, "its database is full: etcd accepts only deletions", NoSpace.REMEDY))
         elif "CORRUPT" in error:
             found.append(fail(check, "it has the alarm CORRUPT", "replace the member whose data differs"))
     size, used, quota = status.db_size, status.db_size_in_use, status.db_quota
@@ -79,7 +81,7 @@ def _of_member(member: Member) -> list[Finding]:
     remedy = "compact and defragment it, or raise --quota-backend-bytes"
     room = graded(check, said, share, FULL, OVERFULL, remedy)
     if size > WORTH_IT and used < LOOSE * size and share < FULL:
-        room = warn(check, said, f"`etcdctl --endpoints={member.endpoint} defrag` gives the rest back to the disk")
+        room = warn(check, said, f"`etcdctl --endpoints={member.endpoint} defrag` returns the free space to the disk")
     return [*found, room]
 
 
@@ -90,14 +92,14 @@ def _version(check: str, version: str) -> Finding:
     if not survives_kill(version):
         return warn(check, f"version {version} may lose acknowledged writes when it is killed", newer)
     if not progress_notifications_correct(version):
-        said = f"version {version} vouches for events that it has not sent: some reads are slower for it"
+        said = f"version {version} may report progress before it sends all events: some reads are slower for it"
         return warn(check, said, newer)
     return ok(check, f"version {version}")
 
 
 def _together(members: Sequence[Member]) -> list[Finding]:
     if len({member.head.cluster for member in members}) > 1:
-        return [fail("etcd cluster", "the endpoints are of different clusters", "name the members of one cluster")]
+        return [fail("etcd cluster", "the endpoints are of different clusters", "give the members of one cluster")]
     found = []
     versions = {member.status.version for member in members}
     if len(versions) > 1:
@@ -105,11 +107,13 @@ def _together(members: Sequence[Member]) -> list[Finding]:
         found.append(warn("etcd cluster", said, "finish the upgrade"))
     leaders = {member.status.leader for member in members}
     if len(leaders) > 1:
-        found.append(warn("etcd cluster", "members name different leaders", "look again; an election may be going on"))
+        found.append(
+            warn("etcd cluster", "members name different leaders", "run doctor again: an election may be under way")
+        )
     revisions = [member.status.revision for member in members]
     if max(revisions) - min(revisions) > LAG:
         said = f"members' revisions differ by {max(revisions) - min(revisions)}"
-        found.append(warn("etcd cluster", said, "see what slows the last one: disk, network, CPU"))
+        found.append(warn("etcd cluster", said, "check what slows the last member: disk, network or CPU"))
     count = len({member.status.member_id for member in members})
     return found or [ok("etcd cluster", f"{count} member{'s' * (count > 1)}, at revision {max(revisions)}")]
 
@@ -125,12 +129,12 @@ async def _latencies(client: EtcdClient, prefix: str) -> list[Finding]:
             read,
             SLOW_READ,
             HOPELESS_READ,
-            "see the network between here and etcd, and the load of its members",
+            "check the network to etcd, and the load of its members",
         )
         write = await _median(lambda: client.txn(*never, timeout=TIMEOUT))
     except StorageError as error:
-        return [fail("etcd latency", str(error), "see what etcd logs")]
-    remedy = "give etcd a disk of its own that is quick to sync (SSD)"
+        return [fail("etcd latency", str(error), "read the log of etcd")]
+    remedy = "give etcd its own disk with fast fsync (SSD)"
     return [found, graded("etcd write", f"{write * 1000:.1f} ms", write, SLOW_WRITE, HOPELESS_WRITE, remedy)]
 
 
@@ -151,7 +155,7 @@ async def _state(client: EtcdClient, prefix: str) -> Finding:
     except RestoreUnfinished as error:
         return fail("etcd content", str(error), "run `apiserver-gateway restore` again")
     except StorageError as error:
-        return fail("etcd content", str(error), "see what etcd logs")
+        return fail("etcd content", str(error), "read the log of etcd")
     return ok("etcd content", f"{count} keys under {prefix}")
 
 

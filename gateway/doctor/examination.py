@@ -19,7 +19,7 @@ def examine(given: Given, environment: Mapping[str, str]) -> list[Finding]:
     try:
         settings = settings_of(given, environment)
     except InvalidSettings as error:
-        return [fail("flags", str(error), "`apiserver-gateway serve --help` says what each takes")]
+        return [fail("flags", str(error), "`apiserver-gateway serve --help` describes all flags")]
     return [*_flags(settings), *certificates.examine(settings), *asyncio.run(_asked(settings))]
 
 
@@ -47,8 +47,8 @@ def _flags(settings: Settings) -> list[Finding]:
         try:
             look()
         except InvalidSettings as error:
-            found.append(fail("flags", str(error), "`apiserver-gateway serve --help` says what each takes"))
-    return found or [ok("flags", "a server would start with them")]
+            found.append(fail("flags", str(error), "`apiserver-gateway serve --help` describes all flags"))
+    return found or [ok("flags", "a server can start with these flags")]
 
 
 def _embedded(settings: Settings) -> list[Finding]:
@@ -59,12 +59,12 @@ def _embedded(settings: Settings) -> list[Finding]:
     try:
         binary = find_binary()
     except EmbeddedEtcdError as error:
-        return [fail(check, str(error), "`apiserver-gateway etcd install` gets one")]
+        return [fail(check, str(error), "`apiserver-gateway etcd install` installs one")]
     version = ".".join(map(str, binary_version(binary)))
     said = f"{binary}, version {version}"
     if not survives_kill(version):
         said += ", may lose acknowledged writes when it is killed"
-        return [warn(check, said, "`apiserver-gateway etcd install` gets a newer one")]
+        return [warn(check, said, "`apiserver-gateway etcd install` installs a newer one")]
     if settings.data_dir is None:
-        return [warn(check, f"{said}; its data goes with the server", "name a --data-dir to keep it")]
+        return [warn(check, f"{said}; its data is deleted when the server stops", "give --data-dir to keep the data")]
     return [ok(check, said)]

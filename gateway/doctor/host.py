@@ -37,14 +37,14 @@ async def _port(settings: Settings) -> list[Finding]:
     check = f"port {port}"
     try:
         with listen(address, port, shared=False, permitted=settings.permit_port_sharing):
-            return [ok(check, "nobody has it")]
+            return [ok(check, "the port is free")]
     except OSError as error:
         reason = error.strerror or str(error)
     answer = await _answer(loopback(address), port, trusting("", insecure=True), "/version")  # nothing secret is sent
     if answer is not None and answer.status in (200, 401, 403):
         version = (read_object(answer.body) or {}).get("gitVersion", "")
-        said = f"a server is at work there{f' ({version})' if version else ''}"
-        return [warn(check, said, "fine if this is the server that you check; otherwise choose another --secure-port")]
+        said = f"a Kubernetes API server uses it{f' ({version})' if version else ''}"
+        return [warn(check, said, "this is fine if you check that server; otherwise choose another --secure-port")]
     return [fail(check, f"{address}:{port}: {reason}", "choose another --bind-address or --secure-port")]
 
 
@@ -74,9 +74,9 @@ def _disk(flag: str, path: Path) -> Finding:
     while not there.exists():
         there = there.parent
     if not os.access(there, os.W_OK):
-        return fail(check, f"{there} cannot be written", "name another directory, or make this one yours")
+        return fail(check, f"no permission to write to {there}", "give another directory, or change its owner")
     free = shutil.disk_usage(there).free
-    remedy = "make room, or name another place"
+    remedy = "free some space, or choose another place"
     return graded(check, f"{free / (1 << 30):.1f} GiB free", -free, -LITTLE, -TOO_LITTLE, remedy)
 
 
@@ -86,16 +86,16 @@ async def _clocks(settings: Settings) -> list[Finding]:
     found = [
         graded(
             f"clock of {endpoint}",
-            f"{skew:.0f} s away" if skew >= SKEW else "as here",
+            f"differs by {skew:.0f} s" if skew >= SKEW else "same as here",
             skew,
             SKEW,
             WILD,
-            "set both clocks by NTP: tokens and certificates are good by the clock",
+            "set both clocks by NTP: the validity of tokens and certificates depends on them",
         )
         for endpoint, skew in skews
         if skew is not None
     ]
-    return found or [ok("clock", "nobody to compare it with")]
+    return found or [ok("clock", "no other clock to compare with")]
 
 
 async def _skew(endpoint: str, settings: Settings) -> float | None:

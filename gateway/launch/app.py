@@ -154,12 +154,12 @@ async def _start(gateway: Gateway, background: Background, needed: Sequence[Data
     """
     for database in needed:
         await loaded(gateway.settings, database, gateway.stopping)
-    async with said("etcd to say what it is"):
+    async with said("the version of etcd"):
         for database in needed:
             await check_etcd(gateway.settings, database)
     if gateway.services.database.cache.unfilled:
         await _fill(gateway, background)
-    async with said("the objects that every cluster has to be in etcd"):
+    async with said("the default objects of a cluster to be created in etcd"):
         await _furnish(gateway.endpoints, bootstrap)
     _begin_upkeep(gateway, background)
     _begin_when_served(gateway, background, gateway.served)
@@ -178,7 +178,9 @@ async def _furnish(endpoints: Endpoints, make: Callable[[Endpoints], Awaitable[N
     try:
         await make(endpoints)
     except NoSpace as error:
-        logger.warning("objects that every cluster has could not be made, trying again: %s: %s", error, NoSpace.REMEDY)
+        logger.warning(
+            "the default objects of a cluster could not be created, trying again: %s: %s", error, NoSpace.REMEDY
+        )
 
 
 async def _fill(gateway: Gateway, background: Background) -> None:

@@ -302,10 +302,10 @@ def _announcement(settings: Settings, ca: bytes, control: int | None, ending: En
 
 
 def _say_what_to_type(settings: Settings, kubeconfig: Path) -> None:
-    kept = f"its data stays in {settings.data_dir}" if settings.data_dir else "its data goes with it"
+    kept = f"its data stays in {settings.data_dir}" if settings.data_dir else "its data is then deleted"
     print(
         f"\nThe server is running. In another terminal:\n\n  export KUBECONFIG={kubeconfig.absolute()}\n"
-        f"  kubectl get namespaces\n\nCtrl-C ends it; {kept}.\n",
+        f"  kubectl get namespaces\n\nCtrl-C stops the server; {kept}.\n",
         flush=True,
     )
 

@@ -15,11 +15,11 @@ from storage.etcd.transforming import Transformer
 
 Servers = tuple[str, ...]
 
-_DECIDES = "it decides about requests for what is in every etcd"
-_INNER = "kube-apiserver too keeps it where --etcd-servers says"
+_DECIDES = "it decides about requests for all etcds"
+_INNER = "kube-apiserver stores it in --etcd-servers, too"
 # why a resource must be in the main etcd, by (group, resource), or by (group, "") for the whole group
 _TOGETHER = {
-    ("", "namespaces"): "what is in every etcd lives and ends with it",
+    ("", "namespaces"): "a namespace contains objects of all etcds",
     ("admissionregistration.k8s.io", ""): _DECIDES,
     ("apiextensions.k8s.io", ""): _INNER,
     ("apiregistration.k8s.io", ""): _INNER,
@@ -39,11 +39,11 @@ def servers_apart(settings: Settings, registry: Registry) -> dict[str, Servers]:
         resource = registry.preferred(override.group, override.resource)
         named = f"--etcd-servers-overrides: {override.group}/{override.resource}"
         if resource is None or not resource.storage_prefix:
-            raise InvalidSettings(f"{named} is no resource that is stored; events are /events")
+            raise InvalidSettings(f"{named} is not a stored resource; give GROUP/RESOURCE, such as /events")
         if reason := _TOGETHER.get((resource.group, resource.resource)) or _TOGETHER.get((resource.group, "")):
-            raise InvalidSettings(f"{named} cannot be kept in an etcd of its own: {reason}")
+            raise InvalidSettings(f"{named} must be in the etcd of --etcd-servers: {reason}")
         if resource.group != resource.model.group:
-            raise InvalidSettings(f"{named} is stored as {resource.model.group}/{resource.resource}: name that")
+            raise InvalidSettings(f"{named} is stored as {resource.model.group}/{resource.resource}: give that name")
         apart[resource.storage_prefix] = override.servers
     main = sorted(settings.etcd_servers)
     return {prefix: servers for prefix, servers in apart.items() if sorted(servers) != main}

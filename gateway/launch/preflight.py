@@ -61,7 +61,7 @@ def _check_keys(settings: Settings) -> None:
                 signing_key(settings)
             except (ValueError, TypeError) as error:
                 ours = str(settings.service_account_signing_key_file) in str(error)
-                raise ValueError(str(error) if ours else "it is no private key in PEM without a password") from None
+                raise ValueError(str(error) if ours else "it is not a private key in PEM without a password") from None
 
 
 def _check_apis(settings: Settings) -> None:
@@ -120,7 +120,7 @@ def _check_issuers(settings: Settings) -> None:
 
             found = read_authentication(settings.authentication_config, settings.service_account_issuer)
             if found.anonymous is not None and not settings.anonymous_auth:
-                raise ValueError("it says who is anonymous, and so does --anonymous-auth: say it in one of them")
+                raise ValueError("it configures anonymous users, and so does --anonymous-auth: use one of them")
     _check_place("--authentication-token-webhook-config-file", settings.authentication_token_webhook_config_file)
 
 
@@ -172,7 +172,9 @@ def _check_tracing(settings: Settings) -> None:
             try:
                 from gateway.tracing import tracer  # noqa: F401
             except ImportError as error:
-                raise ValueError(f"pip install 'apiserver-gateway[tracing]' brings what traces need: {error}") from None
+                raise ValueError(
+                    f"pip install 'apiserver-gateway[tracing]' installs the modules for traces: {error}"
+                ) from None
 
 
 def _open_log(path: Path) -> None:
@@ -214,11 +216,11 @@ def _check_pair(flag: str, certificate: Path, key: Path, protocol: int) -> None:
             ssl.SSLContext(protocol).load_cert_chain(certificate, key, password=_no_password)
         except ssl.SSLError as error:
             reason = f": {error.reason.replace('_', ' ').lower()}" if error.reason else ""
-            raise ValueError(f"{certificate} and {key} are no certificate with its key, in PEM{reason}") from None
+            raise ValueError(f"{certificate} and {key} are not a certificate and its key in PEM{reason}") from None
 
 
 def _no_password() -> str:
-    raise ValueError("its key is encrypted; give one that is not")
+    raise ValueError("its key is encrypted: give a key without a password")
 
 
 @contextmanager
@@ -229,9 +231,9 @@ def _wrong(flag: str, path: Path | None) -> Iterator[None]:
     try:
         yield
     except ssl.SSLError:
-        raise InvalidSettings(f"{flag}: {path} holds no certificate in PEM") from None
+        raise InvalidSettings(f"{flag}: {path} has no certificate in PEM") from None
     except UnicodeDecodeError as error:
-        raise InvalidSettings(f"{flag}: {path} is no UTF-8 text: byte {error.start} is not") from None
+        raise InvalidSettings(f"{flag}: {path} is not UTF-8: byte {error.start} is wrong") from None
     except OSError as error:
         raise InvalidSettings(f"{flag}: cannot use {words(error, path)}") from None
     except (InvalidTokenFile, ValueError) as error:

@@ -83,10 +83,10 @@ async def check_etcd(settings: Settings, database: Database) -> None:
     version = (await database.client.status()).version
     if parse_version(version) < OLDEST:
         oldest = ".".join(map(str, OLDEST[:2]))
-        raise CannotServe(f"etcd {version or 'of no version'} is too old: {oldest} or later is wanted", passing=False)
+        raise CannotServe(f"etcd {version or 'of no version'} is too old: use {oldest} or later", passing=False)
     if not survives_kill(version):
         logger.warning(
             "this etcd may lose acknowledged writes when it is killed, if it has no other members: "
-            "use 3.5.5 or later (or 3.4.21); `apiserver-gateway etcd install` gets one, and one on PATH is taken first",
+            "use 3.5.5 or later (or 3.4.21); `apiserver-gateway etcd install` installs one, but one on PATH is first",
             extra={"version": version},
         )

@@ -19,7 +19,7 @@ class Roles:
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway, self._policy = gateway, gateway.services.policy
-        self._outage = Outage(logger, "default roles could not be made yet")
+        self._outage = Outage(logger, "default roles could not be created yet")
         self._lacking = asyncio.Event()
         self._lacking.set()
         self._whole = False  # whether other bootstrap objects may be missing too

@@ -32,7 +32,7 @@ async def _keep_up(name: str, run: Callable[[], Coroutine[Any, Any, None]], stop
         except Exception:
             if stopping.is_set():
                 raise
-            logger.exception("%s failed, begins anew", name)
+            logger.exception("%s failed, starting it again", name)
             FAILURES.labels(name).inc()
         if asyncio.get_running_loop().time() - began > LATE:
             pause = SOON

@@ -334,7 +334,7 @@ def _checks(gateway: Gateway) -> dict[str, Check]:
         return lambda: "it has ended" if of.ended else ""
 
     def defined() -> str:
-        return "" if gateway.definitions.ready.is_set() else "definitions are not served yet"
+        return "" if gateway.definitions.ready.is_set() else "CustomResourceDefinitions are not served yet"
 
     checks = {"crd-informer-synced": defined, "start-apiextensions-controllers": goes_on(gateway.definitions)}
     checks |= dict.fromkeys(AGGREGATION_HOOKS, goes_on(gateway.aggregation))

@@ -54,7 +54,7 @@ async def keep_watch(started: asyncio.Event) -> None:
 
 
 def _not_told(_: Watchdog, error: Exception) -> None:
-    log.error("it could not be told where the event loop is", exc_info=error)
+    log.error("the stack of the blocked event loop could not be read", exc_info=error)
 
 
 class Watchdog:

@@ -41,7 +41,7 @@ class Merged:
             said = {name: self._encode("Paths", name, value) for name, value in paths.items()}
             defined = {name: self._encode("Definitions", name, value) for name, value in definitions.items()}
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            log.warning("an extension server's OpenAPI v2 is left out", extra={"error": repr(error)})
+            log.warning("the OpenAPI v2 document of an extension API server is left out", extra={"error": repr(error)})
             return
         self.paths = said | self.paths
         self.definitions |= defined

@@ -148,7 +148,9 @@ class Line:
         for member in waiting:
             member.go.set_exception(error)
         if not waiting and not isinstance(error, StorageError):  # an unreachable etcd is logged elsewhere
-            logger.error("what writes were charged was not given back; a recount does so", exc_info=error)
+            logger.error(
+                "the quota usage of failed writes was not reduced; the next recount corrects it", exc_info=error
+            )
 
     def _next(self) -> list[_Member]:
         """Takes the members that are charged next out of the line."""

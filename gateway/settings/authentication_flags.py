@@ -22,8 +22,13 @@ AUTHENTICATION: tuple[str, tuple[Flag, ...]] = (
     "Authentication",
     (
         Flag("anonymous-auth", boolean, "let requests without credentials in as system:anonymous", "BOOL"),
-        Flag("api-audiences", names, "audiences of tokens for this server; the issuers if not given", "NAMES"),
-        Flag("authentication-config", Path, "issuers of tokens, and who may be anonymous where", "FILE"),
+        Flag("api-audiences", names, "audiences of tokens for this server (default: the issuers)", "NAMES"),
+        Flag(
+            "authentication-config",
+            Path,
+            "an AuthenticationConfiguration: issuers of tokens, and paths that need no credentials",
+            "FILE",
+        ),
         Flag(
             "authentication-token-webhook-config-file",
             Path,
@@ -33,32 +38,39 @@ AUTHENTICATION: tuple[str, tuple[Flag, ...]] = (
         Flag(
             "authentication-token-webhook-version",
             str,
-            "version of the TokenReviews that it is sent",
+            "version of the TokenReviews that are sent to the service",
             "VERSION",
             choices=REVIEW_VERSIONS,
         ),
-        Flag("authentication-token-webhook-cache-ttl", seconds, "how long its answers are remembered", "DURATION"),
+        Flag(
+            "authentication-token-webhook-cache-ttl", seconds, "how long answers of the service are cached", "DURATION"
+        ),
         Flag(
             "admin-token",
             token,
-            "bearer token of an administrator; random if one is needed and none given",
+            "bearer token of an administrator (default: a random token, if one is needed)",
             "TOKEN",
         ),
         Flag("client-ca-file", Path, "CAs of client certificates, PEM: CN is the user, O the groups", "FILE"),
         Flag(
             "enable-bootstrap-token-auth",
             boolean,
-            "accept bootstrap tokens, which are secrets in kube-system",
+            "accept bootstrap tokens, which are Secrets in kube-system",
             "BOOL",
         ),
         Flag("oidc-issuer-url", issuer, "issuer of OpenID Connect tokens, https only", "URL"),
-        Flag("oidc-client-id", str, "the audience of its tokens: the client ID", "ID"),
-        Flag("oidc-ca-file", Path, "CAs of the issuer's certificate, PEM; the host's if not given", "FILE"),
+        Flag("oidc-client-id", str, "client ID, which tokens must have as their audience", "ID"),
+        Flag(
+            "oidc-ca-file",
+            Path,
+            "CAs of the issuer's certificate, PEM (default: the CAs of the operating system)",
+            "FILE",
+        ),
         Flag("oidc-username-claim", str, "claim with the user's name", "CLAIM"),
         Flag(
             "oidc-username-prefix",
             str,
-            "prefix of user names; - is none, and the default is the issuer's URL",
+            "prefix of user names; - for no prefix (default: the issuer's URL)",
         ),
         Flag("oidc-groups-claim", str, "claim with the user's groups", "CLAIM"),
         Flag("oidc-groups-prefix", str, "prefix of groups"),
@@ -74,20 +86,24 @@ AUTHENTICATION: tuple[str, tuple[Flag, ...]] = (
         Flag("requestheader-username-headers", names, "headers in which a front proxy names the user", "NAMES"),
         Flag("requestheader-uid-headers", names, "headers with the user's uid", "NAMES"),
         Flag("requestheader-group-headers", names, "headers with the user's groups", "NAMES"),
-        Flag("requestheader-extra-headers-prefix", names, "prefixes of headers with the user's extra", "PREFIXES"),
+        Flag(
+            "requestheader-extra-headers-prefix", names, "prefixes of headers with the user's extra fields", "PREFIXES"
+        ),
         Flag(
             "requestheader-allowed-names",
             names,
-            "common names that front proxies may have; any if not given",
+            "allowed common names of front proxies (default: any)",
             "NAMES",
         ),
-        Flag("service-account-issuer", names, "issuers of service account tokens; the first one's are made", "URLS"),
+        Flag(
+            "service-account-issuer", names, "issuers of service account tokens; new tokens have the first one", "URLS"
+        ),
         Flag("service-account-key-file", paths, "keys that verify service account tokens, PEM", "FILES"),
         Flag("service-account-lookup", boolean, "refuse legacy tokens whose secret was deleted", "BOOL"),
         Flag(
             "service-account-extend-token-expiration",
             boolean,
-            "make tokens of pods that are valid longer than their expiry says",
+            "let tokens of pods stay valid after their expiry, for clients that do not reload them",
             "BOOL",
         ),
         Flag(

@@ -19,10 +19,10 @@ def origins(text: str) -> tuple[str, ...]:
         try:
             re2.compile(pattern)
         except re2.error as error:
-            raise ValueError(f"{pattern} is no regular expression: {error}") from None
+            raise ValueError(f"{pattern} is not a regular expression: {error}") from None
         if not (any(mark in pattern for mark in _START) and any(mark in pattern for mark in _END)):
             raise ValueError(
-                f"{pattern} has to say where the host begins and ends, such as ^https://ui\\.example\\.org$"
+                f"{pattern} must fix the start and the end of the host, as in ^https://ui\\.example\\.org$"
             )
     return found
 

@@ -216,11 +216,9 @@ class Settings:
         self._check_etcd()
         self._check_files()
         if self.testing_api and self.workers > 1:
-            raise InvalidSettings("--testing-api is of one process: its clock and snapshots are; leave --workers out")
+            raise InvalidSettings("--testing-api works with one process only: remove --workers")
         if self.recorder and self.workers > 1:
-            raise InvalidSettings(
-                "--recorder is of one process: it would keep a part of what happens; add --recorder=false"
-            )
+            raise InvalidSettings("--recorder works with one process only: add --recorder=false, or remove --workers")
         self._check_admission_plugins()
         self._check_authorization()
         self._check_authentication()
@@ -232,16 +230,16 @@ class Settings:
     def _check_etcd(self) -> None:
         if not self.embedded_etcd and not self.etcd_servers:
             raise InvalidSettings(
-                "no etcd to store in: name its endpoints with --etcd-servers=http://127.0.0.1:2379, "
-                "or give --embedded-etcd to run one for development"
+                "no etcd to store in: give its endpoints, such as --etcd-servers=http://127.0.0.1:2379, "
+                "or --embedded-etcd to run one for development"
             )
         if self.embedded_etcd and self.etcd_servers:
             raise InvalidSettings("--embedded-etcd and --etcd-servers exclude each other: give one of them")
         if self.etcd_servers_overrides and (self.testing_api or self.recorder):
             flag = "testing-api" if self.testing_api else "recorder"
-            raise InvalidSettings(f"--{flag} is of one etcd: leave --etcd-servers-overrides out")
+            raise InvalidSettings(f"--{flag} works with one etcd only: remove --etcd-servers-overrides")
         if self.data_dir and not self.embedded_etcd:
-            raise InvalidSettings("--data-dir is where --embedded-etcd keeps its data; give both or neither")
+            raise InvalidSettings("--data-dir is the data directory of --embedded-etcd: give both, or neither")
 
     def _check_files(self) -> None:
         _pair("--tls-cert-file", self.tls_cert_file, "--tls-private-key-file", self.tls_private_key_file)
@@ -272,14 +270,14 @@ class Settings:
         for mode in self.authorization_mode:
             if mode not in AUTHORIZATION_MODES:
                 raise InvalidSettings(
-                    f"--authorization-mode={mode} is not served; what is: {', '.join(AUTHORIZATION_MODES)}"
+                    f"--authorization-mode={mode} is not known; give {', '.join(AUTHORIZATION_MODES)}"
                 )
             if self.authorization_mode.count(mode) > 1:
                 raise InvalidSettings(f"--authorization-mode names {mode} more than once")
         if self.authorization_config and (self.authorization_mode or self.authorization_webhook_config_file):
             raise InvalidSettings(
                 "--authorization-config excludes --authorization-mode and --authorization-webhook-config-file: "
-                "say all of it in the file"
+                "write all of it in the file"
             )
         if ("Webhook" in self.authorization_mode) != (self.authorization_webhook_config_file is not None):
             raise InvalidSettings(
@@ -295,7 +293,7 @@ class Settings:
         if self.authentication_config and self.oidc_issuer_url:
             raise InvalidSettings("--authentication-config excludes --oidc-*: name the issuer in the file")
         if not self.oidc_issuer_url and (self.oidc_ca_file or self.oidc_groups_claim or self.oidc_required_claim):
-            raise InvalidSettings("--oidc-* flags say more of --oidc-issuer-url, which is not given")
+            raise InvalidSettings("the --oidc-* flags need --oidc-issuer-url, which is not given")
         if (longest := self.service_account_max_token_expiration) and not 3600 <= longest <= 1 << 32:
             raise InvalidSettings("--service-account-max-token-expiration: give 1h at least and 4294967296s at most")
 
@@ -313,11 +311,13 @@ class Settings:
         if self.shutdown_delay_duration < 0:
             raise InvalidSettings("--shutdown-delay-duration must not be negative")
         if self.tls_min_version not in TLS_VERSIONS:
-            raise InvalidSettings(f"--tls-min-version: {self.tls_min_version} is none of {', '.join(TLS_VERSIONS)}")
+            raise InvalidSettings(
+                f"--tls-min-version: {self.tls_min_version} is not known; give one of {', '.join(TLS_VERSIONS)}"
+            )
         for suite in self.tls_cipher_suites:
             if suite not in CIPHER_SUITES:
                 raise InvalidSettings(
-                    f"--tls-cipher-suites: {suite} is not known; known are {', '.join(CIPHER_SUITES)}"
+                    f"--tls-cipher-suites: {suite} is not known; give one of {', '.join(CIPHER_SUITES)}"
                 )
         if not 0 <= self.goaway_chance <= 0.02:
             raise InvalidSettings("--goaway-chance must be between 0 and 0.02")

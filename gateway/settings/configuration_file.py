@@ -52,7 +52,7 @@ def read_yaml(path: Path) -> JsonObject:
         raise InvalidConfiguration(f"it is larger than {_LARGEST} bytes")
     found = load_yaml(data)
     if not isinstance(found, dict):
-        raise InvalidConfiguration("it holds no object")
+        raise InvalidConfiguration("it is empty")
     return found
 
 
@@ -73,9 +73,9 @@ def load_yaml(data: bytes) -> Any:
         data.decode()
         value, duplicates = read_yaml(data, alone=True)
     except UnicodeDecodeError as error:
-        raise InvalidConfiguration(f"it is no UTF-8 text: byte {error.start} is not") from None
+        raise InvalidConfiguration(f"it is not UTF-8: byte {error.start} is wrong") from None
     except YamlError as error:
-        raise InvalidConfiguration(f"it is no YAML: {str(error).removeprefix('yaml: ')}") from None
+        raise InvalidConfiguration(f"it is not valid YAML: {str(error).removeprefix('yaml: ')}") from None
     if duplicates:
         raise InvalidConfiguration(duplicates[0].replace("already set in map", "is given twice"))
     return value
@@ -112,7 +112,7 @@ def _leaf(value: Any, leaf: Leaf, path: str) -> Any:
             try:
                 return parse_duration(value)
             except ValueError:
-                raise InvalidConfiguration(f"{path}: {value!r} is no duration such as 30s") from None
+                raise InvalidConfiguration(f"{path}: {value!r} is not a duration such as 30s") from None
     wanted = {
         Leaf.BOOLEAN: "true or false",
         Leaf.TEXT: "a text",

@@ -154,7 +154,7 @@ def pairs(text: str) -> tuple[str, ...]:
 def algorithms(text: str) -> tuple[str, ...]:
     found = names(text)
     if unknown := [name for name in found if name not in SIGNING_ALGORITHMS]:
-        raise ValueError(f"{unknown[0]} is none of {', '.join(SIGNING_ALGORITHMS)}")
+        raise ValueError(f"{unknown[0]} is not known; give some of {', '.join(SIGNING_ALGORITHMS)}")
     return found
 
 
@@ -179,7 +179,7 @@ def number(text: str) -> int:
 
 def token(text: str) -> str:
     if not (text.isascii() and text.isprintable() and " " not in text):
-        raise ValueError("a token has neither spaces nor characters outside of ASCII")
+        raise ValueError("give a token without spaces and with ASCII characters only")
     return text
 
 

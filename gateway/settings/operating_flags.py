@@ -16,20 +16,20 @@ OPERATING: tuple[tuple[str, tuple[Flag, ...]], ...] = (
             Flag(
                 "shutdown-delay-duration",
                 seconds,
-                "how long a server that is told to stop goes on answering, so that load balancers notice: /readyz "
-                "fails, each answer ends its connection, watches end one after the other",
+                "after SIGTERM, how long the server still answers, so that load balancers notice: /readyz fails, each "
+                "answer ends its connection, watches end one after the other",
                 "DURATION",
             ),
             Flag(
                 "shutdown-send-retry-after",
                 boolean,
-                "after that, answer new requests with 429 and Retry-After until running ones are done",
+                "after that delay, answer new requests with 429 and Retry-After until running requests are done",
                 "BOOL",
             ),
             Flag(
                 "shutdown-timeout",
                 seconds,
-                "after that delay, time until a server that does not stop is killed",
+                "after that delay, time until a server that has not stopped is killed",
                 "DURATION",
             ),
         ),
@@ -54,7 +54,7 @@ OPERATING: tuple[tuple[str, tuple[Flag, ...]], ...] = (
             Flag(
                 "goaway-chance",
                 decimal,
-                "share of answers that end their connection, so that clients reconnect to other servers; at most 0.02",
+                "share of answers that close their connection, to spread clients over replicas; at most 0.02",
                 "SHARE",
             ),
         ),
@@ -89,13 +89,13 @@ OPERATING: tuple[tuple[str, tuple[Flag, ...]], ...] = (
             Flag(
                 "etcd-db-metric-poll-interval",
                 seconds,
-                "how often etcd is asked for the size of its database, a metric; 0: never",
+                "how often the metric of the size of etcd's database is updated; 0: never",
                 "DURATION",
             ),
             Flag(
                 "tracing-config-file",
                 Path,
-                "a TracingConfiguration: where OpenTelemetry's spans of requests go, and of how many",
+                "a TracingConfiguration: where OpenTelemetry spans are sent, and of which share of requests",
                 "FILE",
             ),
         ),

@@ -140,11 +140,11 @@ class _Told(SpanExporter):
         result = self._exporter.export(spans)
         if result is SpanExportResult.SUCCESS:
             if self._lost:
-                logger.info("the collector takes spans again", extra={"endpoint": self._endpoint, "lost": self._lost})
+                logger.info("the collector accepts spans again", extra={"endpoint": self._endpoint, "lost": self._lost})
             self._lost = 0
             return result
         if not self._lost:
-            logger.warning("the collector does not take spans: they are lost", extra={"endpoint": self._endpoint})
+            logger.warning("the collector does not accept spans: they are dropped", extra={"endpoint": self._endpoint})
         self._lost += len(spans)
         return result
 

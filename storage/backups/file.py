@@ -142,11 +142,11 @@ def _checked_length(file: BinaryIO) -> int:
     """The number of bytes between the first line and the digest. The file position is then after that line."""
     if file.read(len(MAGIC)) != MAGIC:
         file.seek(0)
-        kind = "a backup of another version" if file.read(24) == MAGIC[:24] else "no backup"
+        kind = "a backup of another version" if file.read(24) == MAGIC[:24] else "not a backup"
         raise InvalidBackup(f"it is {kind} of apiserver-gateway")
     length = file.seek(0, 2) - len(MAGIC) - DIGEST
     if length < 0:
-        raise InvalidBackup("it is not whole: it ends early")
+        raise InvalidBackup("it is incomplete: its end is missing")
     file.seek(len(MAGIC))
     return length
 
@@ -156,12 +156,12 @@ def _check_digest(file: BinaryIO, length: int, told: Callable[[int], None]) -> N
     while left:
         chunk = file.read(min(_CHUNK, left))
         if not chunk:
-            raise InvalidBackup("it has changed while it was read")
+            raise InvalidBackup("it changed while it was read")
         digest.update(chunk)
         left -= len(chunk)
         told(length - left)
     if file.read(DIGEST) != digest.digest():
-        raise InvalidBackup("it is not whole, or was changed: its digest at the end is another one")
+        raise InvalidBackup("it is damaged or was changed: its digest is wrong")
     file.seek(len(MAGIC))
 
 

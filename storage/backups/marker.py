@@ -38,6 +38,6 @@ async def check_restored(client: EtcdClient, prefix: str) -> None:
     """Raises RestoreUnfinished while the marker exists, StorageError."""
     if (found := await client.get(marker_key(prefix))) is not None:
         raise RestoreUnfinished(
-            f"what is under {prefix} is half of a backup: a restore {described(found.value)}, is under way or was "
-            f"broken off; wait for it or run it again"
+            f"the keys under {prefix} are incomplete: a restore {described(found.value)}, is under way or was "
+            f"interrupted; wait until it ends, or run it again"
         )

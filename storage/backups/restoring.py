@@ -73,20 +73,20 @@ class _Restoring:
         if serving.kvs:
             addresses = ", ".join(sorted(kv.key.rpartition(b"/")[2].decode() for kv in serving.kvs))
             raise Refused(
-                f"servers are at work on {self._prefix}: {addresses}; stop them first (one that was killed is counted "
-                "for another 15 seconds)"
+                f"API servers use {self._prefix}: {addresses}; stop them first (a killed server counts as running for "
+                "another 15 seconds)"
             )
         unfinished = await client.get(self._marker)
         if unfinished is None and not replace and (count := (await client.prefix(self._root, count_only=True)).count):
-            raise Refused(f"there are {count} keys under {self._prefix}; give --replace to delete them first")
+            raise Refused(f"there are {count} keys under {self._prefix}; add --replace to delete them first")
         if unfinished is not None:
-            self._told(f"beginning anew the restore {described(unfinished.value)}", 0, 0)
+            self._told(f"starting again the restore {described(unfinished.value)}", 0, 0)
             await client.delete_if(self._marker, unfinished.mod_revision)
         began = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         self._value = marker(name, self._info.header.revision, began)
         put = await client.create(self._marker, self._value)
         if not put.succeeded:
-            raise Refused("another restore has just begun")
+            raise Refused("another restore has just begun: wait until it ends")
         self._created = put.revision
 
     async def clear(self) -> None:
@@ -128,7 +128,8 @@ class _Restoring:
         keys, least = found.count - 1, self._info.keys - self._info.leased
         if not least <= keys <= self._info.keys:
             raise StorageError(
-                f"there are {keys} keys under {self._prefix} instead of {self._info.keys}: somebody else writes there"
+                f"there are {keys} keys under {self._prefix} instead of {self._info.keys}: another client writes "
+                "there; stop it, and restore again"
             )
         revision = await self._advance(found.revision)
         with suppress(Compacted):
@@ -172,7 +173,7 @@ class _Restoring:
                 await asyncio.sleep(PAUSE)
         repeated = left < ATTEMPTS - 1
         if not answer.succeeded and not (repeated and marker_goes):
-            raise StorageError("another restore has taken over; what is there is that one's")
+            raise StorageError("another restore replaced this one; the keys in etcd are those of the other restore")
         return answer
 
 

@@ -55,7 +55,7 @@ async def take(client: EtcdClient, prefix: str, path: Path, told: Told = lambda 
         writer = Writer(file, header)
         keys = await _copy(client, root, head.revision, writer, told)
         if not keys:
-            raise NothingThere(f"there are no keys under {prefix}: nothing is backed up")
+            raise NothingThere(f"there are no keys under {prefix}: nothing was backed up")
         writer.end()
         size = file.tell()
     return Taken(head.revision, keys, size)
@@ -102,8 +102,8 @@ async def _all(client: EtcdClient, root: bytes, revision: int) -> AsyncIterator[
             page, leases = await client.kv.leased(key, end, revision=revision, limit=limit, timeout=TIMEOUT)
         except Compacted:
             raise StorageError(
-                f"etcd forgot revision {revision} while it was read: somebody compacted it; try again, and if that "
-                "does not help raise the servers' --etcd-compaction-retention for the time of the backup"
+                f"etcd forgot revision {revision} during the backup, because another client compacted it; "
+                "try again, and if that does not help, raise the servers' --etcd-compaction-retention during the backup"
             ) from None
         for pair in zip(page.kvs, leases, strict=True):
             yield pair

@@ -39,7 +39,7 @@ def find_binary() -> Path:
     if named:
         path = shutil.which(named)
         if path is None:
-            raise EmbeddedEtcdError(f"{BINARY_VARIABLE} names {named}, which is no executable file")
+            raise EmbeddedEtcdError(f"{BINARY_VARIABLE} names {named}, which is not an executable file")
         return Path(path).absolute()
     for candidates in (_on_path, lambda: _in_wheel("apiserver_gateway_etcd", "bin"), _in_cache, _in_old_wheel):
         for candidate in candidates():

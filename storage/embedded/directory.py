@@ -29,7 +29,7 @@ def private_directory(path: Path) -> Path:
         if path.stat().st_mode & 0o077:
             path.chmod(0o700)
     except OSError as error:
-        reason = "it is no directory" if isinstance(error, FileExistsError | NotADirectoryError) else error.strerror
+        reason = "it is not a directory" if isinstance(error, FileExistsError | NotADirectoryError) else error.strerror
         raise EmbeddedEtcdError(f"cannot use the data directory {path}: {reason}") from None
     return path.absolute()
 

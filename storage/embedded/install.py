@@ -54,9 +54,9 @@ def install(
     A version that is already installed is not downloaded again.
     """
     if not re.fullmatch(r"\d+\.\d+\.\d+", version):
-        raise InstallError(f"{version} is no version of etcd, such as {VERSION}")
+        raise InstallError(f"{version} is not a version of etcd, such as {VERSION}")
     if sha256 and not re.fullmatch("[0-9a-fA-F]{64}", sha256):
-        raise InstallError(f"{sha256} is no SHA-256: that has 64 hexadecimal digits")
+        raise InstallError(f"{sha256} is not a SHA-256: give 64 hexadecimal digits")
     place = cache_directory() / f"etcd-{version}"
     if binary_version(place / "etcd") == parse_version(version):
         return place / "etcd"
@@ -112,7 +112,7 @@ def _unpack(archive: bytes, name: str, place: Path) -> None:
                 (complete / file).write_bytes(content)
                 (complete / file).chmod(0o755)
         if not (complete / "etcd").exists():
-            raise InstallError(f"{name} holds no etcd")
+            raise InstallError(f"{name} has no etcd in it")
         if place.exists():
             shutil.rmtree(place)
         complete.rename(place)
@@ -129,4 +129,4 @@ def _members(archive: bytes, name: str) -> Iterator[tuple[str, bytes]]:
                 if member.isfile() and (file := tarred.extractfile(member)) is not None:
                     yield member.name, file.read()
     except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
-        raise InstallError(f"{name} is no archive: {error}") from None
+        raise InstallError(f"{name} is not an archive: {error}") from None

@@ -46,8 +46,8 @@ class Supervised:
         try:
             self._keep_up()
         except Exception as error:  # else the thread would end silently, and etcd would not be restarted
-            logger.exception("the embedded etcd cannot be watched over")
-            self._lost(f"it cannot be watched over: {error}")
+            logger.exception("the embedded etcd cannot be supervised")
+            self._lost(f"it cannot be supervised: {error}")
 
     def _keep_up(self) -> None:
         attempts = 0
@@ -60,7 +60,7 @@ class Supervised:
                 attempts = 0
             reason = f"it ended with status {status}: {self._etcd.last_words()}"
             if not self._etcd.has_data():
-                return self._lost(f"its data directory {self._etcd.data_dir} is gone")
+                return self._lost(f"its data directory {self._etcd.data_dir} does not exist any more")
             logger.error("the embedded etcd ended, starting it again", extra={"status": status, "reason": reason})
             while not self._started(attempts):
                 attempts += 1
@@ -85,5 +85,5 @@ class Supervised:
                 self._failure = str(error)
                 logger.error("the embedded etcd did not start again", extra={"reason": self._failure})
                 return False
-        logger.warning("the embedded etcd runs again", extra={"pid": self._etcd.pid})
+        logger.warning("the embedded etcd is running again", extra={"pid": self._etcd.pid})
         return True

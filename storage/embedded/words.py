@@ -19,7 +19,7 @@ def last_words(log: str) -> str:
         return _plain(grave[-1])
     if plain := next((line for line, record in zip(lines, records, strict=True) if not record), ""):
         return plain[:500]
-    return _plain(records[-1]) if records else "it said nothing"
+    return _plain(records[-1]) if records else "it printed nothing"
 
 
 def _record(line: str) -> dict[str, object]:

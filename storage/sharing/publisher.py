@@ -165,7 +165,7 @@ class Worker:
         self._pending.extend(told)
         self._size += sum([len(packet) for packet, _ in told])
         if self._size > MAX_PENDING:
-            log.warning("a worker does not read what it is told, it has to begin again")
+            log.warning("a worker does not read its changes in time, and has to load the cache again")
             self.close()
         elif not self._writing:
             self._write()

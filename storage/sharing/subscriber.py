@@ -62,10 +62,12 @@ class Subscriber:
                     pause = RETRY
                     await watch.ended.wait()
                 except (OSError, FeederLost) as error:
-                    log.debug("the feeder is not there: %s", error)
+                    log.debug("the feeder is not running: %s", error)
                     pause = RETRY
                 except Distrusted as error:
-                    log.error("the feeder's state is not what this process has seen, going on without it: %s", error)
+                    log.error(
+                        "the feeder's state contradicts this process, which goes on without the feeder: %s", error
+                    )
                     pause = min(2 * pause, MAX_RETRY)
                 self._close()
                 await asyncio.sleep(pause)
@@ -181,7 +183,7 @@ class Subscriber:
             if is_awaited(entry):
                 self.read_again()
                 return
-            log.warning("values that could not be decrypted may be readable now, loading anew")
+            log.warning("values that could not be decrypted may be readable now, loading the cache again")
             self.load_anew()
 
     def _close(self) -> None:

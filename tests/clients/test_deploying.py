@@ -86,7 +86,7 @@ def test_a_job_that_fails_is_left_to_be_looked_at(
         helm("install", "api", CHART)
         _await_jobs(kubectl, "failed")
     (job,) = kubectl.get("jobs")["items"]  # it is kept for inspection
-    assert "what a Secret holds cannot be used" in job["status"]["conditions"][-1]["message"]
+    assert "the content of a Secret cannot be used" in job["status"]["conditions"][-1]["message"]
 
 
 def _await_jobs(kubectl: Kubectl, end: str = "complete") -> None:
@@ -172,7 +172,7 @@ def test_a_bundled_etcd_keeps_the_number_of_members_that_it_was_made_with(
         kinds = ("ServiceAccount", "Role", "RoleBinding", "Job")
         kubectl("create", "-f", "-", given=listed([each for each in applied if each["kind"] in kinds]))
         _await_jobs(kubectl, "failed")
-    assert "was made with 1 members, and is to have 3" in json.dumps(kubectl.get("jobs"))
+    assert "was created with 1 members, not 3" in json.dumps(kubectl.get("jobs"))
     count, _ = one_of(applied, "StatefulSet")["spec"]["template"]["spec"]["initContainers"]
     (tmp_path / "members").write_bytes(_secrets(kubectl)[f"{NAME}-etcd-member"]["members"])
     script = [word.replace("/etc/etcd/tls", str(tmp_path)) for word in count["command"]]

@@ -112,4 +112,4 @@ def test_an_authorization_that_is_not_served_is_refused(mode: str) -> None:
     command = [sys.executable, "-m", "gateway", "serve", "--embedded-etcd", f"--authorization-mode={mode}"]
     refused = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert refused.returncode == 1
-    assert "is not served; what is: RBAC, " in refused.stderr
+    assert "is not known; give RBAC, " in refused.stderr

@@ -51,5 +51,5 @@ async def test_an_etcd_that_may_lose_writes_is_spoken_of(
 @pytest.mark.parametrize("version", ["3.3.27", "2.3.8", ""])
 async def test_an_etcd_that_is_too_old_is_refused(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reaching, "check_restored", nothing)
-    with pytest.raises(CannotServe, match=r"is too old: 3\.4 or later is wanted"):
+    with pytest.raises(CannotServe, match=r"is too old: use 3\.4 or later"):
         await check_etcd(*etcd(version))

@@ -76,7 +76,7 @@ def test_what_is_no_description_is_left_out(caplog: pytest.LogCaptureFixture) ->
         deep = {"items": deep}
     found = merged(part("/apis/a/v1/x", T=deep), part("/apis/b/v1/x", U={"type": "string"}))
     assert list(found.paths) == ["/apis/b/v1/x"] and list(found.definitions) == ["U"]
-    assert "an extension server's OpenAPI v2 is left out" in caplog.text
+    assert "the OpenAPI v2 document of an extension API server is left out" in caplog.text
 
 
 def test_limits_that_are_no_numbers_leave_out_their_server_alone(caplog: pytest.LogCaptureFixture) -> None:
@@ -86,4 +86,4 @@ def test_limits_that_are_no_numbers_leave_out_their_server_alone(caplog: pytest.
         path = f"/apis/{server}/v1/x"
         made.add(Part({path: {"get": {"responses": {}}}}, {server: {"type": "integer", "maximum": limit}}))
     assert list(made.definitions) == ["b"] and list(made.paths) == ["/apis/b/v1/x"]
-    assert "an extension server's OpenAPI v2 is left out" in caplog.text
+    assert "the OpenAPI v2 document of an extension API server is left out" in caplog.text

@@ -30,7 +30,7 @@ def test_lost_spans_are_said_once_and_counted(caplog: pytest.LogCaptureFixture) 
         told.export([ReadableSpan("a"), ReadableSpan("b")])
     said = of(caplog, "gateway.tracing")
     assert [record.getMessage() for record in said] == [
-        "the collector does not take spans: they are lost",
-        "the collector takes spans again",
+        "the collector does not accept spans: they are dropped",
+        "the collector accepts spans again",
     ]
     assert vars(said[1])["lost"] == 6

@@ -252,7 +252,7 @@ class KmsProvider:
 
 
 def _failed(provider: KmsProvider, error: Exception) -> None:
-    logger.error("kms plugin could not be asked", extra={"provider": provider.name}, exc_info=error)
+    logger.error("the kms plugin check failed", extra={"provider": provider.name}, exc_info=error)
 
 
 def derived(seed: bytes, info: bytes) -> Any:

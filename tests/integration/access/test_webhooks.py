@@ -87,7 +87,7 @@ def test_failures_are_no_opinion_unless_the_policy_is_to_deny(world: World) -> N
     assert answer.status == 500
     assert answer.body.startswith(b'Internal Server Error: "/api/v1/namespaces/asked/secrets/d": ')
     world.configure("authorization.json", authorization(world.strangers, failurePolicy="Deny"))
-    until(lambda: "--authorization-config: read anew" in world.server.log_file.read_text())
+    until(lambda: "--authorization-config: file read again" in world.server.log_file.read_text())
     spec = {"user": "ada", "resourceAttributes": {"namespace": "asked", "verb": "get", "resource": "secrets"}}
     review = world.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", {"spec": spec}).json["status"]
     assert (review["allowed"], review["denied"]) == (False, True)

@@ -36,7 +36,7 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
 def told(outcome: subprocess.CompletedProcess[str]) -> str:
     """The messages of a command, without those about waiting for etcd on a busy machine."""
     lines = outcome.stderr.splitlines(keepends=True)
-    return "".join(line for line in lines if not line.startswith("waiting for an answer of etcd at "))
+    return "".join(line for line in lines if not line.startswith("waiting for etcd at "))
 
 
 def quiet(what: str, done: int, of: int) -> None:
@@ -117,7 +117,7 @@ async def test_what_is_there_stays_unless_it_is_to_be_replaced(own_client: EtcdC
     kept = await state(own_client, "/registry")
     await own_client.put(b"/registry/zzz", b"later")
     await own_client.put(b"/registry/apiserver-gateway/identity", b"later")
-    with pytest.raises(Refused, match="there are 7 keys under /registry; give --replace"):
+    with pytest.raises(Refused, match="there are 7 keys under /registry; add --replace"):
         await restore(own_client, "/registry", path, verify(path), told=quiet)
     await restore(own_client, "/registry", path, verify(path), replace=True, told=quiet)
     assert await state(own_client, "/registry") == kept
@@ -140,7 +140,7 @@ async def test_no_restore_beside_servers(own_client: EtcdClient, tmp_path: Path)
     await own_client.put(b"/registry/a", b"{}")
     await take(own_client, "/registry", tmp_path / "backup")
     await own_client.put(b"/registry/masterleases/10.0.0.7", b"x")
-    with pytest.raises(Refused, match=r"servers are at work on /registry: 10\.0\.0\.7; stop them first"):
+    with pytest.raises(Refused, match=r"API servers use /registry: 10\.0\.0\.7; stop them first"):
         await restore(own_client, "/registry", tmp_path / "backup", verify(tmp_path / "backup"), told=quiet)
 
 
@@ -156,7 +156,7 @@ async def test_of_two_restores_one_fails(own_client: EtcdClient, tmp_path: Path)
         return await commit(*given, **named)
 
     own_client.txn = overtaken  # type: ignore[method-assign]
-    with pytest.raises(StorageError, match="another restore has taken over"):
+    with pytest.raises(StorageError, match="another restore replaced this one"):
         await restore(own_client, "/registry", path, verify(path), told=quiet)
     assert len(await state(own_client, "/registry")) == len(await state(own_client, "/from"))
 
@@ -179,7 +179,7 @@ async def test_a_restore_that_was_broken_off_is_made_anew(own_client: EtcdClient
     assert await own_client.get(marker_key("/registry")) is not None
     said: list[str] = []
     await restore(own_client, "/registry", path, verify(path), told=lambda what, done, of: said.append(what))
-    assert said[0].startswith("beginning anew the restore of backup, begun at ")
+    assert said[0].startswith("starting again the restore of backup, begun at ")
     assert len(await state(own_client, "/registry")) == expected
     assert await own_client.get(marker_key("/registry")) is None
 
@@ -200,7 +200,7 @@ def test_a_servers_objects_come_back_as_they_were(tmp_path: Path) -> None:
             outcome = run("backup", str(file), f"--etcd-servers={etcd.endpoint}")
             assert outcome.returncode == 0 and " keys as of revision " in outcome.stdout and not told(outcome)
         outcome = run("restore", str(file), f"--etcd-servers={new.endpoint}")
-        assert outcome.returncode == 0 and " keys are under /registry, at revision " in outcome.stdout
+        assert outcome.returncode == 0 and " keys under /registry, at revision " in outcome.stdout
         with api_server(etcd_servers=new.endpoint) as server:
             assert object_of(server, "a") == kept
 
@@ -217,7 +217,7 @@ def test_no_server_starts_on_half_a_restore(tmp_path: Path) -> None:
         killed.communicate()
         serving = run("serve", flag, "--secure-port=0", f"--cert-dir={tmp_path}/certificates")
         assert serving.returncode == 1
-        assert "half of a backup: a restore of backup, begun at" in serving.stderr.splitlines()[-1]
+        assert "are incomplete: a restore of backup, begun at" in serving.stderr.splitlines()[-1]
         refused = run("backup", str(tmp_path / "other"), flag)
         assert refused.returncode == 1 and "half of a backup" in refused.stderr
         assert run("restore", str(tmp_path / "backup"), flag).returncode == 0
@@ -245,24 +245,24 @@ sys.exit(main(sys.argv[1:]))
         (["restore", "none", "--etcd-servers=127.0.0.1:1"], "cannot use none: No such file or directory"),
         (
             ["restore", "pyproject.toml", "--etcd-servers=127.0.0.1:1"],
-            "pyproject.toml is not restored: it is no backup",
+            "pyproject.toml was not restored: it is not a backup",
         ),
-        (["backup", "pyproject.toml"], "there is pyproject.toml already; give --overwrite"),
+        (["backup", "pyproject.toml"], "pyproject.toml exists already; add --overwrite"),
         (["backup", "/no/such/file", "--etcd-servers=unix:///none"], "etcd at unix:///none does not answer ("),
-        (["backup", "x"], "name etcd's endpoints with --etcd-servers"),
+        (["backup", "x"], "no etcd endpoints are given: add --etcd-servers"),
         (["backup", "x", "--etcd-servers=ftp://a"], "--etcd-servers=ftp://a: give URLs"),
     ],
 )
 def test_failures_are_one_line(words: Sequence[str], said: str) -> None:
     outcome = run(*words)
     *waited, line = outcome.stderr.splitlines()
-    assert not waited or waited == ["waiting for an answer of etcd at unix:///none"]
+    assert not waited or waited == ["waiting for etcd at unix:///none to answer"]
     assert outcome.returncode == 1 and line.startswith(f"apiserver-gateway: {said}"), line
 
 
 def test_a_backup_of_nothing_fails_and_leaves_no_file(tmp_path: Path, etcd_endpoint: str) -> None:
     outcome = run("backup", str(tmp_path / "none"), f"--etcd-servers={etcd_endpoint}", "--etcd-prefix=/nothing")
-    assert outcome.returncode == 1 and "there are no keys under /nothing: nothing is backed up" in outcome.stderr
+    assert outcome.returncode == 1 and "there are no keys under /nothing: nothing was backed up" in outcome.stderr
     assert not list(tmp_path.iterdir())
 
 
@@ -272,9 +272,11 @@ def test_a_silent_etcd_is_named_at_once_and_waited_for_in_vain(tmp_path: Path) -
         where = f"http://127.0.0.1:{silent.getsockname()[1]}"
         outcome = run("backup", str(tmp_path / "none"), f"--etcd-servers={where}")
     waits, fails = outcome.stderr.splitlines()
-    assert waits == f"waiting for an answer of etcd at {where}"
+    assert waits == f"waiting for etcd at {where} to answer"
     assert outcome.returncode == 1 and f"etcd at {where} does not answer (" in fails
-    assert fails.endswith("): see that it runs, or name other endpoints with --etcd-servers, and run the command again")
+    assert fails.endswith(
+        "): check that etcd runs, or give other endpoints with --etcd-servers, and run the command again"
+    )
     assert not list(tmp_path.iterdir())
 
 
@@ -285,7 +287,7 @@ def test_a_backup_that_is_told_to_stop_leaves_no_file(tmp_path: Path, etcd_endpo
         assert len(list(tmp_path.iterdir())) == 1
         process.terminate()
         said = process.communicate()[1]
-    assert process.returncode == 1 and "it was told to stop before it was done: run it again" in said
+    assert process.returncode == 1 and "the command was stopped before it was done: run it again" in said
     assert not list(tmp_path.iterdir())
 
 
@@ -308,18 +310,18 @@ async def test_a_file_is_described(tmp_path: Path, etcd_endpoint: str, etcd_clie
     await etcd_client.put(b"/one-key/a", b"{}")
     assert run("backup", str(file), f"--etcd-servers={etcd_endpoint}", "--etcd-prefix=/one-key").returncode == 0
     outcome = run("restore", "--check", str(file))
-    assert outcome.returncode == 0 and f"{file}: 1 keys (3 bytes) of /one-key as of revision" in outcome.stdout
+    assert outcome.returncode == 0 and f"{file}: 1 keys (3 bytes) under /one-key as of revision" in outcome.stdout
     file.write_bytes(file.read_bytes()[:-1])
     cut = run("restore", "--check", str(file))
-    assert cut.returncode == 1 and "it is not whole" in cut.stderr and not cut.stdout
+    assert cut.returncode == 1 and "it is incomplete" in cut.stderr and not cut.stdout
 
 
 async def test_what_is_in_another_etcd_is_named(tmp_path: Path, etcd_endpoint: str, etcd_client: EtcdClient) -> None:
     await etcd_client.put(b"/two-etcds/a", b"{}")
     flags = f"--etcd-servers={etcd_endpoint}", "--etcd-prefix=/two-etcds"
     outcome = run("backup", str(tmp_path / "b"), *flags, "--etcd-servers-overrides=/events#http://a:1;http://b:2")
-    assert outcome.returncode == 0 and told(outcome).startswith("/events is in an etcd of its own")
-    assert outcome.stderr.endswith("not backed up: do so with --etcd-servers=http://a:1,http://b:2\n")
+    assert outcome.returncode == 0 and told(outcome).startswith("/events is in another etcd")
+    assert outcome.stderr.endswith("not backed up: run the command again with --etcd-servers=http://a:1,http://b:2\n")
 
 
 async def _holds_a_key(endpoint: str) -> None:

@@ -139,9 +139,9 @@ def test_a_member_without_data_waits_for_a_quorum_and_changes_nothing(etcd: Memb
     with subprocess.Popen(words, env=environment, text=True, **both) as waiting:
         assert waiting.stdout is not None
         said = waiting.stdout.readline()
-        assert "waits to join its cluster: 2 of 3 members have to be healthy, and " in said
+        assert "is waiting to join the etcd cluster: 2 of 3 members must be healthy, but only " in said
         etcd.start(2)
-        assert f"{ETCD}-0 starts as a member of a cluster that is existing" in waiting.stdout.read()
+        assert f"{ETCD}-0 can start: initial-cluster-state is existing" in waiting.stdout.read()
     assert waiting.returncode == 0
     assert {name for name in listed(etcd) if name} == set(first) - {f"{ETCD}-0"}, "it was removed and added"
     etcd.start(0)
@@ -156,9 +156,9 @@ def test_jobs_take_the_members_that_are_there(etcd: Members) -> None:
     for member in (1, 2):
         etcd.await_ready(member, answers)  # with another leader, if that was the first one
     said = job(etcd, "defrag")
-    assert f"{etcd.address(0, 0)} is not healthy, and is left out" in said and said.count(": defragmented") == 2
+    assert f"{etcd.address(0, 0)} is not healthy and was skipped" in said and said.count(": defragmented") == 2
     said = job(etcd, "snapshot")
-    assert f"bytes, of https://{etcd.address(1, 0)}" in said
+    assert f"bytes from https://{etcd.address(1, 0)}" in said
     (saved,) = (etcd.cluster.directory / f"{ETCD}-snapshots").iterdir()
     status = [etcd.cluster.here["/usr/local/bin/etcdutl"], "snapshot", "status", "--write-out=json", str(saved)]
     assert json.loads(run(status, {}, saved.parent))["totalKey"] > 0

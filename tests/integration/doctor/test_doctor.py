@@ -91,12 +91,12 @@ def test_a_port_in_use_and_who_has_it(tmp_path: Path) -> None:
     with api_server() as server:
         status, found = doctor(tmp_path, "--embedded-etcd", "--bind-address=127.0.0.1", f"--secure-port={server.port}")
     port = found[f"port {server.port}"]
-    assert status == 0 and port["level"] == "WARN" and port["said"].startswith("a server is at work there (v1.")
+    assert status == 0 and port["level"] == "WARN" and port["said"].startswith("a Kubernetes API server uses it (v1.")
 
 
 def test_what_is_printed() -> None:
     command = [sys.executable, "-m", "gateway", "doctor", "--embedded-etcd", f"--secure-port={free_ports(1)[0]}"]
     outcome = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert outcome.returncode == 0 and outcome.stdout.startswith("OK   flags: a server would start with them\n")
+    assert outcome.returncode == 0 and outcome.stdout.startswith("OK   flags: a server can start with these flags\n")
     wrong = subprocess.run([*command, "--output=yaml"], capture_output=True, text=True, timeout=120, check=False)
     assert wrong.returncode == 1 and wrong.stderr == "apiserver-gateway: --output=yaml: give text or json\n"

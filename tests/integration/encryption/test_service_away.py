@@ -100,7 +100,7 @@ def test_reads_wait_all_else_goes_on_and_no_event_is_skipped(tmp_path: Path, plu
         assert [told(watch) for watch in watches] == [("DELETED", "of-two")] * 3
         assert ask(one, "POST", MAPS, {"metadata": {"name": "last"}}).status == 201
         assert told(maps) == ("ADDED", "last")  # and its watch has not ended
-        said = "values that could not be decrypted for the time being can be read number=1"
+        said = "values that could not be decrypted before can be read now number=1"
         until(lambda: said in one.log_file.read_text())
 
 

@@ -175,7 +175,7 @@ def test_an_etcd_that_somebody_else_started_counts(tmp_path: Path) -> None:
     os.close(lock(tmp_path, patience=0))
 
 
-AGAIN = "the embedded etcd runs again"
+AGAIN = "the embedded etcd is running again"
 
 
 async def test_an_etcd_that_ends_is_started_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

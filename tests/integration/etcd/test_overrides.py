@@ -244,10 +244,10 @@ def test_all_workers_have_both(etcds: Etcds, tmp_path: Path, flags: list[str]) -
 def test_what_cannot_be_apart_is_refused(tmp_path: Path) -> None:
     flags = "--etcd-servers=http://127.0.0.1:1", f"--cert-dir={tmp_path}"
     assert refusal(*flags, "--etcd-servers-overrides=/namespaces#http://127.0.0.1:2").startswith(
-        "--etcd-servers-overrides: /namespaces cannot be kept in an etcd of its own: "
+        "--etcd-servers-overrides: /namespaces must be in the etcd of --etcd-servers: "
     )
-    assert "is no resource that is stored" in refusal(*flags, "--etcd-servers-overrides=/nothing#http://127.0.0.1:2")
+    assert "is not a stored resource" in refusal(*flags, "--etcd-servers-overrides=/nothing#http://127.0.0.1:2")
     assert "is stored as /events" in refusal(*flags, "--etcd-servers-overrides=events.k8s.io/events#http://127.0.0.1:2")
     assert refusal(*flags, "--testing-api", "--etcd-servers-overrides=/events#http://127.0.0.1:2").startswith(
-        "--testing-api is of one etcd"
+        "--testing-api works with one etcd only"
     )

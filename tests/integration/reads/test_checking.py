@@ -71,7 +71,7 @@ async def test_what_differs_is_loaded_anew(
         node.pods.load([(node.key("a"), canonical("a"), revision), (node.key("c"), canonical("c"), revision)])
         (finding,) = await checker.check()
         assert (finding.status, finding.revision) == ("failure", revision)
-        assert "the watch cache differs from etcd, loading anew" in caplog.text
+        assert "the watch cache differs from etcd, loading it again" in caplog.text
         async with asyncio.timeout(PATIENCE):
             await node.feed.ready.wait()
         assert [entry.key for entry in node.pods.slice(0, 9)] == [node.key("a"), node.key("b")]
@@ -98,4 +98,4 @@ async def test_other_keys_load_anew_what_could_not_be_decrypted(
     node.pods.load([(node.key("a"), UnreadableValue(b"k8s:enc:aesgcm:v1:a:?"), 5)])
     checker.other_keys()
     assert loads == ["anew"]
-    assert "values that could not be decrypted may be readable now, loading anew" in caplog.text
+    assert "values that could not be decrypted may be readable now, loading the cache again" in caplog.text

@@ -153,7 +153,7 @@ async def test_after_a_compaction_what_changed_is_emitted(node: Node, caplog: py
         again = await node.put("kept", "2")
         await node.reaches(again)
         assert node.changes(seen + 3) == [("MODIFIED", "kept", again)]
-    assert "the watch fell behind etcd's compaction, loading the cache anew" in caplog.text
+    assert "the watch fell behind etcd's compaction, loading the cache again" in caplog.text
 
 
 async def test_the_feed_goes_on_where_it_was_when_etcd_comes_back(
@@ -208,7 +208,7 @@ async def test_everything_is_loaded_anew_when_etcd_lost_what_it_had(
         }
         with pytest.raises(Overrun):
             node.pods.history.between(position, node.pods.history.end)
-    assert "etcd's history has changed, loading the cache anew" in caplog.text
+    assert "etcd's history has changed, loading the cache again" in caplog.text
 
 
 async def outside(node: Node) -> int:

@@ -128,7 +128,7 @@ async def test_reads_go_on_without_the_feeder_and_with_the_next_one(
                 read = await node.reads.get(node.pods, node.key("a"))
             assert read is not None and read.revision == revisions[-1]
             await shares(node, False)
-            assert "going on with a watch of its own: " in caplog.text
+            assert "this process now watches etcd itself: " in caplog.text
             caplog.clear()
             revisions.append(await node.put("b"))
             feeder.start()
@@ -213,7 +213,7 @@ async def test_who_does_not_read_begins_again(
         for number in range(0, 6000, 100):
             await etcd_client.txn([], [put(node.key(f"p{number + at}"), canonical("p")) for at in range(100)])
         await becomes(lambda: not feeder.publisher._following)
-        assert "a worker does not read what it is told, it has to begin again" in caplog.text
+        assert "a worker does not read its changes in time, and has to load the cache again" in caplog.text
         monkeypatch.undo()
         asyncio.get_running_loop().add_reader(first._socket, first._read)  # type: ignore[union-attr]
         await becomes(lambda: node.feed._watch is not first)
@@ -278,7 +278,7 @@ async def test_a_feeder_that_tells_something_else_is_not_followed(
         assert entry is not None
         entry.revision -= 1  # stands for a version from before a restore
         feeder.start()
-        await becomes(lambda: "the feeder's state is not what this process has seen" in caplog.text)
+        await becomes(lambda: "the feeder's state contradicts this process" in caplog.text)
         await node.reaches(await node.put("b"))
         await shares(node, False)
 

@@ -55,8 +55,8 @@ def test_up_runs_a_command_against_a_server() -> None:
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        (("--",), 1, "say what to run"),
-        ((), 1, "say what to run"),
+        (("--",), 1, "no command is given"),
+        ((), 1, "no command is given"),
         (("--", "/no/such/program"), 127, "No such file"),
         (("--unheard-of=1", "--", "true"), 1, "unheard-of"),
     ],
@@ -188,4 +188,4 @@ def test_what_envtest_starts(tmp_path: Path) -> None:
                 "admin",
                 ["system:masters", "system:authenticated"],
             )
-        assert "have no effect here: " in log.read_text()
+        assert "have no effect on this server: " in log.read_text()

@@ -52,7 +52,7 @@ def test_a_dead_etcd_is_replaced_and_told_of() -> None:
         os.kill(etcd, hardest(Path(f"/proc/{etcd}/exe").readlink()))
         deadline = time.monotonic() + 60
         while (
-            "the embedded etcd runs again" not in server.log_file.read_text()
+            "the embedded etcd is running again" not in server.log_file.read_text()
             or ask(server, "GET", "/readyz").status != 200
         ):
             assert time.monotonic() < deadline

@@ -119,7 +119,7 @@ def test_an_etcd_that_is_gone_is_one_line_and_its_return_another() -> None:
         said(server, "debug gateway.controllers.replicas: this server's address could not be published")
         said(server, "debug gateway.controllers.identity: this server's lease was not renewed")
         etcd.start()
-        said(server, "the watch on etcd goes on")
+        said(server, "the watch on etcd continues")
         lines = server.log_file.read_text()[begun:].splitlines()
     trouble = [line for line in lines if " warning " in line and not any(map(line.__contains__, (OLD_ETCD, *BUSY)))]
     assert len(trouble) == 1, "\n".join(trouble)

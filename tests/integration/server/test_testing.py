@@ -68,16 +68,16 @@ def test_what_can_be_got_wrong_is_said_at_once_and_in_a_line(server: ApiServer, 
 
     default = "/api/v1/namespaces/default"
     assert "a path begins with a slash" in said(ValueError, lambda: ask(server, "GET", "api/v1"))
-    assert "the path of no object" in said(ValueError, lambda: wait_for(server, "/api/v1/namespaces", bool))
+    assert "is not the path of an object" in said(ValueError, lambda: wait_for(server, "/api/v1/namespaces", bool))
     never = said(TimeoutError, lambda: wait_for(server, default, condition("Ready"), timeout=0.1))
     assert never.startswith(f"{default} did not get the condition Ready=True in 0.1 s; it is {{") and "uid" in never
-    assert "is not there" in said(TimeoutError, lambda: wait_for(server, f"{default}s", bool, timeout=0.1))
+    assert "does not exist" in said(TimeoutError, lambda: wait_for(server, f"{default}s", bool, timeout=0.1))
     assert '"viewer" not found' in said(Refused, lambda: user(server, "alice", roles=["viewer"]))
-    assert f"there is no {tmp_path}/none" in said(FileNotFoundError, lambda: install(server, tmp_path / "none"))
+    assert f"{tmp_path}/none does not exist" in said(FileNotFoundError, lambda: install(server, tmp_path / "none"))
     (tmp_path / "a.yaml").write_text("kind: ConfigMap\nmetadata: {name: a}\n")
-    assert "no CustomResourceDefinition in" in said(ValueError, lambda: install(server, tmp_path))
+    assert "has no CustomResourceDefinition" in said(ValueError, lambda: install(server, tmp_path))
     (tmp_path / "b.yaml").write_text("a: [b\n")
-    assert "b.yaml is no YAML" in said(ValueError, lambda: install(server, tmp_path))
+    assert "b.yaml is not valid YAML" in said(ValueError, lambda: install(server, tmp_path))
 
 
 def test_definitions_are_installed_out_of_files_and_once_more(server: ApiServer, tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ async def test_objects_without_names_are_said_and_the_others_followed(caplog: py
         assert await server.watched.get() == ("v1", "5")
         assert held.loaded and held.has("n", "a", "u-n-a")
         (said,) = of(caplog, reflection.__name__)
-        assert said.getMessage() == "objects of another server have no name that a path can have, and are left out"
+        assert said.getMessage() == "objects of an extension API server have invalid names, and are skipped"
         assert (said.__dict__["objects"], said.__dict__["resource"]) == (3, "things.e.com/")
     finally:
         running.cancel()

@@ -117,7 +117,7 @@ def test_what_a_rule_has_wrong_is_said(rule: dict[str, Any], message: str) -> No
 
 def test_a_field_that_is_none_is_said(caplog: pytest.LogCaptureFixture) -> None:
     policy({"level": "Metadata", "user": ["ada"]})
-    assert '--audit-policy-file: unknown field "rules[0].user" says nothing' in caplog.text
+    assert '--audit-policy-file: unknown field "rules[0].user" is ignored' in caplog.text
 
 
 @pytest.mark.parametrize(

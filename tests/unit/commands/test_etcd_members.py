@@ -41,9 +41,9 @@ def url(request: pytest.FixtureRequest) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("url", "found"),
     [
-        (b"<html>", "the answer is not JSON that can be read: "),
-        (b'{"members": 1}', "the answer has no list of members"),
-        (b"[1]", "the answer has no list of members"),
+        (b"<html>", "its answer is not valid JSON: "),
+        (b'{"members": 1}', "its answer has no list of members"),
+        (b"[1]", "its answer has no list of members"),
     ],
     indirect=["url"],
 )
@@ -51,5 +51,5 @@ def test_who_is_no_etcd_is_named(url: str, found: str) -> None:
     with pytest.raises(Refusal) as refusal:
         Asking(None, None, None).known(url)
     said = str(refusal.value)
-    assert said.startswith(f"{url} does not answer as a member of etcd does: {found}")
-    assert said.endswith("; check that this is a URL of etcd, not of a proxy")
+    assert said.startswith(f"{url} does not answer like etcd: {found}")
+    assert said.endswith("; check that this is the URL of an etcd member, not of a proxy")

@@ -105,7 +105,7 @@ def test_the_version_is_told() -> None:
         (("serve", "--workres=1"), "apiserver-gateway: there is no flag --workres; do you mean --workers?; see"),
         (("serve",), "apiserver-gateway: no etcd to store in"),
         (("envtest-assets", "/proc/none"), "apiserver-gateway: cannot use /proc/none: No such file or directory"),
-        (("etcd", "install", "--sha256=x"), "apiserver-gateway: x is no SHA-256"),
+        (("etcd", "install", "--sha256=x"), "apiserver-gateway: x is not a SHA-256"),
         (("up", "--workres=1", "--", "true"), "apiserver-gateway: there is no flag --workres; do you mean --workers?"),
         (("serve", "--config=/none"), "apiserver-gateway: --config: cannot read /none: No such file or directory"),
     ],

@@ -65,7 +65,7 @@ def test_the_environment_may_name_the_file(tmp_path: Path) -> None:
         ("feature-gates: {A: x}", "feature-gates: give a mapping of names to true or false"),
         ("- secure-port", "give a mapping of flags' names"),
         ("secure-port: 99999", "secure-port=99999: give a port from 0 to 65535"),
-        ("admin-token: a b", "admin-token=***: a token has neither"),
+        ("admin-token: a b", "admin-token=***: give a token without"),
         ("a: [", "serve.yaml: "),
         ("\0", "serve.yaml: "),
     ],

@@ -21,26 +21,26 @@ def apart(*resources: str, servers: str = "http://b:1") -> dict[str, tuple[str, 
 @pytest.mark.parametrize(
     "resource, reason",
     [
-        ("/namespaces", "what is in every etcd lives and ends with it"),
+        ("/namespaces", "a namespace contains objects of all etcds"),
         ("rbac.authorization.k8s.io/roles", "it decides about requests"),
         ("rbac.authorization.k8s.io/clusterrolebindings", "it decides about requests"),
         ("flowcontrol.apiserver.k8s.io/flowschemas", "it decides about requests"),
         ("admissionregistration.k8s.io/mutatingwebhookconfigurations", "it decides about requests"),
-        ("apiextensions.k8s.io/customresourcedefinitions", "kube-apiserver too keeps it"),
-        ("apiregistration.k8s.io/apiservices", "kube-apiserver too keeps it"),
+        ("apiextensions.k8s.io/customresourcedefinitions", "kube-apiserver stores it in --etcd-servers, too"),
+        ("apiregistration.k8s.io/apiservices", "kube-apiserver stores it in --etcd-servers, too"),
     ],
 )
 def test_what_all_etcds_stand_on_is_refused(resource: str, reason: str) -> None:
     with pytest.raises(InvalidSettings) as refused:
         apart(resource)
     assert str(refused.value).startswith(
-        f"--etcd-servers-overrides: {resource} cannot be kept in an etcd of its own: {reason}"
+        f"--etcd-servers-overrides: {resource} must be in the etcd of --etcd-servers: {reason}"
     )
 
 
 @pytest.mark.parametrize("resource", ["/nothing", "example.com/widgets", "authorization.k8s.io/subjectaccessreviews"])
 def test_what_is_not_stored_is_refused(resource: str) -> None:
-    with pytest.raises(InvalidSettings, match="is no resource that is stored"):
+    with pytest.raises(InvalidSettings, match="is not a stored resource"):
         apart(resource)
 
 

@@ -38,12 +38,12 @@ def _kind(name: str) -> bytes:
 @pytest.mark.parametrize(
     ("setting", "content", "message"),
     [
-        ("token_auth_file", b"\xff,a,b\n", "no UTF-8 text"),
+        ("token_auth_file", b"\xff,a,b\n", "not UTF-8"),
         ("token_auth_file", b"\xef\xbb\xbft,a,b\n", "byte order mark"),
         ("token_auth_file", b't,a,b\n\nu,"a,b\nv,c,d\n', ":3: a quote is not closed"),
         ("token_auth_file", b"t,a\n", "expected 3 columns"),
         ("etcd_cafile", b"x", "no certificate in PEM"),
-        ("service_account_signing_key_file", b"x", "no private key in PEM"),
+        ("service_account_signing_key_file", b"x", "not a private key in PEM"),
         ("identity_key_file", b"  short  ", "at least 16 bytes"),
     ],
 )
@@ -60,7 +60,7 @@ def test_a_bad_file_is_said_in_a_line(tmp_path: Path, setting: str, content: byt
 def test_a_key_of_another_certificate_is_refused(tmp_path: Path, pair: tuple[str, str]) -> None:
     one, other = (ensure_certificates(tmp_path / name, []) for name in ("one", "other"))
     check_files(Settings(**{pair[0]: one.certificate, pair[1]: one.key}))  # type: ignore[arg-type]
-    with pytest.raises(InvalidSettings, match="no certificate with its key"):
+    with pytest.raises(InvalidSettings, match="not a certificate and its key"):
         check_files(Settings(**{pair[0]: one.certificate, pair[1]: other.key}))  # type: ignore[arg-type]
 
 
@@ -135,7 +135,7 @@ def test_host_names_become_addresses() -> None:
             "scheme must be https",
         ),
         ("authentication_config", _kind("Authentication") + _EMAIL, "claims.email_verified must be used"),
-        ("authentication_config", b"{", "it is no YAML"),
+        ("authentication_config", b"{", "it is not valid YAML"),
         ("authorization_webhook_config_file", b"kind: Config", "it has no current-context"),
         ("authentication_token_webhook_config_file", b"[]", "it is no kubeconfig"),
         ("oidc_ca_file", b"x", "no certificate in PEM"),

@@ -70,7 +70,7 @@ async def test_what_is_kept_up_begins_anew(monkeypatch: pytest.MonkeyPatch, capl
     before, once = counted("a thing"), Once()
     await upkeep.kept_up("a thing", once.run, asyncio.Event())
     assert (once.calls, counted("a thing")) == (2, before + 1)
-    assert errors(caplog) == ["a thing failed, begins anew"]
+    assert errors(caplog) == ["a thing failed, starting it again"]
 
 
 async def test_the_leader_begins_anew(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
@@ -81,7 +81,7 @@ async def test_the_leader_begins_anew(monkeypatch: pytest.MonkeyPatch, caplog: p
     await asyncio.wait_for(once.done.wait(), 30)
     leading.cancel()
     assert counted("leading controllers") == before + 1
-    assert errors(caplog) == ["the controllers failed, beginning anew"]
+    assert errors(caplog) == ["the controllers failed, starting them again"]
 
 
 async def test_a_follower_that_fails_keeps_nothing_from_the_others(caplog: pytest.LogCaptureFixture) -> None:
@@ -97,7 +97,7 @@ async def test_a_follower_that_fails_keeps_nothing_from_the_others(caplog: pytes
         await asyncio.sleep(0)
     running.cancel()
     assert (well.seen, counted("controllers")) == ([key("n", "a")], before + 1)
-    assert errors(caplog) == ["controllers could not take in an object"]
+    assert errors(caplog) == ["controllers could not process an object, which is skipped"]
 
 
 def test_a_listener_that_fails_does_not_stop_the_feed(caplog: pytest.LogCaptureFixture) -> None:

@@ -128,7 +128,7 @@ async def test_what_every_cluster_has_is_refused_once_in_the_log(api: Api, caplo
 
     for _ in range(2):
         await objects._written(wanted, refused())
-    assert caplog.text.count("an object that every cluster has is refused") == 1
+    assert caplog.text.count("a default object of a cluster is refused") == 1
 
 
 async def test_what_every_cluster_has_and_etcd_does_not_take(api: Api) -> None:
@@ -177,5 +177,5 @@ async def test_roles_that_are_not_made_yet(api: Api) -> None:
     endpoints.services.policy = policy
     gateway: Any = SimpleNamespace(endpoints=endpoints, services=endpoints.services, store=endpoints.services.store)
     gateway.feed = SimpleNamespace(on_replacement=lambda listener: None)
-    await until_said("default roles could not be made yet", Roles(gateway).run(started))
+    await until_said("default roles could not be created yet", Roles(gateway).run(started))
     assert not policy.complete.is_set()

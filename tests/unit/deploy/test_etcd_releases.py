@@ -73,7 +73,7 @@ def test_what_cannot_be_had_is_said_in_a_line(releases: Path, capsys: pytest.Cap
     for version in ("9.9.9", "latest"):
         assert main(["etcd", "install", f"--version={version}", f"--releases={releases.as_uri()}"]) == 1
     said = capsys.readouterr().err.splitlines()
-    assert said[1].startswith("apiserver-gateway: cannot download ") and "is no version of etcd" in said[2]
+    assert said[1].startswith("apiserver-gateway: cannot download ") and "is not a version of etcd" in said[2]
 
 
 @pytest.fixture

@@ -69,14 +69,14 @@ def test_names_that_a_given_certificate_lacks(tmp_path: Path) -> None:
     assert set(levels(certificates.examine(given), "--tls-cert-file")) == {Level.OK}
     lacking = Settings(tls_cert_file=path, tls_private_key_file=key_path, kubeconfig_server="https://b.example.org")
     (finding,) = (each for each in certificates.examine(lacking) if each.level is Level.WARN)
-    assert finding.said.startswith("it is not for b.example.org, but for ") and finding.remedy
+    assert finding.said.startswith("it does not cover b.example.org, but ") and finding.remedy
 
 
 def test_keys_that_others_may_read(tmp_path: Path) -> None:
     ensure_certificates(tmp_path, ())
-    assert not levels(certificates.examine(Settings(cert_dir=tmp_path)), "others may read")
+    assert not levels(certificates.examine(Settings(cert_dir=tmp_path)), "other users can read")
     (tmp_path / "ca.key").chmod(0o644)
-    assert levels(certificates.examine(Settings(cert_dir=tmp_path)), "others may read") == [Level.WARN]
+    assert levels(certificates.examine(Settings(cert_dir=tmp_path)), "other users can read") == [Level.WARN]
 
 
 def test_files_that_are_no_certificates(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def member(version: str = "3.6.16", **changed: object) -> etcd_looks.Member:
     [
         (member(), Level.OK, "version 3.6.16"),
         (member("3.5.1"), Level.WARN, "may lose acknowledged writes"),
-        (member("3.5.9"), Level.WARN, "vouches for events"),
+        (member("3.5.9"), Level.WARN, "may report progress"),
         (member("3.3.9"), Level.FAIL, "not supported"),
         (member(leader=0), Level.FAIL, "no leader"),
         (member(is_learner=True), Level.WARN, "learner"),

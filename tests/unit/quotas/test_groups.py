@@ -63,4 +63,4 @@ async def test_charges_that_cannot_be_given_back_are_told_of(caplog: pytest.LogC
     owed: Any = None
     line._owed = {b"/registry/resourcequotas/n/q": owed}
     await line._run()
-    assert "what writes were charged was not given back; a recount does so" in caplog.text
+    assert "the quota usage of failed writes was not reduced; the next recount corrects it" in caplog.text

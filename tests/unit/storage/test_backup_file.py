@@ -95,9 +95,9 @@ def test_what_a_whole_file_may_not_have(path: Path, records: list[Lease | Key], 
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "no backup"),
+        (b"", "not a backup"),
         (b"apiserver-gateway backup 2\nx", "another version"),
-        (files.MAGIC, "ends early"),
+        (files.MAGIC, "its end is missing"),
         (resealed(b""), "header cannot be read"),
     ],
 )

@@ -139,7 +139,7 @@ async def test_a_failure_of_the_reading_keeps_nobody_waiting(caplog: pytest.LogC
     world = World()
     with patch.object(world.service, "into", side_effect=ValueError):
         await world.read_again()
-    assert "what could not be decrypted for the time being could not be read again" in caplog.text
+    assert "values that could not be decrypted could not be read again" in caplog.text
     world.rereading.service_is_back()
     await world.rereading.after(1)
     assert not world.pods.awaited()
