@@ -18,7 +18,7 @@ _STAGES = {
     "api/beta": re.compile(r"v\d+beta\d+"),
     "api/alpha": re.compile(r"v\d+alpha\d+"),
 }
-# versions of kube-apiserver 1.36 that are off by default, and that this server does not have
+# versions that kube-apiserver has, off by default, and that this server does not have in any minor that it serves
 _NOT_HERE: Mapping[str, tuple[str, ...]] = {
     "admissionregistration.k8s.io": ("v1beta1", "v1alpha1"),
     "apps": ("v1beta2", "v1beta1"),

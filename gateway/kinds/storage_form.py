@@ -16,7 +16,8 @@ from gateway.schema.types import Type
 _ESCAPED = frozenset('"\\')  # no uid has one of these, since the end of the uid is found without parsing
 _DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1beta1", "CustomResourceDefinition")
 
-# Storage versions of kube-apiserver 1.36 that it does not serve by default; they have the fields of the served version.
+# Versions in which a kube-apiserver may have stored objects, and which it does not serve by default. They have the
+# fields of the served version.
 _SAME_AS = {
     GroupVersionKind("admissionregistration.k8s.io", "v1beta1", kind): "v1"
     for kind in ("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding")

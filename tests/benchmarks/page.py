@@ -3,8 +3,9 @@
     python -m tests.benchmarks --json build/bench.json && python -m tests.benchmarks.page build/bench.json
     python -m tests.benchmarks.page [--check]
 
-The first keeps a whole run of `make bench`; the second makes the page anew, or says whether it is up to date. The plots
-are SVG that follows the reader's light or dark colours.
+The first command measures, and stores the results of a complete run in results/. The second command writes the page
+from the stored results; with --check, it only checks whether the page is up to date. The plots are SVG images with
+colours for light and dark pages.
 """
 
 from __future__ import annotations
@@ -41,31 +42,39 @@ page.
 
 ## What the gateway adds
 
-The name of a case says what is compared. *raw* and *direct* are upper bounds without a gateway. *raw* is a bare ASGI
-function that sends the same bytes under the same server, for reads and watches. *direct* is the etcd client alone, with
-the same transaction, for writes. A gateway without any cost would have the ratio 1. The other cases compare two ways of
-using the gateway, for example *encrypted / not*. Cases *by CPU* count per CPU second of the server.
+Each row compares the gateway with something else, which the name of the case gives after the slash:
 
-Both sides of a case are measured in turn, round by round. Each column is the median of its rounds, so the ratio, a
-median too, is not always the quotient of the two numbers. The last column is a target for the ratio, or for MB/s if
-there is no ratio. Authors compare it before a change. CI does not enforce it, and some rows may be below it.
+- *raw*, for reads and watches: a bare ASGI function that sends the same bytes from the same HTTP server. It does no
+  work of a gateway, so it is an upper bound.
+- *direct*, for writes: the etcd client alone, with the same transaction. It is an upper bound, too.
+- Other names: the gateway itself, used in another way. For example, *encrypted / not* compares the gateway with and
+  without encryption in etcd.
+
+The ratio is the gateway's rate divided by the other rate. A gateway without any cost would reach 1 beside *raw* and
+*direct*. Cases *by CPU* count requests per CPU second of the server.
+
+The two sides are measured alternately, for several rounds. Each number is a median of the rounds. The ratio is the
+median of the rounds' ratios, so it can differ a little from the quotient of the two numbers. The column *at least* is a
+target for the ratio, or for MB/s in rows without a ratio. Authors check the targets before a change; CI does not, and
+some rows are below their target.
 
 ![Ratio to what could be reached](plots/ratios.svg)
 
-| case | gateway | beside it | ratio | at least |
+| case | gateway | other | ratio | at least |
 |---|---:|---:|---:|---:|
 {rates}
 
-Units, if the row names none:
+The units, where a row names none:
 
-- requests per second, or per CPU second for cases *by CPU*; for *start* the starts per CPU second,
-- for watches: events per second, to all watchers together,
-- for a LIST in another representation than JSON: MB per second, *first* of the source JSON, *warm* of the bytes sent.
+- requests per second; in cases *by CPU* requests per CPU second, and in *start* starts per CPU second
+- in watches: events per second, counted over all watchers
+- in a LIST that is not JSON: MB per second, of the JSON source for *first*, and of the sent bytes for *warm*
 
 ## Starting and stopping
 
-Times of a throw-away server with its etcd, as in tests: medians in seconds, except rows in GB. The line in the plot is
-the target, *at most*. A pool forks a server when a test asks for it, or ahead.
+The table has the times of a temporary server with its etcd, as tests use it. They are medians in seconds; rows with
+*GB* are memory. The line in the plot is the target, *at most*. *Of a pool* means a server that is forked from a running
+process, either when a test asks for it, or before.
 
 ![Seconds to start and stop](plots/starting.svg)
 
@@ -76,9 +85,9 @@ the target, *at most*. A pool forks a server when a test asks for it, or ahead.
 APART = """
 ## Measured apart
 
-These measurements take too long for `make bench`, or need more than one server. The line below each table names the
-program that measured it. *at most* and *at least* are limits for the gateway's number, or for the ratio where the row
-says *of it*.
+These measurements take too long for `make bench`, or need more than one server. The line below each table has the date,
+and names the program that measured. *gateway* is this server, and *beside it* the server in parentheses on the same
+machine. *Limit* is for the gateway's number, or for the ratio if it says *of it*.
 """
 
 
