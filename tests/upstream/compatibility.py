@@ -79,26 +79,28 @@ def page(found: list[Scenario], expected: dict[str, Exemption]) -> Iterator[str]
     yield from _differences([each for each in found if each.differing], expected)
     for topic, of_it in by_topic.items():
         yield f"\n## {TITLES[topic]} {{ #{topic} }}\n"
-        yield "| scenario | what is compared | steps | |"
-        yield "|---|---|---:|---|"
+        yield "| scenario | what is compared | steps |"
+        yield "|---|---|---:|"
         for each in of_it:
-            verdict = f"{len(each.differing)} of them differ" if each.differing else "as recorded"
-            yield f"| {each.name.partition('/')[2]} | {_cell(each.about)} | {each.steps} | {verdict} |"
+            steps = f"{each.steps}, {len(each.differing)} differ" if each.differing else each.steps
+            yield f"| {each.name.partition('/')[2]} | {_cell(each.about)} | {steps} |"
 
 
 def _head(found: list[Scenario]) -> Iterator[str]:
     same = sum(not each.differing for each in found)
     yield "# Compatibility\n"
     yield (
-        f"Beside kube-apiserver 1.36.3: {same} of {len(found)} scenarios are answered as recorded. Made by\n"
-        "`tests/upstream/compatibility.py` from a run of `tests/upstream/conformance.py`.\n"
+        "This page compares the server with kube-apiserver 1.36.3, for people who want to know what they can rely on.\n"
+        f"{same} of {len(found)} scenarios are answered as recorded. In the tables by topic, a number of steps without\n"
+        "a remark means that all of them are answered as recorded.\n"
     )
     yield (
-        "A scenario is a series of requests whose answers were recorded from a kube-apiserver: status, headers and\n"
-        "the whole body with its wording, events of watches included, but for the descriptions of table columns. What\n"
-        "differs from run to run (uids, times, resource versions, tokens) is compared by identity. Where a step\n"
-        "differs, those that build on it often do, too.\n"
+        "A scenario is a series of requests whose answers were recorded from a kube-apiserver. Compared are the status,\n"
+        "the headers, the whole body with its wording, and the events of watches; the descriptions of table columns are\n"
+        "not. Values that differ in each run (uids, times, resource versions, tokens) are compared by identity: equal\n"
+        "where the recorded values are equal. If a step differs, later steps that use its result often differ, too.\n"
     )
+    yield "`tests/upstream/compatibility.py` writes this page, from a run of `tests/upstream/conformance.py`.\n"
 
 
 def _differences(differing: list[Scenario], expected: dict[str, Exemption]) -> Iterator[str]:

@@ -33,7 +33,7 @@ def test_all_is_well(tmp_path: Path) -> None:
     assert "1 member, at revision" in found["etcd cluster"]["said"]
     assert found["etcd read"]["said"].endswith(" ms") and found["etcd write"]["said"].endswith(" ms")
     assert found["etcd content"]["said"] == "0 keys under /registry"
-    assert found[f"clock of {etcd.endpoint}"]["said"] == "as here"
+    assert found[f"clock of {etcd.endpoint}"]["said"] == "same as here"
 
 
 async def test_it_changes_nothing_of_what_it_looks_at(
@@ -77,7 +77,7 @@ async def test_an_etcd_that_is_full(tmp_path: Path) -> None:
 async def test_half_a_restore(own_etcd: EmbeddedEtcd, own_client: EtcdClient, tmp_path: Path) -> None:
     await own_client.put(marker_key("/registry"), marker("b", 1, "2026-01-02T03:04:05Z"))
     status, found = doctor(tmp_path, f"--etcd-servers={own_etcd.endpoint}")
-    assert status == 1 and "half of a backup" in found["etcd content"]["said"]
+    assert status == 1 and "are incomplete" in found["etcd content"]["said"]
 
 
 def test_what_is_wrong_with_flags(tmp_path: Path) -> None:
