@@ -90,15 +90,16 @@ def _head(found: list[Scenario]) -> Iterator[str]:
     same = sum(not each.differing for each in found)
     yield "# Compatibility\n"
     yield (
-        "This page compares the server with kube-apiserver 1.36.3, for people who want to know what they can rely on.\n"
-        f"{same} of {len(found)} scenarios are answered as recorded. In the tables by topic, a number of steps without\n"
-        "a remark means that all of them are answered as recorded.\n"
+        "This page compares the server with kube-apiserver 1.36.3, for people who want to know what they can rely\n"
+        f"on. {same} of {len(found)} scenarios are answered as recorded. In the tables by topic, a number of steps\n"
+        "without a remark means that all of them are answered as recorded.\n"
     )
     yield (
-        "A scenario is a series of requests whose answers were recorded from a kube-apiserver. Compared are the status,\n"
-        "the headers, the whole body with its wording, and the events of watches; the descriptions of table columns are\n"
-        "not. Values that differ in each run (uids, times, resource versions, tokens) are compared by identity: equal\n"
-        "where the recorded values are equal. If a step differs, later steps that use its result often differ, too.\n"
+        "A scenario is a series of requests whose answers were recorded from a kube-apiserver. Compared are the\n"
+        "status, the headers, the whole body with its wording, and the events of watches; the descriptions of table\n"
+        "columns are not. Values that differ in each run (uids, times, resource versions, tokens) are compared by\n"
+        "identity: equal where the recorded values are equal. If a step differs, later steps that use its result\n"
+        "often differ, too.\n"
     )
     yield "`tests/upstream/compatibility.py` writes this page, from a run of `tests/upstream/conformance.py`.\n"
 
