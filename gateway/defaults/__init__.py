@@ -2,9 +2,10 @@
 
 The rule is API Concepts, "Resources and their default values". A field that a client leaves out gets the default of the
 version that the client uses. The object is stored and answered with it. The Kubernetes API reference names the defaults
-on each kind's page ("Defaults to ..."). The facts here are those of the default minor (`gateway.release`) with the default
-values of its feature gates. They are in tables (`gateway.defaults.table` says how to read one), one module a group. The
-few defaults that depend on other fields, or on the time, are named functions beside the table that uses them.
+on each kind's page ("Defaults to ..."). The facts here are those of the default minor (`gateway.release`), with the
+default values of its feature gates. They are in tables (`gateway.defaults.table` says how to read one), one module a
+group. The few defaults that depend on other fields, or on the time, are named functions beside the table that uses
+them.
 
 These functions also normalise an object, as the API server does when it decodes one. Deprecated fields and their
 successors get the same value (`serviceAccount`, `podIP`, `podCIDR`). `stringData` moves into `data`. Annotations that
