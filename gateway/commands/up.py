@@ -16,7 +16,7 @@ MOST = 1000
 
 @click.command(
     cls=ServeFlags,
-    short_help="run a command with a temporary server",
+    short_help="run a command with a throw-away server",
     options_metavar="[FLAGS OF serve]",
 )
 @click.argument("words", nargs=-1, metavar="-- COMMAND [ARGUMENTS]")
@@ -25,7 +25,7 @@ MOST = 1000
 )
 @click.option("--pool", metavar="N", type=int, help="start N servers (1 to 1000), forked from one process")
 def command(words: tuple[str, ...]) -> int:
-    """Starts a temporary API server, and runs COMMAND with KUBECONFIG set to the server's kubeconfig.
+    """Starts a throw-away API server, and runs COMMAND with KUBECONFIG set to the server's kubeconfig.
 
     The server and its data are deleted when COMMAND ends. Without COMMAND, on a terminal, it starts a shell.
 

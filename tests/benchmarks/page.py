@@ -72,7 +72,7 @@ The units, where a row names none:
 
 ## Starting and stopping
 
-The table has the times of a temporary server with its etcd, as tests use it. They are medians in seconds; rows with
+The table has the times of a throw-away server with its etcd, as tests use it. They are medians in seconds; rows with
 *GB* are memory. The line in the plot is the target, *at most*. *Of a pool* means a server that is forked from a running
 process, either when a test asks for it, or before.
 
