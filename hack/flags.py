@@ -18,10 +18,11 @@ PAGE = ROOT / "docs" / "flags.md"
 _HEAD = """\
 # Flags
 
-Those of `apiserver-gateway serve`, named and grouped as kube-apiserver's where it has them. Each is an environment
-variable too: `--etcd-servers` is `APISERVER_GATEWAY_ETCD_SERVERS`; [The command line](command-line.md) says how they
-can be given in a file. A DURATION is `90s` or `1h30m`. The effect of each is shown by a test, which
-`tests/flag_effects.py` names, except for [some](#flags-without-a-test). This page is made by `hack/flags.py`.
+This page lists all flags of `apiserver-gateway serve`. Names and groups are those of kube-apiserver's flags, if it has
+such a flag. Each flag is also an environment variable: `--etcd-servers` is `APISERVER_GATEWAY_ETCD_SERVERS`. [The
+command line](command-line.md#a-file-of-flags) describes how to give flags in a file. A DURATION is `90s` or `1h30m`. A
+test shows the effect of each flag, except for [some](#flags-without-a-test); `tests/flag_effects.py` names the tests.
+`hack/flags.py` makes this page.
 """
 _UNTESTED = """
 ## Flags without a test
@@ -32,7 +33,7 @@ _UNTESTED = """
 _ABSENT = """
 ## Flags of kube-apiserver that are not here
 
-A flag without effect would promise what does not happen: it ends the start, with the reason.
+With such a flag the server does not start, and prints the reason.
 
 | flag | why |
 |---|---|
@@ -42,7 +43,7 @@ A flag without effect would promise what does not happen: it ends the start, wit
 def lines() -> Iterator[str]:
     """The tables, one for each group."""
     for title, flags in GROUPS:
-        yield f"\n## {title[0].upper()}{title[1:]}\n\n| flag | what it says | default |\n|---|---|---|\n"
+        yield f"\n## {title[0].upper()}{title[1:]}\n\n| flag | meaning | default |\n|---|---|---|\n"
         for flag in flags:
             default = shown_default(flag)
             text = flag.help.replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;")

@@ -19,20 +19,18 @@ PACKAGES = ("gateway", "storage")
 _HEAD = """\
 # Metrics
 
-What `/metrics` tells, under kube-apiserver's names wherever it has one for the same: its dashboards and alert rules
-work unchanged. A family is told from the first time on that there is something to count. With `--workers` each answer
-is of all processes together, the feeder of `--shared-cache` among them. STABLE, BETA and ALPHA say how much Kubernetes
-lets others rely on a name. This page is made by `hack/metrics.py` of what is declared beside each thing that is
-measured.
+This page lists all metrics at `/metrics`; [Monitoring](monitoring.md) describes a first set-up. If kube-apiserver has a
+metric for the same thing, the name is the same, so its dashboards and alert rules work unchanged. A metric appears when
+there is something to count for the first time. With `--workers`, the values are sums over all processes. STABLE, BETA
+and ALPHA are the stability levels of Kubernetes. `hack/metrics.py` makes this page.
 
-| name | kind | labels | what it tells |
+| name | kind | labels | meaning |
 |---|---|---|---|
 """
 _ABSENT = """
-## Families of kube-apiserver that are not here, or have fewer labels
+## Metrics of kube-apiserver that are missing here, or have fewer labels
 
-Each of its other families is in the table above, with the same type and labels: a test compares them with the list of
-kube-apiserver 1.36.
+All other metrics of kube-apiserver 1.36 are in the table above, with the same type and labels; a test compares them.
 
 | name | why |
 |---|---|

@@ -122,52 +122,54 @@ def limits(found: Demand, cluster: Cluster) -> str:
 _HEAD = """\
 # Large clusters, on paper
 
-What the gateway would need for clusters that nobody has built with it. `hack/simulate.py` makes this page: it adds up
-what single things cost (`hack/costs.json`, measured by `python -m tests.benchmarks.costs` on {machine}). So
-it knows of no queue, no burst and no list; take it for the order of magnitude, and measure your own.
+This page estimates what the gateway needs for clusters that have not been built with it. `hack/simulate.py` makes the
+page: it adds up the costs of single operations (`hack/costs.json`, measured by `python -m tests.benchmarks.costs` on
+{machine}). It does not know queues, bursts and lists. So the numbers are only an order of magnitude: measure
+your own cluster. [Sizing](sizing.md) has measured numbers.
 
-## What single things cost
+## Costs of single things
 
 | what | cost |
 |---|---:|
 """
 _WHO = """
-## Who does what
+## The load
 
-Each node renews its Lease every 10 s and reports its status every 5 min; it watches its own pods and Node, Services,
-RuntimeClasses and CSIDrivers, and 20 ConfigMaps and Secrets by name; kube-proxy on it watches all EndpointSlices. Pods,
-EndpointSlices, ConfigMaps and Deployments are patched, and Events created, each kind at the rate that the table says;
-30 controllers watch all objects of each. A pod has 4 KiB, other objects 1.5 KB. There are three replicas, and clients
-are spread over them evenly.
+- Each node renews its Lease every 10 s and reports its status every 5 min. It watches its own pods and its Node, all
+  Services, RuntimeClasses and CSIDrivers, and 20 ConfigMaps and Secrets by name. Its kube-proxy watches all
+  EndpointSlices.
+- Pods, EndpointSlices, ConfigMaps and Deployments are patched, and Events are created, each kind at the rate in the
+  table. 30 controllers watch all objects of each kind.
+- A pod has 4 KiB, other objects 1.5 KB.
+- There are three replicas, and clients are spread over them evenly.
 
-| cluster | nodes | pods | changes/s a kind | writes/s to etcd | events/s to watches | watches |
+| cluster | nodes | pods | changes/s per kind | writes/s to etcd | events/s to watches | watches |
 |---|---:|---:|---:|---:|---:|---:|
 """
 _NEEDS = """
-## What that needs
+## The need
 
-Cores are those of all replicas together, with the parts of them that two things take; memory and network are those of
-each replica.
+*cores* is the sum for all replicas; the next two columns are parts of it. Memory and network are for each replica.
 
-| cluster | cores | telling events | changes of other replicas | memory | network out | over a limit |
+| cluster | cores | sending events | changes of other replicas | memory | network out | over a limit |
 |---|---:|---:|---:|---:|---:|---|
 """
 _READ = """
-A limit is 10 Gbit/s and 16 cores for a replica, and {etcd:,} writes a second for etcd. One process uses one core;
-`--workers N` gives a replica N of them. Each holds the cache, unless they share one ([scale](scale.md)).
+The limits are 10 Gbit/s and 16 cores for a replica, and {etcd:,} writes a second for etcd. One process uses one core;
+with `--workers N` a replica uses N cores. Each process has its own cache, unless they share one ([scale](scale.md)).
 
-## What it says
+## What follows
 
-- **EndpointSlices to all nodes are nearly everything.** A change of a slice is told to each node. SIG Scalability's
+- **EndpointSlices to all nodes are most of the load.** Each change of a slice is sent to each node. SIG Scalability's
   thresholds (5,000 nodes, 150,000 pods, 10,000 Services) hold in practice because slices change much less often than
-  100 times a second, and because kube-proxy can be configured to get batches. The row without them shows the rest.
-- **Writes** are next: a core makes some {writes:,.0f} of them a second, and those of Leases alone are {leases:,.0f} a
-  second with 5,000 nodes.
-- **Memory** is the objects' own size and {beside:,.0f} bytes each beside it, in every process that shares no cache.
-- **Ten times as much** is over what one etcd takes. Events and Leases would need an etcd of their own each, which
-  `--etcd-servers-overrides` gives them ([Operating](operating.md#resources-in-an-etcd-of-their-own)), and pods another.
-  All changes would go through every process still: who only watches one namespace needs a cache of it alone, which
-  kube-apiserver does not have either.
+  100 times a second, and because kube-proxy can be configured to get batches. One row shows the load without them.
+- **Writes** are next: a core makes some {writes:,.0f} writes a second. Leases alone need {leases:,.0f} a second with
+  5,000 nodes.
+- **Memory** is the objects' own size plus {beside:,.0f} bytes for each, in every process that does not share a cache.
+- **Ten times as much** is more than one etcd can do. Events, Leases and pods would each need an etcd of their own
+  (`--etcd-servers-overrides`, [Operating](operating.md#resources-in-an-etcd-of-their-own)). Every process would still
+  process all changes. A process with a cache for one namespace only would avoid that; neither this server nor
+  kube-apiserver has such caches.
 """
 
 

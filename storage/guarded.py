@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 FAILURES = counter(
     "apiserver_background_failures_total",
-    "Failures of background work, which then began again or skipped an object, by name.",
+    "Failures of background work, which then restarted or skipped an object, by name.",
     "name",
 )
 _REPORTED = 64  # bytes that remembering a report takes, about

@@ -51,16 +51,16 @@ CONSISTENT = counter(
 )
 REQUESTS.reads(lambda: {labels: sum(child.counts) for labels, child in DURATION.children()})
 DISPATCHED = counter(
-    "apiserver_watch_cache_events_dispatched_total", "Changes that watches were told of.", "group", "resource"
+    "apiserver_watch_cache_events_dispatched_total", "Changes that were sent to watches.", "group", "resource"
 )
 _OF_LISTS = ("group", "resource")
-STORAGE_LISTS = counter("apiserver_storage_list_total", "Lists that etcd was asked for.", *_OF_LISTS, of=_OF_RESOURCE)
+STORAGE_LISTS = counter("apiserver_storage_list_total", "Lists that were read from etcd.", *_OF_LISTS, of=_OF_RESOURCE)
 STORAGE_FETCHED = counter(
-    "apiserver_storage_list_fetched_objects_total", "Objects that came of it.", *_OF_LISTS, of=_OF_RESOURCE
+    "apiserver_storage_list_fetched_objects_total", "Objects that etcd returned for lists.", *_OF_LISTS, of=_OF_RESOURCE
 )
 STORAGE_EVALUATED = counter(
     "apiserver_storage_list_evaluated_objects_total",
-    "Objects of those that were compared with selectors.",
+    "Objects from etcd that were compared with selectors.",
     *_OF_LISTS,
     of=_OF_RESOURCE,
 )
@@ -79,7 +79,7 @@ CACHE_LISTS = counter(
 )
 CACHE_FETCHED = counter(
     "apiserver_cache_list_fetched_objects_total",
-    "Objects that were looked at for it.",
+    "Objects that lists of the watch cache read.",
     *_OF_LISTS,
     "index",
     of=_OF_RESOURCE,

@@ -92,13 +92,13 @@ _CONTROLLERS = {
     flag: (
         counter(
             f"apiserver_{what}_config_controller_automatic_reloads_total",
-            f"Times that the file of {flag} was read anew, by what came of it.",
+            f"How often the file of {flag} was reloaded, by result.",
             *_LABELS,
             level=BETA,
         ),
         gauge(
             f"apiserver_{what}_config_controller_automatic_reload_last_timestamp_seconds",
-            f"When the file of {flag} was read anew the last time.",
+            f"When the file of {flag} was last reloaded.",
             *_LABELS,
             level=BETA,
             across="max",

@@ -10,19 +10,19 @@ _FAMILY, _LABELS = "apiserver_admission_match_condition", ("name", "kind", "type
 _OF = (by("", "kind", "name"),)  # a webhook or a policy
 _ERRORS = counter(
     f"{_FAMILY}_evaluation_errors_total",
-    "Match conditions that could not be evaluated, by whose they are.",
+    "Match conditions that could not be evaluated, by owner.",
     *_LABELS,
     of=_OF,
 )
 _EXCLUSIONS = counter(
     f"{_FAMILY}_exclusions_total",
-    "Requests that webhooks were not asked about because of match conditions.",
+    "Requests for which match conditions excluded a webhook.",
     *_LABELS,
     of=_OF,
 )
 _SECONDS = histogram(
     f"{_FAMILY}_evaluation_seconds",
-    "How long match conditions took that are not all true, by whose they are.",
+    "Duration of match conditions that were not all true, by owner.",
     *_LABELS,
     buckets=(0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25),
     of=_OF,

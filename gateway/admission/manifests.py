@@ -38,18 +38,18 @@ _BETWEEN_DOCUMENTS = re.compile(rb"^---.*$", re.MULTILINE)
 _FAMILY = "apiserver_manifest_admission_config_controller"
 _RELOADS = counter(
     f"{_FAMILY}_automatic_reloads_total",
-    "How often admission's configuration in files was read, by what came of it.",
+    "How often the admission configuration in files was read, by result.",
     *("status", "plugin", "apiserver_id_hash"),
 )
 _RELOADED_AT = gauge(
     f"{_FAMILY}_automatic_reload_last_timestamp_seconds",
-    "When admission's configuration in files was last read, by what came of it.",
+    "When the admission configuration in files was last read, by result.",
     *("status", "plugin", "apiserver_id_hash"),
     across="max",
 )
 _IN_FORCE = gauge(
     f"{_FAMILY}_last_config_info",
-    "The digest of the configuration in files that is in force.",
+    "Digest of the admission configuration in files that is active.",
     *("plugin", "apiserver_id_hash", "hash"),
     across="max",
 )

@@ -22,7 +22,7 @@ _STEPS = histogram(
 )
 _CONTROLLERS = histogram(
     "apiserver_admission_controller_admission_duration_seconds",
-    "How long admission plug-ins take that have something to say of a request.",
+    "Duration of admission plug-ins that handle a request.",
     *("name", "type", "operation", "rejected"),
     buckets=_BUCKETS,
     level="STABLE",

@@ -25,16 +25,16 @@ PORTS = counter(f"{_PORTS}allocation_total", "Node ports that were taken.", "sco
 PORT_ERRORS = counter(f"{_PORTS}allocation_errors_total", "Node ports that could not be taken.", "scope")
 REPAIRED_ADDRESSES = counter(
     "apiserver_clusterip_repair_ip_errors_total",
-    "Cluster IPs that were found to be marked wrongly.",
+    "Cluster IPs whose allocation record was wrong.",
     "type",
 )
 REPAIRED_PORTS = counter(
     "apiserver_nodeport_repair_port_errors_total",
-    "Node ports that were found to be marked wrongly.",
+    "Node ports whose allocation record was wrong.",
     "type",
 )
-ADDRESS_ROUNDS = counter("apiserver_clusterip_repair_reconcile_errors_total", "Looks at cluster IPs that failed.")
-PORT_ROUNDS = counter("apiserver_nodeport_repair_reconcile_errors_total", "Looks at node ports that failed.")
+ADDRESS_ROUNDS = counter("apiserver_clusterip_repair_reconcile_errors_total", "Failed repairs of cluster IPs.")
+PORT_ROUNDS = counter("apiserver_nodeport_repair_reconcile_errors_total", "Failed repairs of node ports.")
 LEAK, REPAIR = "leak", "repair"  # allocated, but no service uses it; a service uses it, but it was not allocated
 
 

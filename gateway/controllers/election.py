@@ -36,7 +36,7 @@ RENEW_EVERY = 2.0
 RETRY = 0.5  # seconds after a failed attempt
 
 LEADING = gauge(
-    "leader_election_master_status", "1 where this process runs the controllers.", "name", level=ALPHA, across="max"
+    "leader_election_master_status", "1 if this process runs the controllers.", "name", level=ALPHA, across="max"
 )
 
 Lead = Callable[[Fence], Awaitable[None]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gateway.audit.counts import Counts
 from storage.instruments import counter
 
-EVENTS = counter("apiserver_audit_event_total", "Audit events that were made.")
+EVENTS = counter("apiserver_audit_event_total", "Audit events that were generated.")
 ERRORS = counter("apiserver_audit_error_total", "Audit events that were lost, by plugin.", "plugin")
 LEVELS = counter("apiserver_audit_level_total", "Requests by their level in the audit policy.", "level")
 REJECTED = counter(

@@ -24,9 +24,14 @@ _GAUGES = (
     ("upper_limit_seats", "Most seats that the level may have by borrowing.", ALPHA, lambda level: level.limits.most),
     ("current_limit_seats", "Seats that the level has now.", ALPHA, lambda level: level.limit),
     ("demand_seats_average", "Seats wanted in the last period, on average.", ALPHA, lambda level: level.demand.average),
-    ("demand_seats_stdev", "How much the seats wanted varied in it.", ALPHA, lambda level: level.demand.deviation),
-    ("demand_seats_high_watermark", "The most seats wanted in it.", ALPHA, lambda level: level.demand.peaked),
-    ("target_seats", "Seats that it was to have as the last were lent.", ALPHA, lambda level: level.target),
+    (
+        "demand_seats_stdev",
+        "Standard deviation of the seats wanted in the last period.",
+        ALPHA,
+        lambda level: level.demand.deviation,
+    ),
+    ("demand_seats_high_watermark", "Most seats wanted in the last period.", ALPHA, lambda level: level.demand.peaked),
+    ("target_seats", "Target of the level when seats were last divided.", ALPHA, lambda level: level.target),
     ("demand_seats_smoothed", "Seats wanted, smoothed.", ALPHA, lambda level: level.demand.smoothed),
 )  # type: tuple[tuple[str, str, str, Callable[[Level], float]], ...]
 _FAMILIES = [

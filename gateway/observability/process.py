@@ -21,11 +21,13 @@ MOST_OPEN = gauge("process_max_fds", "File descriptors that may be open.", level
 MOST_VIRTUAL = gauge(
     "process_virtual_memory_max_bytes", "Virtual memory that the process may have.", level="", across="max"
 )
-RECEIVED = counter("process_network_receive_bytes_total", "Bytes that came by the network.", level="")
-SENT = counter("process_network_transmit_bytes_total", "Bytes that went by the network.", level="")
+RECEIVED = counter("process_network_receive_bytes_total", "Bytes received by the network.", level="")
+SENT = counter("process_network_transmit_bytes_total", "Bytes sent by the network.", level="")
 CLOCK = gauge("process_time_seconds", "The process' clock.", level="", across="max")
 COLLECTIONS = counter("python_gc_collections_total", "Garbage collections.", "generation", level="")
-COLLECTED = counter("python_gc_objects_collected_total", "Objects that were garbage.", "generation", level="")
+COLLECTED = counter(
+    "python_gc_objects_collected_total", "Objects that garbage collections freed.", "generation", level=""
+)
 PYTHON = gauge("python_info", "The interpreter.", "implementation", "version", level="", across="max")
 BUILD = gauge(
     "kubernetes_build_info",

@@ -34,7 +34,7 @@ _HELD = counter(
 ).labels()
 _LAG = histogram(
     "apiserver_event_loop_lag_seconds",
-    "How much later than asked for the event loop has its turn, looked at ten times a second.",
+    "Delay of the event loop, measured ten times a second.",
     buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5),
 ).labels()
 _SECONDS = counter("apiserver_event_loop_held_seconds_total", "Seconds for which the event loop was blocked.").labels()

@@ -12,7 +12,7 @@ Queues = Callable[[], Sequence[WorkQueue[object]]]
 
 DEPTH = gauge("workqueue_depth", "Items that wait.", "name", level=BETA)
 ADDS = counter("workqueue_adds_total", "Items that were added.", "name", level=BETA)
-RETRIES = counter("workqueue_retries_total", "Items that came back after a failure.", "name", level=BETA)
+RETRIES = counter("workqueue_retries_total", "Items that were queued again after a failure.", "name", level=BETA)
 UNFINISHED = gauge(
     "workqueue_unfinished_work_seconds",
     "Seconds of work under way that are not in work_duration yet.",
@@ -21,7 +21,7 @@ UNFINISHED = gauge(
 )
 LONGEST = gauge(
     "workqueue_longest_running_processor_seconds",
-    "Seconds for which the longest work under way has been going on.",
+    "Duration so far of the longest work in progress.",
     "name",
     level=BETA,
     across="max",

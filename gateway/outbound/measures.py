@@ -7,12 +7,10 @@ from collections import OrderedDict
 from storage.instruments import Counter, Histogram, by, counter, histogram, owners
 
 _OF = (by("host", "host"),)
-REQUESTS = counter(
-    "rest_client_requests_total", "Calls of other servers, by what came of them.", "code", "method", "host", of=_OF
-)
+REQUESTS = counter("rest_client_requests_total", "Calls of other servers, by result.", "code", "method", "host", of=_OF)
 DURATION = histogram(
     "rest_client_request_duration_seconds",
-    "Time until the head of another server's answer came.",
+    "Time until the response headers of another server arrived.",
     "verb",
     "host",
     buckets=(0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60),

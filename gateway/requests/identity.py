@@ -31,9 +31,11 @@ EXPIRY = histogram(
 ATTEMPTS = counter("authentication_attempts", "Attempts to authenticate a request, by result.", "result")
 USERS = counter("authenticated_user_requests", "Authenticated requests, by kind of user.", "username")
 CACHED = counter(
-    "authentication_token_cache_request_total", "Credentials, by whether whose they are was known already.", "status"
+    "authentication_token_cache_request_total", "Credentials, by whether the cache had the result.", "status"
 )
-FETCHES = counter("authentication_token_cache_fetch_total", "Tokens of which that had to be found out.", "status")
+FETCHES = counter(
+    "authentication_token_cache_fetch_total", "Tokens that were not in the cache and were authenticated.", "status"
+)
 _HITS, _MISSES = CACHED.labels("hit"), CACHED.labels("miss")
 _SUCCEEDED, _FAILED = DURATION.labels("success"), DURATION.labels("failure")
 ATTEMPTS.reads(lambda: {labels: sum(child.counts) for labels, child in DURATION.children()})

@@ -35,7 +35,7 @@ DURATION = histogram(
 )
 SLI = histogram(
     "apiserver_request_sli_duration_seconds",
-    "The same without what was waited for webhooks, and for the request's turn.",
+    "Request duration without the time in webhooks and in flow control.",
     *_OF_ROUTE,
     buckets=_SECONDS,
     of=_OF_RESOURCE,
@@ -60,7 +60,7 @@ IN_FLIGHT = gauge(
 )
 DEPRECATED = gauge(
     "apiserver_requested_deprecated_apis",
-    "Deprecated APIs that were asked for.",
+    "Deprecated APIs that were requested.",
     "group",
     "version",
     "resource",
@@ -72,7 +72,7 @@ DEPRECATED = gauge(
 )
 TERMINATIONS = counter(
     "apiserver_request_terminations_total",
-    "Requests that the server ended in self-defence.",
+    "Requests that the server ended to protect itself.",
     *_OF_ROUTE,
     "code",
     of=_OF_RESOURCE,
@@ -103,13 +103,13 @@ BODIES = histogram(
 )
 FIELDS = histogram(
     "field_validation_request_duration_seconds",
-    "Time of writes, by what the client wants done about unknown fields.",
+    "Duration of writes, by fieldValidation.",
     "field_validation",
     buckets=_SECONDS,
 )
 FILTERS = histogram(
     "apiserver_request_filter_duration_seconds",
-    "What slow requests waited for in each stage of their way.",
+    "Time that slow requests waited in each stage.",
     "filter",
     buckets=(0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 5, 10, 15, 30),
 )

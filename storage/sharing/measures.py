@@ -7,7 +7,7 @@ from storage.sharing.publisher import Publisher
 
 OBJECTS = gauge("apiserver_shared_cache_objects", "Values that the feeder keeps for the workers (--shared-cache).")
 BYTES = gauge("apiserver_shared_cache_bytes", "Shared memory that the feeder has given to values, in bytes.")
-FOLLOWERS = gauge("apiserver_shared_cache_followers", "Workers that the feeder tells of changes.")
+FOLLOWERS = gauge("apiserver_shared_cache_followers", "Workers that get changes from the feeder.")
 
 
 def follow(publisher: Publisher) -> None:
