@@ -19,10 +19,11 @@ PACKAGES = ("gateway", "storage")
 _HEAD = """\
 # Metrics
 
-This page lists all metrics at `/metrics`; [Monitoring](monitoring.md) describes a first set-up. If kube-apiserver has a
-metric for the same thing, the name is the same, so its dashboards and alert rules work unchanged. A metric appears when
-there is something to count for the first time. With `--workers`, the values are sums over all processes. STABLE, BETA
-and ALPHA are the stability levels of Kubernetes. `hack/metrics.py` makes this page.
+This page lists all metrics at `/metrics`. [Monitoring](monitoring.md) describes a first set-up.
+
+If kube-apiserver has a metric for the same thing, the name is the same, so its dashboards and alert rules work
+unchanged. A metric appears when there is something to count for the first time. With `--workers`, the values are sums
+over all processes. STABLE, BETA and ALPHA are the stability levels of Kubernetes. `hack/metrics.py` makes this page.
 
 | name | kind | labels | meaning |
 |---|---|---|---|

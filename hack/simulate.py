@@ -1,4 +1,4 @@
-"""Writes docs/large-clusters.md: what clusters would cost, from what single things cost: `hack/simulate.py [--check]`.
+"""Writes docs/large-clusters.md, the estimated costs of clusters: `hack/simulate.py [--check]`.
 
 The costs are in hack/costs.json, which `python -m tests.benchmarks.costs --json hack/costs.json` measures. Nothing here
 is a measurement of a cluster: it adds up.
@@ -166,9 +166,8 @@ with `--workers N` a replica uses N cores. Each process has its own cache, unles
 - **Writes** are next: a core makes some {writes:,.0f} writes a second. Leases alone need {leases:,.0f} a second with
   5,000 nodes.
 - **Memory** is the objects' own size plus {beside:,.0f} bytes for each, in every process that does not share a cache.
-- **Ten times as much** is more than one etcd can do. Events, Leases and pods would each need an etcd of their own
-  (`--etcd-servers-overrides`, [Operating](operating.md#resources-in-an-etcd-of-their-own)). Every process would still
-  process all changes. A process with a cache for one namespace only would avoid that; neither this server nor
+- **Ten times as much** is more than one etcd can do. Events, Leases and pods would each need [an etcd of their
+  own](operating.md#resources-in-an-etcd-of-their-own). Every process would still process all changes. A process with a cache for one namespace only would avoid that; neither this server nor
   kube-apiserver has such caches.
 """
 

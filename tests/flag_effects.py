@@ -1,5 +1,6 @@
-"""Which test shows the effect of a flag of `serve`. docs/flags.md has the rule; a unit test checks that each flag is
-here.
+"""Names the test that shows the effect of each flag of `serve`; a unit test checks that each flag is here.
+
+docs/flags.md lists the flags without such a test.
 """
 
 from __future__ import annotations

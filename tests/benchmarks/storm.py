@@ -198,7 +198,7 @@ MOST = 1.0  # of a kube-apiserver's
 
 
 def rows(found: list[dict[str, dict[str, float]]], options: argparse.Namespace) -> Iterator[Row]:
-    """What is kept for docs/performance.md, with the same of a kube-apiserver, if that was measured too."""
+    """The rows for docs/performance.md, with those of a kube-apiserver if it was measured, too."""
     group, theirs = f"{options.watchers:,} watchers come back in {options.within:g} s", found[1] if found[1:] else {}
     group += ", as a service account" if options.account else ""
     group += f", beside {options.others:,} other objects" if options.others else ""

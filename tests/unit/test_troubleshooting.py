@@ -1,5 +1,6 @@
-"""docs/troubleshooting.md quotes messages exactly; the rules and dashboard of docs/monitoring.md use existing
-metrics.
+"""docs/troubleshooting.md quotes messages exactly.
+
+The rules and the dashboard of docs/monitoring.md use existing metrics.
 """
 
 from __future__ import annotations
