@@ -167,8 +167,9 @@ with `--workers N` a replica uses N cores. Each process has its own cache, unles
   5,000 nodes.
 - **Memory** is the objects' own size plus {beside:,.0f} bytes for each, in every process that does not share a cache.
 - **Ten times as much** is more than one etcd can do. Events, Leases and pods would each need [an etcd of their
-  own](operating.md#resources-in-an-etcd-of-their-own). Every process would still process all changes. A process with a
-  cache for one namespace only would avoid that; neither this server nor kube-apiserver has such caches.
+  own](operating.md#resources-in-an-etcd-of-their-own). Every process would still process all changes.
+  A process with a cache for one namespace only would avoid that; neither this server nor kube-apiserver has such
+  caches.
 """
 
 

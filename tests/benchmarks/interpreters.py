@@ -109,7 +109,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--objects", type=int, default=5000)
     parser.add_argument("--only", default="", help="words, separated by commas; a case whose name has one is measured")
-    parser.add_argument("--keep", metavar="WORDS", help="keep the means for docs/performance.md; WORDS are the conditions")
+    parser.add_argument("--keep", metavar="WORDS", help="keep the means, with these conditions")
     options = parser.parse_args()
     names = [version(python) for python in options.pythons]
     with ExitStack() as stack:
