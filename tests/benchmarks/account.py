@@ -1,4 +1,4 @@
-"""A service account that measured clients are, so that priority and fairness count them, as it does operators.
+"""A service account for measured clients, so that priority and fairness count them like operators.
 
 An administrator (system:masters) is exempt.
 """

@@ -46,7 +46,7 @@ async def count(case: Case, clients: Clients, out: Path) -> Counter[str]:
 
 
 def _written(out: Path) -> dict[str, int]:
-    """The counts that a server writes to a file, once they are there."""
+    """Waits for the counts that a server writes to a file, and returns them."""
     while not out.exists():
         time.sleep(0.05)
     found: dict[str, int] = json.loads(out.read_text(encoding="utf-8"))
@@ -55,7 +55,7 @@ def _written(out: Path) -> dict[str, int]:
 
 
 async def counts(server: Server, out: Path, only: str) -> dict[str, Counter[str]]:
-    """Those of all cases that nobody watches, by their names."""
+    """The calls of all cases without a watch, by name."""
     clients = Clients(server)
     await fill(clients, OBJECTS)
     await asyncio.sleep(_SETTLED)

@@ -20,7 +20,7 @@ RULES = [{"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods"]}]
 
 
 def _policy() -> RbacPolicy:
-    """Everybody's own role, and all of them bound to one user as well."""
+    """A role for each user; one user is bound to all of them, too."""
     policy = RbacPolicy()
     for number in range(BINDINGS):
         ref = {"apiGroup": GROUP, "kind": "ClusterRole", "name": f"r{number}"}

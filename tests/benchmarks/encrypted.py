@@ -67,7 +67,7 @@ class _Side:
         return self._by_cpu(lambda: load.wrk(self._url + _PATH, TOKEN, seconds, 32, script, words))
 
     def reading(self, path: str, connections: int) -> Callable[[], float]:
-        """What measures reads of a path."""
+        """A function that measures reads of a path."""
         seconds = self._bench.options.seconds
         return lambda: self._by_cpu(lambda: load.wrk(self._url + path, TOKEN, seconds, connections))
 

@@ -41,7 +41,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What came of one: events a second, seconds until all writes were answered and until all events had come, and CPU
+    """A round: events a second, seconds until all writes were answered and until all events had come, and CPU
     seconds of server and client meanwhile.
     """
 

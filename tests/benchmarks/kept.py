@@ -35,7 +35,7 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        """Ours divided by what is beside it."""
+        """Our number divided by the other number."""
         return self.ours / self.beside if self.beside else None
 
     @property

@@ -81,7 +81,7 @@ def _is_below(process: int, ancestor: int) -> bool:
 
 
 def _written(out: Path) -> dict[str, int]:
-    """The samples that a server writes to a file, once they are there."""
+    """Waits for the samples that a server writes to a file, and returns them."""
     while not out.exists():
         time.sleep(0.02)
     found: dict[str, int] = json.loads(out.read_text(encoding="utf-8"))

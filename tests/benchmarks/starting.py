@@ -131,7 +131,7 @@ def _fill(server: ApiServer, path: str) -> None:
 
 
 def report(rounds: int) -> list[dict[str, object]]:
-    """Prints the medians, and what they should be; they come out, too."""
+    """Prints the medians and their targets, and returns the medians."""
     shown: list[dict[str, object]] = []
     print(f"{'seconds, median (least, most); load ' + format(os.getloadavg()[0], '.1f'):56s}{'target':>8s}", flush=True)
     for measure in (starts, forks, watched_stops, states):

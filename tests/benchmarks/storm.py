@@ -48,7 +48,7 @@ HOW = ("SIGTERM", "SIGKILL")
 
 @dataclass(slots=True)
 class Watcher:
-    """One that wants to watch."""
+    """A client that opens a watch."""
 
     path: str
     pause: float = FIRST_PAUSE
@@ -57,7 +57,7 @@ class Watcher:
 
 
 class Storm:
-    """Watchers that connect, and again until each is served. A connection's number is its watcher's."""
+    """Watchers that connect until each of them is served. A connection has the number of its watcher."""
 
     def __init__(self, loop: Loop, paths: list[str]) -> None:
         self.outcomes = Counter[str]()
@@ -127,7 +127,7 @@ class Storm:
 
 
 def _pass_over(connection: Connection, data: bytes) -> None:
-    """What comes after a head."""
+    """The bytes after the head of an answer."""
 
 
 class Reader:

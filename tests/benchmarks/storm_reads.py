@@ -35,7 +35,7 @@ class Reads:
             self._connect(0.0)
 
     def turn(self, seconds: float) -> None:
-        """Waits for what happens next, and does what it takes."""
+        """Waits for the next event, and handles it."""
         while self._again and self._again[0][0] <= time.monotonic():
             connection = self._again.popleft()[1]
             if connection.stream.fileno() >= 0:

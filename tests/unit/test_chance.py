@@ -45,8 +45,11 @@ CPU = {"thread_time", "process_time", "cpu_seconds"}
 
 @cache
 def trees() -> dict[str, ast.Module]:
-    """The modules of the tests that have to do with time, by their paths: not benchmarks, which measure, nor the tools
-    that compare with a kube-apiserver, whose informers tell nobody when they have caught up."""
+    """The modules of the tests that use time, by path.
+
+    Benchmarks are left out, because they measure time. So are the tools that compare with a kube-apiserver, because its
+    informers do not report when they have caught up.
+    """
     texts = {path.relative_to(TESTS): path.read_text(encoding="utf-8") for path in TESTS.rglob("*.py")}
     texts = {path: text for path, text in texts.items() if not _is_tool(path) and WORDS.search(text)}
     return {path.as_posix(): ast.parse(text) for path, text in texts.items()}

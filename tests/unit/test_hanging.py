@@ -36,7 +36,7 @@ def forked(work: Callable[[], object]) -> Iterator[int]:
 
 
 def looks(pulse: Pulse, pid: int, between: Callable[[], object] = lambda: None) -> bool:
-    """Whether the process counts as hanging after the least number of looks for that."""
+    """Whether the process counts as hanging after the smallest number of checks for which it may."""
     found = False
     for _ in range(LOOKS + 2):
         between()

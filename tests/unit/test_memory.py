@@ -63,7 +63,7 @@ print(len(kept), max(looked_at), garbage() is None)
 
 
 def test_a_heap_profile_has_what_collections_leave_out() -> None:
-    """In a process of its own: what is left out here would be left out of the tests that follow."""
+    """This test has its own process, because the exclusion of objects from collections would affect later tests."""
     code = (
         "import gc\nfrom gateway.operations.profiles import heap\n"
         "class Kept: pass\n"

@@ -1,6 +1,6 @@
-"""Patterns that texts of clients are matched with: none takes time that grows with the square of the text.
+"""No pattern that matches texts of clients takes time that grows with the square of the text.
 
-Python's `re` gives nobody else a turn while it matches.
+Python's `re` blocks the event loop while it matches.
 """
 
 from __future__ import annotations

@@ -24,9 +24,9 @@ RELOADS = "poststarthook/start-encryption-provider-config-automatic-reload"
 def probes(
     etcd: str = "", *, kms: int | None = None, reloads: bool = False, etcds: int = 1, fair: bool = True
 ) -> Probes:
-    """Those of a server that serves; `etcd` says what its etcd refuses with, or all of several `etcds`.
+    """The health checks of a running server with `etcds` etcds, which all fail with the error `etcd` if it is given.
 
-    It encrypts by so many services, if at all. `fair` is whether it has priority and fairness.
+    `kms` is the number of its KMS services, None without encryption. `fair` says whether it has priority and fairness.
     """
 
     async def well(*_: object) -> str:

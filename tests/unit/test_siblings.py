@@ -16,7 +16,7 @@ from tests.logged import of
 
 @pytest.fixture
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A directory with the socket of a worker that does not answer, and that of one that was killed."""
+    """A directory with two sockets: of a worker that does not answer, and of a killed worker."""
     monkeypatch.chdir(tmp_path)  # a socket's path is short
     with socket.socket(socket.AF_UNIX) as silent, socket.socket(socket.AF_UNIX) as dead:
         silent.bind("12")

@@ -1,7 +1,7 @@
-"""The rooms of the house: nothing lower imports anything higher, and nothing imports itself in a circle.
+"""No room (folder) imports a room above it, and there are no import cycles.
 
-Imports inside functions count: those are for what start-up does not need, not for hiding a circle. So do imports for
-type checkers alone: who reads a module has to read what its types are.
+Imports inside functions count, too. They keep modules out of the start; they must not hide a cycle. Imports for type
+checkers also count, because a reader of a module has to know its types.
 """
 
 from __future__ import annotations

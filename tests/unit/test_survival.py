@@ -1,7 +1,8 @@
-"""A thread or task that serves many survives each piece of its work, or whoever waits for it is told that it has ended.
+"""A failed piece of work does not end a thread or task that serves many callers without notice.
 
-Each place where one is begun is found in the source. What is begun there may loop only if a piece that fails does not
-end it: by `gateway.pieces`, by `except Exception` around the piece, or by one around the loop that tells of the end.
+The tests find in the source each place that starts a thread or task. Its function may have a loop only if a failed
+piece of work does not end the loop (`gateway.pieces`, or `except Exception` around the piece), or if `except Exception`
+around the loop reports the end.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ def _catches(node: ast.AST) -> bool:
 
 
 def survives(function: ast.AST) -> bool:
-    """Whether a function has no loop, or one that a failing piece cannot end without notice."""
+    """Whether a function has no loop, or only loops that a failed piece of work cannot end without notice."""
     loops = [node for node in _own(function) if isinstance(node, ast.While | ast.AsyncFor)]
     if isinstance(function, ast.AsyncFunctionDef):  # what waits for nothing comes to an end
         loops = [loop for loop in loops if any(isinstance(each, ast.Await) for each in _own(loop))]

@@ -84,7 +84,7 @@ def test_a_worker_that_hangs_is_replaced(tmp_path: Path) -> None:
 
 
 def test_who_takes_the_place_of_a_ready_worker_knows_that(tmp_path: Path) -> None:
-    """Until it is ready, it leaves connections to the other workers of the port."""
+    """Until the new worker is ready, it leaves new connections to the other workers of the port."""
     assert said_by(REPLACED, tmp_path)[0] == 0
     assert (tmp_path / "others").read_text() == "False True "
 

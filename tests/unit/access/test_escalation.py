@@ -71,7 +71,7 @@ PROBES = [
 
 
 class Escalation(RuleBasedStateMachine):
-    """`before` are the rights that users had at the last check, `writer` is who has written since."""
+    """`before` has the rights of users at the last check. `writer` is the user who has written since then."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -107,7 +107,7 @@ async def test_times_and_audiences_count() -> None:
 
 
 async def test_a_long_token_is_verified_in_a_thread() -> None:
-    """What verifies a token asks for the keys first: the thread that asks for them is the one that verifies."""
+    """The verification calls `keys` first, so the thread of that call is the thread that verifies."""
     verifying: list[threading.Thread] = []
 
     def keys() -> list[VerificationKey]:

@@ -21,7 +21,7 @@ def rule(resources: str = "*", groups: str = "*", versions: str = "*", **others:
 
 
 def target(rules: list[dict[str, Any]], at: str, name: str = "a", **constraints: Any) -> Target | None:
-    """As what a create at "group/version/resource[/subresource]" is seen by a hook with these rules."""
+    """The target of a create at "group/version/resource[/subresource]" for a webhook with these rules, or None."""
     group, version, plural, *rest = at.split("/")
     resource = REGISTRY.resources[group, version, plural, rest[0] if rest else ""]
     compiled = Constraints.of({"resourceRules": rules, **constraints})

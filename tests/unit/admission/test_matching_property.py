@@ -64,7 +64,7 @@ def covers(rule: dict[str, Any], resource: Resource, operation: Operation, name:
 
 
 def read(given: dict[str, Any], resource: Resource, operation: Operation, name: str) -> Target | None:
-    """What the rules come to, looked at anew each time."""
+    """The result of the rules, computed without any cache."""
     same = [
         each
         for each in REGISTRY.resources.values()

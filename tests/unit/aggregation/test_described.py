@@ -19,7 +19,7 @@ INDEX = {"paths": {PLACE: {"serverRelativeURL": f"/openapi/v3/{PLACE}?hash=A"}}}
 
 
 class Asked:
-    """Answers by path; what is not known is not answered."""
+    """An extension API server that answers by path; an unknown path gets no answer."""
 
     def __init__(self) -> None:
         self.answers: dict[str, Answer] = {}

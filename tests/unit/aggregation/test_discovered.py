@@ -59,7 +59,7 @@ def test_documents_are_read_as_go_reads_them() -> None:
 
 
 class Asked:
-    """Answers what it is told, in order, and notes what was asked."""
+    """An extension API server with given answers, in order. It records the requests."""
 
     def __init__(self, *answers: Answer | None) -> None:
         self._answers, self.asked = list(answers), list[tuple[str, dict[bytes, bytes]]]()
@@ -135,7 +135,7 @@ def test_a_server_that_is_not_there_is_not_asked_by_version(first: Answer | None
     ],
 )
 def test_what_is_no_discovery_leaves_what_was_known(wrong: dict[str, Any]) -> None:
-    """It would make the document of all groups one that cannot be written."""
+    """With such an answer, the document of all groups could not be encoded."""
     head = (b"content-type", V2)
     asked = Asked(answer(200, document(THINGS), head), answer(200, document({**THINGS, **wrong}), head))
     found = reconciled(asked, "v1", "v1")
@@ -147,7 +147,7 @@ def test_what_is_no_discovery_leaves_what_was_known(wrong: dict[str, Any]) -> No
 
 @pytest.mark.parametrize("member", ["subresources", "acceptedTypes"])
 def test_a_document_of_very_many_objects_is_no_discovery(member: str) -> None:
-    """Each is three bytes of a document, and some hundred of what is made of it."""
+    """Each object has three bytes in the document, and some hundred bytes in memory."""
     many = [{}] * MOST_OBJECTS
     wrong = {"subresources": many} if member == "subresources" else {"subresources": [{"acceptedTypes": many}]}
     head = (b"content-type", V2)

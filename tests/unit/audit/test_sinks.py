@@ -62,7 +62,7 @@ def test_a_file_is_put_aside_when_it_is_large(tmp_path: Path) -> None:
 
 
 def test_a_line_begins_anew_behind_a_half_one(tmp_path: Path) -> None:
-    """Whoever wrote that half: this process when the disk was full, another one, or one that was killed."""
+    """It does not matter which process wrote the half line: this one on a full disk, another one, or a killed one."""
     path = tmp_path / "audit.log"
     file = RotatedFile(path, Keeping())
     file.write(b"one\n")
@@ -194,7 +194,7 @@ def test_what_waits_is_bounded(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_lines_that_wait_are_bounded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """While a file takes nothing: a pipe that nobody reads."""
+    """The file is a pipe without a reader, so nothing can be written."""
     os.mkfifo(tmp_path / "audit.log")
     counts = Counts()
 
@@ -274,7 +274,7 @@ def record(request: Request, user: User) -> tuple[Record, list[Event]]:
 
 @pytest.mark.parametrize("where", ["uri", "user", "audit ID", "annotation", "name"])
 def test_what_clients_choose_counts_as_waiting(where: str) -> None:
-    """Ten thousand events may wait: of one with a long URI, no more than the bytes are that may."""
+    """Ten thousand events may wait; if they have long URIs, the limit of bytes is reached before."""
     long = "x" * 500_000
     request = Request("GET", "/version", f"a={long}".encode() if where == "uri" else b"", {}, receive)
     request.info, request.received = RequestInfo("get", "/version"), "2026-01-01T00:00:00.000000Z"

@@ -109,7 +109,7 @@ def asked(definitions: Definitions, path: str, served: str = "") -> Outcome:
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Requests wait longer than any machine is busy, so that what goes on has not given up."""
+    """Requests wait so long that none of them times out on a busy machine."""
     monkeypatch.setattr("gateway.controllers.announced.PATIENCE", 60.0)
 
 
@@ -181,7 +181,7 @@ async def test_nobody_waits_for_a_definition_that_is_not_established_or_is_gone(
 
 @pytest.fixture
 def untiring(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Writes wait longer than any machine is busy, so that what goes on has not given up."""
+    """Writes wait so long that none of them times out on a busy machine."""
     monkeypatch.setattr("gateway.controllers.definitions.LOOK_TIMEOUT", 60.0)
 
 

@@ -22,7 +22,7 @@ from tests.unit.storage.canonical import canonical, key, pods
 
 
 class Once:
-    """Fails the first time it is called, and is done the second time."""
+    """Fails at the first call, and succeeds at the second."""
 
     def __init__(self) -> None:
         self.calls = 0

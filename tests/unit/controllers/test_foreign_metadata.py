@@ -77,7 +77,7 @@ async def test_a_server_that_is_not_available_or_talks_nonsense_says_nothing() -
 
 
 async def test_what_has_no_name_is_left_out_of_lists_and_watches_but_keeps_its_namespace() -> None:
-    """A namespace with it is not empty: it is not to be said to be gone."""
+    """A namespace with such an object is not empty, so its deletion must not be completed."""
     named = {"metadata": {"name": "a", "namespace": "n", "uid": "u"}}
     nameless = {"metadata": {"name": "a/b", "namespace": "n", "resourceVersion": "7"}}
     server = objects(Answer(200, [], dumps({"metadata": {"resourceVersion": "5"}, "items": [nameless, named]})))

@@ -20,7 +20,7 @@ MANY = 50
 
 
 class Counting:
-    """Looks at the first object that it is told of, and notes of how many it has been told by then."""
+    """A controller that records, when it processes its first object, how many objects it knows by then."""
 
     def __init__(self) -> None:
         self.queue: WorkQueue[bytes] = WorkQueue("counting")
@@ -51,7 +51,7 @@ class Counting:
 
 
 class Store:
-    """Is written to by nobody."""
+    """A store that these tests never write to."""
 
     def fenced(self, *fence: object) -> Store:
         return self
@@ -103,12 +103,12 @@ async def known_at_first(monkeypatch: pytest.MonkeyPatch, counting: Counting, ca
 
 
 async def test_nothing_is_done_before_all_that_there_is_has_been_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An owner whose dependents are still to be told of would be let go as one that has none."""
+    """Otherwise an owner would be deleted as one without dependents, because its dependents are not known yet."""
     assert await known_at_first(monkeypatch, Counting(), full()) == MANY
 
 
 async def test_nothing_is_done_before_what_came_meanwhile_has_been_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A dependent of a resource that was told first may be older than the end of its owner, which was told with it."""
+    """A dependent of an earlier resource may be older than the deletion of its owner, which is in the same batch."""
     counting, cache = Counting(), full()
 
     def more() -> None:

@@ -43,7 +43,7 @@ class Cache:
 
 @dataclass
 class Served:
-    """What is served: the newest cache, or nothing."""
+    """The served resource: its newest cache, or none."""
 
     caches: list[Cache]
 
@@ -57,7 +57,7 @@ class Served:
 
 
 async def delete_during(monkeypatch: pytest.MonkeyPatch, served: Served, new: list[Cache]) -> list[bytes]:
-    """Deletes what is served while that changes to `new`; the keys for which it was asked."""
+    """Deletes the objects of `served`, whose caches change to `new` meanwhile. Returns the keys of the deletions."""
     asked: list[bytes] = []
 
     async def delete(endpoint: Any, key: bytes) -> None:

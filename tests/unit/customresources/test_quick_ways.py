@@ -42,7 +42,7 @@ def test_what_is_accepted_at_once_is_valid() -> None:
 
 
 def test_a_written_object_is_read_as_it_is() -> None:
-    """Decoding a stored object gives it unchanged, so a process need not decode what it has just written."""
+    """Decoding a stored object does not change it, so a process need not decode an object that it has written."""
     read = 0
     for number in range(CASES):
         model, schema, rng = case(number)

@@ -23,7 +23,7 @@ class _Selector(selectors.SelectSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """Its time begins at 0. Nothing outside of it can be awaited."""
+    """A loop whose time begins at 0. Its tasks cannot wait for anything outside of the loop."""
 
     def __init__(self) -> None:
         self._waits = _Selector()

@@ -12,7 +12,7 @@ from gateway.http.alarms import TICK, Alarms
 
 
 class Waits:
-    """Waits for a time, as a watch does: what rings early is set again."""
+    """Waits until a time, as a watch does. If the alarm rings too early, it sets the alarm again."""
 
     def __init__(self, among: Alarms, when: float) -> None:
         self._among, self.when, self.rang = among, when, 0

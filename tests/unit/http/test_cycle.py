@@ -127,7 +127,7 @@ def part(body: bytes, more: bool = True) -> dict[str, Any]:
 
 
 async def what_is_scheduled() -> None:
-    """Until all has run that was scheduled before."""
+    """Waits until the loop has run everything that was scheduled before."""
     done = asyncio.Event()
     asyncio.get_running_loop().call_soon(done.set)
     await done.wait()

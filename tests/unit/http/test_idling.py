@@ -37,7 +37,7 @@ class Loop:
         return self._timers[-1]
 
     def goes_on(self, seconds: float) -> None:
-        """Lets so much time pass, and calls what comes within it."""
+        """Lets so many seconds pass, and calls the timers that are due in them."""
         end = self._now + seconds
         while due := [each for each in self._timers if each.at <= end and not each.cancelled]:
             first = min(due, key=lambda each: each.at)

@@ -106,7 +106,7 @@ def test_a_client_that_reads_late_gets_all(contexts: tuple[ssl.SSLContext, ssl.S
 
 
 def test_a_tunnels_client_may_speak_after_its_end(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
-    """All is on its way, but not read yet: a reset would destroy it."""
+    """The whole answer is sent but not read yet, so a reset of the connection would destroy it."""
     with closing(contexts, LITTLE, tunnel=True) as client:
         assert received(client, lambda: client.sendall(b"late")) == LITTLE
 

@@ -12,11 +12,11 @@ from gateway.http.tunnel import ClientEnd, join
 
 
 class Ended(Exception):
-    """An end is broken."""
+    """The connection of an end is broken."""
 
 
 class End:
-    """An end that says what it is given, and keeps what it hears; `takes` holds back who writes."""
+    """An end of a tunnel. It sends the given bytes and records what it receives; `takes` blocks writers to it."""
 
     def __init__(self, *says: bytes, silent: bool = False) -> None:
         self.says, self.silent, self.heard, self.undrained = list(says), silent, b"", 0
@@ -102,7 +102,7 @@ async def test_a_client_of_which_nobody_reads_waits() -> None:
 
 
 async def test_what_a_client_says_after_the_end_is_dropped_and_it_gets_all() -> None:
-    """Bytes that nobody reads would have the connection reset, and what is on its way with it."""
+    """Unread bytes would reset the connection, and the reset would destroy the data in flight."""
     gone = asyncio.Event()
 
     class Full(Flow):

@@ -92,7 +92,7 @@ def parts(data: bytes) -> list[tuple[int, Any]]:
 
 
 def normal(value: Any, key: str = "") -> Any:
-    """JSON without what protobuf does not tell from nothing, and a single type where version 2 allows several."""
+    """JSON without empty values, which protobuf cannot tell from missing ones, and with one type in place of a list."""
     if isinstance(value, dict):
         made = {name: normal(each, name) for name, each in value.items()}
         return {name: each for name, each in made.items() if each not in (None, "", False, [])}

@@ -60,7 +60,7 @@ def test_requests_that_are_passed_on_are_bounded_and_those_of_a_user() -> None:
 
 @pytest.mark.parametrize("room", ["proxies", "forwarding", "aggregation/delegation.py"])
 def test_what_passes_on_clients_requests_takes_places_for_them(room: str) -> None:
-    """By `passed_on`, never by `stream`, which is for the server's own calls."""
+    """Such requests use `passed_on`, never `stream`, which is for the server's own calls."""
     place = Path(client.__file__).parents[1] / room
     sources = [place] if place.is_file() else sorted(place.glob("*.py"))
     texts = [each.read_text() for each in sources]

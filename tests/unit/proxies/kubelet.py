@@ -69,7 +69,7 @@ def upgrading(carry: Callable[[Streams], Awaitable[None]]) -> Callable[[Peer], A
 
 
 class Client:
-    """The client's end of a tunnel: what it says is put in a queue."""
+    """The client's end of a tunnel. It sends what a test puts into its queue."""
 
     def __init__(self) -> None:
         self.queue: asyncio.Queue[bytes] = asyncio.Queue()

@@ -115,7 +115,7 @@ def test_a_kubelet_that_refuses_or_breaks_off_is_told_of() -> None:
 
 
 def test_a_stream_that_the_kubelet_does_not_take_ends_the_session() -> None:
-    """moby/spdystream waits for the reply to each stream that it opens; one that echoes them is answered by resets."""
+    """moby/spdystream waits for the reply to each stream that it opens. A peer that echoes its frames gets resets."""
 
     async def refuse(streams: Streams) -> None:
         await streams.until(lambda: "error" in streams.numbers)

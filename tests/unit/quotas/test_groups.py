@@ -18,7 +18,7 @@ from storage.protocol import Swap
 
 
 class Failing(KnownQuotas):
-    """All writes have room; in one place the first call fails, as no code that is known does."""
+    """All writes fit into the quota. At one place the first call fails, with an error that no known code raises."""
 
     def __init__(self, where: str) -> None:
         store: Any = SimpleNamespace(cache=SimpleNamespace(root=b"/registry/", of_key=lambda key: None))

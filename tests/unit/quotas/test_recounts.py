@@ -7,5 +7,5 @@ from gateway.quotas import recounts
 
 
 def test_a_recount_that_is_put_off_comes_while_it_is_waited_for() -> None:
-    """As it is where objects are in another etcd."""
+    """The objects are in another etcd than the quotas."""
     assert recounts.APART >= resource_quotas.MOST + 0.5

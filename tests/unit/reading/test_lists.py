@@ -56,7 +56,7 @@ def test_a_change_moves_few_cuts_of_large_pieces() -> None:
 
 
 async def test_what_is_not_kept_is_made_in_pieces_for_most_of_which_nothing_is_mapped() -> None:
-    """The C library maps memory for more than 256 kB at once, page by page, and unmaps it after the answer."""
+    """For more than 256 kB the C library would map memory page by page, and unmap it after the answer."""
     entries, renderings, encoder = cast(Any, items([2500] * 400)), Renderings(), cast(Any, Plain())
     made = await _join(renderings, encoder, entries)
     kept = await _join(renderings, encoder, entries, Joined(renderings, 1_000_000, 400))

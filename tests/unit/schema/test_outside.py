@@ -77,7 +77,7 @@ def outcome(data: bytes) -> str:
 
 @given(WRITTEN, st.integers(0, 40), st.booleans())
 def test_what_is_large_is_read_as_what_is_small(written: bytes, cut: int, shortened: bool) -> None:
-    """What is large and refused by the fast reader is read by the slow one only where that may take it."""
+    """If the fast reader refuses a large body, the slow reader gets it only where a slow read is allowed."""
     data = written[:cut] if shortened else written
     assert outcome(data) == outcome(data + b" " * (SLOWLY + 1))
 

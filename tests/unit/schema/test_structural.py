@@ -130,7 +130,7 @@ def test_duplicates_are_told_first_then_what_is_unknown_in_metadata_in_the_schem
 
 @pytest.mark.parametrize("written", ["10", "10.0", "1e1", "1E1", "100e-1"])
 def test_whole_numbers_of_metadata_may_have_fractions_and_exponents(written: str) -> None:
-    """kube-apiserver writes the metadata of custom objects anew before it reads it as ObjectMeta."""
+    """kube-apiserver encodes the metadata of custom objects again before it decodes it as ObjectMeta."""
     report, type_ = DecodeReport(), resource({"embedded": resource({})})
     text = '{"metadata":{"generation":%s,"no":1},"embedded":{"metadata":{"generation":%s}}}'
     body, _ = parse_to_decode((text % (written, written)).encode())

@@ -57,7 +57,7 @@ def test_the_values_of_others_are_made_canonical_once() -> None:
     [b"{}", b'{"name":"b","namespace":"n"}', b'{"name":"a"}', b'{"name":"a","namespace":"m"}', b'{"namespace":"n"}'],
 )
 def test_a_value_under_anothers_key_is_no_object(metadata: bytes) -> None:
-    """Code that goes by names would take it for the other object, such as a role or policy."""
+    """Code that finds objects by name would take it for the other object, such as a role or policy."""
     cache = pods()
     cache.put(key("n", "a"), b'{"metadata":%b}' % metadata, 5)
     entry = cache.get(key("n", "a"))

@@ -60,7 +60,7 @@ def reads(etcd: Etcd, cache: WatchCache) -> ConsistentReads:
 
 @pytest.fixture
 def shared(reads: ConsistentReads, monkeypatch: pytest.MonkeyPatch) -> ConsistentReads:
-    """Of which nobody has a probe of their own."""
+    """Consistent reads that always share a probe."""
     monkeypatch.setattr(consistency, "ALONE", 0)
     return reads
 
@@ -247,7 +247,7 @@ async def test_who_asks_alone_has_a_probe_that_begins_and_is_answered_in_its_own
 async def test_those_who_come_soon_after_one_that_asked_alone_share_a_probe(
     etcd: Etcd, cache: WatchCache, reads: ConsistentReads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """None of them is served by that one, which began before they came."""
+    """The running probe serves none of these reads, because it began before them."""
     monkeypatch.setattr(consistency, "APART", 60.0)
     monkeypatch.setattr(consistency, "EVENTS_WAIT", 60.0)
     cache.advance(10)

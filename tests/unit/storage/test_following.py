@@ -19,7 +19,7 @@ def labels_of(entry: Entry, before: str | None) -> str:
 
 
 class World:
-    """A resource, and what follows it."""
+    """A resource, and its follower."""
 
     def __init__(self) -> None:
         self.cache, self.revision = WatchCache(ROOT), 1

@@ -132,7 +132,7 @@ async def test_all_that_one_revision_changed_is_there_at_once(node: Node) -> Non
 
 
 async def test_nothing_is_taken_over_while_the_stream_is_away(node: Node) -> None:
-    """Until it follows again nobody knows whether the next revision is still etcd's."""
+    """Until the stream is back, the next revision of etcd may belong to another change."""
     await node.stop()
     node.feed.acknowledged(event(2))
     assert node.cache.reached == 1
@@ -174,7 +174,7 @@ async def test_a_stream_that_only_repeats_is_left_to_itself_while_writes_go_on(
 
 
 async def test_what_an_etcd_knew_that_was_set_back_is_forgotten(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or the stream would be thought far behind for ever."""
+    """Otherwise the stream would count as far behind for ever."""
     monkeypatch.setattr(feed_module, "FAR_BEHIND", 3)
     node.feed.notice(1000)
     await node.stop()

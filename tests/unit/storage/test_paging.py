@@ -38,7 +38,7 @@ class Counting:
 
 
 class Streaming(Counting):
-    """As an etcd of 3.7, whose stream ends with an error after some parts."""
+    """An etcd 3.7 whose stream ends with an error after some parts."""
 
     def __init__(self, keys: Sequence[bytes], ends_after: int) -> None:
         super().__init__(keys)

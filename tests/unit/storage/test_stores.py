@@ -10,7 +10,7 @@ from tests.unit.storage.canonical import ROOT, SPEC
 
 
 class Store:
-    """As far as it is asked here."""
+    """The members that the tests use."""
 
     def __init__(self, cache: WatchCache) -> None:
         self.cache = cache

@@ -57,7 +57,7 @@ class World:
 
 
 class Follower:
-    """Keeps what it is told."""
+    """A consumer of the tap that records what it gets."""
 
     def __init__(self) -> None:
         self.known: dict[bytes, Entry] = {}

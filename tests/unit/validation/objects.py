@@ -69,7 +69,7 @@ def create_errors(resource: str, changes: JsonObject) -> list[str]:
 
 
 def updated(resource: str, changes: JsonObject, before: JsonObject | None = None) -> tuple[JsonObject, list[str]]:
-    """A minimal object with `before`, after an update with `changes`; and what the update is told."""
+    """Updates a minimal object, which has `before` in it, with `changes`. Returns the new object and the errors."""
     strategy, context = _rules(resource)
     old = created(resource, before)
     old["metadata"]["resourceVersion"] = "7"

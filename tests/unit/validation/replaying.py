@@ -38,9 +38,9 @@ def resource_of(written: str, subresource: str = "") -> Resource:
 
 
 def judged(written: str, subresource: str, sent: JsonObject, old: JsonObject | None) -> list[Cause]:
-    """The causes for which a create of what is `sent`, or an update of `old`, is refused; none if it is accepted.
+    """The causes for which a create of `sent`, or an update of `old` to `sent`, is refused; empty if it is accepted.
 
-    Raises DecodeError for what can't be read, StatusError for what is refused as something else than invalid.
+    Raises DecodeError if `sent` cannot be decoded, and StatusError for a refusal with another reason than Invalid.
     """
     resource = resource_of(written, subresource)
     obj, stored = _stored(resource, sent), None if old is None else _stored(resource_of(written), old)

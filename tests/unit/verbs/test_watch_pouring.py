@@ -25,8 +25,8 @@ from tests.unit.storage.canonical import PREFIX, canonical, key, pods
 
 
 class Client:
-    """Reads what a stream's task gives, and what is poured for it while it is `ready`; with `rests` it lets the stream
-    rest.
+    """A client that reads the events of a stream, from its task and, while it is `ready`, directly. With `rests` the
+    stream may rest.
     """
 
     def __init__(self, cache: ResourceCache, rests: bool = False, options: ListOptions = ListOptions()) -> None:  # noqa: B008

@@ -50,7 +50,7 @@ def test_a_path_of_a_service_is_as_it_stands() -> None:
 
 
 class Plainly:
-    """Calls one server without TLS, whoever is called."""
+    """A client that calls one server without TLS, whatever the URL is."""
 
     def __init__(self, client: Client, target: Target) -> None:
         self._client, self._target = client, target

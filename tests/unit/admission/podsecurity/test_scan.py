@@ -18,7 +18,7 @@ BASELINE = LevelVersion(Level.BASELINE)
 
 
 class _Pod:
-    """As much of an entry as is read of it."""
+    """The parts of a cache entry that the scan reads."""
 
     def __init__(self, name: str, controller: str = "", **spec: Any) -> None:
         owners = [{"uid": controller, "controller": True}] if controller else []
