@@ -49,7 +49,9 @@ def words(error: OSError, path: Path | None = None) -> str:
     """One line with the path of a file and the error of the operation. `path` is the file that the caller named."""
     place = error.filename or path
     reason = (
-        "is no directory" if isinstance(error, FileExistsError | NotADirectoryError) else error.strerror or str(error)
+        "is not a directory"
+        if isinstance(error, FileExistsError | NotADirectoryError)
+        else error.strerror or str(error)
     )
     if path is not None and str(place) != str(path) and str(place).startswith(str(path.parent)):
         place = path  # the name of a temporary file would tell the reader nothing

@@ -166,8 +166,8 @@ NAMED: dict[str, str] = {
 }
 
 WITHOUT: dict[str, str] = {
-    "enable-aggregator-routing": "extension servers of the tests have one endpoint, which is dialled either way",
-    "etcd-db-metric-poll-interval": "a metric's age: it would take a test that long",
+    "enable-aggregator-routing": "extension API servers of the tests have one endpoint, which is used in both cases",
+    "etcd-db-metric-poll-interval": "a test would have to wait for the interval",
     "kubelet-certificate-authority": "no kubelet of the tests has a certificate",
     "kubelet-client-certificate": "no kubelet of the tests has a certificate",
     "kubelet-client-key": "no kubelet of the tests has a certificate",

@@ -201,7 +201,7 @@ def _resources(found: Any, at: str) -> Resources:
     _warn_of_unknown(found, _RESOURCES, f"{at}.")
     group = found.get("group") or ""
     if not isinstance(group, str) or (group not in ("", "*") and is_dns1123_subdomain(group)):
-        raise InvalidConfiguration(f"{at}.group: {group!r} is no name of an API group")
+        raise InvalidConfiguration(f"{at}.group: {group!r} is not a name of an API group")
     resources, names = _texts(found, "resources", at), _texts(found, "resourceNames", at)
     if names and not resources:
         raise InvalidConfiguration(f"{at}.resourceNames: using resourceNames requires at least one resource")

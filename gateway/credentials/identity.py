@@ -97,7 +97,8 @@ def unseal(value: bytes, secret: bytes) -> Identity:
         return Identity(**json.loads(AESGCM(_key(secret, salt)).decrypt(nonce, sealed, None)))
     except InvalidTag:
         raise IdentityError(
-            "the identity in etcd was sealed with another secret than that of --identity-key-file"
+            "the identity in etcd was encrypted with another secret than --identity-key-file has; "
+            "give all replicas the same file"
         ) from None
     except (ValueError, KeyError, TypeError) as error:
         raise IdentityError(f"the identity in etcd can't be read: {error}") from None
@@ -121,7 +122,7 @@ async def store_again(settings: Settings, client: EtcdClient, secret: bytes) -> 
     """
     key = shared_key(settings).encode()
     if not all((settings.cert_dir / name).is_file() for name in ("ca.crt", "ca.key", KEY_FILE, TOKEN_FILE)):
-        raise IdentityError(f"there is no whole identity in {settings.cert_dir}")
+        raise IdentityError(f"the identity in {settings.cert_dir} is incomplete")
     mine = await asyncio.to_thread(own, settings.cert_dir)
     found = await client.get(key)
     if found is None:

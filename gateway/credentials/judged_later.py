@@ -32,7 +32,7 @@ def judge_later(context: ssl.SSLContext) -> bool:
         return False
     found = library()
     if found is None:
-        log.debug("client certificates are judged in the handshake: OpenSSL is a part of the interpreter")
+        log.debug("client certificates are checked in the TLS handshake, because OpenSSL is built into the interpreter")
         return False
     try:
         install, control = found.SSL_CTX_set_cert_verify_callback, found.SSL_CTX_ctrl

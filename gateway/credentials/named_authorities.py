@@ -22,7 +22,7 @@ def name_authorities(context: ssl.SSLContext) -> bool:
         return False
     found = library()
     if found is None:
-        log.debug("the CAs of clients can't be named: OpenSSL is a part of the interpreter")
+        log.debug("the TLS handshake cannot name the CAs of clients, because OpenSSL is built into the interpreter")
         return False
     found.d2i_X509.restype = ctypes.c_void_p
     found.d2i_X509.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_long]

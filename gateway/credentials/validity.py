@@ -32,14 +32,16 @@ def validity(flag: str, path: Path) -> Validity:
     if begins > now:
         return Validity(False, f"it is not valid before {begins:%Y-%m-%d %H:%M}", "set this machine's clock")
     if ends <= now:
-        return Validity(False, f"it has expired on {ends:%Y-%m-%d}", _renewal(flag))
-    return Validity(True, f"it is good until {ends:%Y-%m-%d}", _renewal(flag) if ends - now < SOON else "")
+        return Validity(False, f"it expired on {ends:%Y-%m-%d}", _renewal(flag))
+    return Validity(True, f"it is valid until {ends:%Y-%m-%d}", _renewal(flag) if ends - now < SOON else "")
 
 
 def _renewal(flag: str) -> str:
     if flag == "--cert-dir":
-        return "remove it to have another one made at the next start; of a CA, all that it signed goes with it"
-    return "put another one in its place; a server that runs takes it up"
+        return (
+            "remove it, and the next start creates a new one; if it is a CA, certificates that it signed become invalid"
+        )
+    return "replace the file; a running server reads the new one"
 
 
 def read_certificates(path: Path) -> list[x509.Certificate]:

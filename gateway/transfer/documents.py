@@ -116,7 +116,7 @@ def _json(place: str, data: bytes) -> Iterator[Any]:
             found, at = decoder.raw_decode(text, at)
             yield found
     except (ValueError, RecursionError) as error:
-        raise InvalidDocument(f"{place}: it is no JSON: {error}") from None
+        raise InvalidDocument(f"{place}: it is not valid JSON: {error}") from None
 
 
 def _yaml(place: str, data: bytes) -> Iterator[Any]:

@@ -17,7 +17,7 @@ def own_place(directory: Path, environment: Mapping[str, str]) -> tuple[Place, s
     """The place of the pod's cluster, and the pod's namespace. Raises NoCluster."""
     host, port = (environment.get(f"KUBERNETES_SERVICE_{name}", "") for name in ("HOST", "PORT"))
     if not (host and port):
-        raise NoCluster("this is no pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
+        raise NoCluster("this is not a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
     server = f"https://{f'[{host}]' if ':' in host else host}:{port}"
     cluster = {"server": server, "certificate-authority": "ca.crt"}
     try:

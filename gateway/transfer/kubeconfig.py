@@ -49,7 +49,7 @@ def _usual(environment: Mapping[str, str]) -> list[Path]:
 def _merged(paths: list[Path]) -> JsonObject:
     """Merges several kubeconfigs. If a name occurs twice, the first entry counts."""
     if not paths:
-        raise NoCluster("there is no kubeconfig: name one with --kubeconfig or KUBECONFIG")
+        raise NoCluster("no kubeconfig was found: give one with --kubeconfig or KUBECONFIG")
     merged: JsonObject = {name: [] for name in _LISTS}
     for path in paths:
         try:
@@ -59,7 +59,7 @@ def _merged(paths: list[Path]) -> JsonObject:
         except InvalidConfiguration as error:
             raise NoCluster(f"{path}: {error}") from None
         if not isinstance(config, dict):
-            raise NoCluster(f"{path}: it is no kubeconfig")
+            raise NoCluster(f"{path}: it is not a kubeconfig")
         merged["current-context"] = merged.get("current-context") or config.get("current-context")
         for name in _LISTS:
             merged[name] += [_located(each, path.parent) for each in config.get(name) or () if isinstance(each, dict)]
@@ -79,7 +79,7 @@ def _located(entry: JsonObject, directory: Path) -> JsonObject:
 def _of_plugin(said: Any, environment: Mapping[str, str]) -> JsonObject:
     """The credentials that a program prints ("client-go credential plugins"). Raises InvalidConfiguration, OSError."""
     if not isinstance(said, dict) or not said.get("command"):
-        raise InvalidConfiguration("its exec names no command")
+        raise InvalidConfiguration("its exec has no command")
     version = str(said.get("apiVersion") or "client.authentication.k8s.io/v1")
     asked = {"apiVersion": version, "kind": _EXEC, "spec": {"interactive": False}}
     more = {str(each["name"]): str(each["value"]) for each in said.get("env") or ()}

@@ -25,7 +25,7 @@ def hopeless(error: StorageError | None) -> str:
         case Unauthenticated():
             return f"etcd refuses the user: {error}; see --etcd-username and --etcd-password"
         case PermissionDenied():
-            return f"etcd's user may not read or write what is under --etcd-prefix: {error}"
+            return f"etcd does not allow its user to use keys under --etcd-prefix: {error}; grant the user a role"
         case OtherCluster():
             return str(error)
     return ""
@@ -66,12 +66,12 @@ async def _secure_trouble(host: str, port: int, settings: EtcdSettings, alert: f
     except ssl.SSLError as error:
         reason = error.reason or ""
         if "ALERT" in reason and ("CERTIFICATE" in reason or "UNKNOWN_CA" in reason):
-            given = "refuses the client certificate" if settings.cert_file else "wants a client certificate"
+            given = "refuses the client certificate" if settings.cert_file else "requires a client certificate"
             return f"{where} {given}; see --etcd-certfile and --etcd-keyfile"
     except OSError:
         pass
     if await _speaks_plainly(host, port):
-        return f"{where} does not speak TLS; name it with http:// in --etcd-servers"
+        return f"{where} does not speak TLS; use http:// in --etcd-servers"
     return ""
 
 
@@ -86,7 +86,7 @@ async def _plain_trouble(host: str, port: int) -> str:
             return ""
     except OSError:
         return ""
-    return f"etcd at {host}:{port} speaks TLS; name it with https:// in --etcd-servers"
+    return f"etcd at {host}:{port} speaks TLS; use https:// in --etcd-servers"
 
 
 async def _speaks_plainly(host: str, port: int) -> bool:

@@ -359,5 +359,5 @@ async def test_an_etcd_with_tls(tmp_path: Path) -> None:
         assert {key.replace(b"/other", b"/registry", 1): value for key, value in after.items()} == before
         without = await asyncio.to_thread(run, "backup", f"{tmp_path}/2", *trusting)
         plain = await asyncio.to_thread(run, "backup", f"{tmp_path}/2", trusting[0].replace("https", "http"))
-    for outcome, said in ((without, "wants a client certificate"), (plain, "speaks TLS")):
+    for outcome, said in ((without, "requires a client certificate"), (plain, "speaks TLS")):
         assert outcome.returncode == 1 and said in outcome.stderr.splitlines()[-1]

@@ -51,7 +51,7 @@ async def test_tls_that_does_not_fit_is_said(tmp_path: Path, monkeypatch: pytest
     with EmbeddedEtcd(arguments=arguments, loopback=True) as etcd, EmbeddedEtcd(loopback=True) as plain:
         for settings, said in (
             (EtcdSettings((etcd.endpoint,), stranger), "is not trusted"),
-            (EtcdSettings((etcd.endpoint,), ca), "wants a client certificate"),
+            (EtcdSettings((etcd.endpoint,), ca), "requires a client certificate"),
             (EtcdSettings((etcd.endpoint,), ca, stranger, key), "refuses the client certificate"),
             (EtcdSettings((etcd.endpoint,), ca, tmp_path / "server.pem", tmp_path / "server.key"), ""),
             (EtcdSettings((etcd.endpoint.replace("https", "http"),)), "speaks TLS"),

@@ -109,7 +109,7 @@ def test_a_certificate_that_is_good_for_an_hour_is_spoken_of(tmp_path: Path) -> 
             said = next(line for line in server.stderr if "--tls-cert-file" in line)
         finally:
             server.terminate()
-        assert " warning " in said and "it is good until" in said and "put another one in its place" in said
+        assert " warning " in said and "it is valid until" in said and "replace the file" in said
 
 
 def test_a_server_that_waits_for_etcd_says_why_and_can_be_stopped(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_replicas_that_share_nothing_but_etcd_have_one_identity(tmp_path: Path) 
                 replica.stop()
         secret.write_text("another secret of some length")
         flags = f"--etcd-servers={etcd.endpoint}", f"--cert-dir={tmp_path}/three", f"--identity-key-file={secret}"
-        assert "sealed with another secret" in refusal(*flags)
+        assert "encrypted with another secret" in refusal(*flags)
 
 
 def gone(process: int) -> bool:

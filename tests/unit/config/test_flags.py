@@ -160,7 +160,7 @@ def test_each_flag_of_kube_apiserver_is_taken_or_refused_with_a_reason() -> None
     [
         (["--watch-cache=false"], "--watch-cache can only be true here: "),
         (["--storage-backend", "etcd2"], "--storage-backend can only be etcd3"),
-        (["--http2_max_streams_per_connection", "5"], "HTTP/1.1 is what is spoken here"),
+        (["--http2_max_streams_per_connection", "5"], "this server speaks HTTP/1.1 only"),
     ],
 )
 def test_flags_that_are_not_here_are_refused_with_a_reason(arguments: list[str], message: str) -> None:
