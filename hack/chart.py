@@ -146,7 +146,7 @@ start: restart them (`kubectl rollout restart`) after a renewal.
 
 **A member of etcd that has lost its volume** joins its cluster again by itself, once a quorum of the others is healthy:
 delete its claim and its pod. **A snapshot is restored** by a Job, into one member; the others join that one.
-docs/chart.md has the commands.
+docs/how-to/chart.md has the commands.
 
 ## Values
 

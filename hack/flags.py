@@ -1,4 +1,4 @@
-"""Writes docs/flags.md from the table of flags: `hack/flags.py [--check]`."""
+"""Writes docs/reference/flags.md from the table of flags: `hack/flags.py [--check]`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gateway.settings.foreign_flags import FIXED, REFUSED  # noqa: E402
 from hack.written import write_or_check  # noqa: E402
 from tests.flag_effects import WITHOUT  # noqa: E402
 
-PAGE = ROOT / "docs" / "flags.md"
+PAGE = ROOT / "docs" / "reference" / "flags.md"
 _HEAD = """\
 # Flags
 

@@ -1,4 +1,4 @@
-"""Writes docs/metrics.md from the families that are declared: `hack/metrics.py [--check]`."""
+"""Writes docs/reference/metrics.md from the families that are declared: `hack/metrics.py [--check]`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ sys.path.insert(0, str(ROOT))
 from hack.written import write_or_check  # noqa: E402
 from storage.instruments.families import AnyFamily, declared  # noqa: E402
 
-PAGE = ROOT / "docs" / "metrics.md"
+PAGE = ROOT / "docs" / "reference" / "metrics.md"
 ABSENT = ROOT / "tests" / "unit" / "storage" / "instruments" / "absent.metrics"
 PACKAGES = ("gateway", "storage")
 _HEAD = """\
 # Metrics
 
-This page lists all metrics at `/metrics`. [Monitoring](monitoring.md) describes a first set-up.
+This page lists all metrics at `/metrics`. [Monitoring](../how-to/monitoring.md) describes a first set-up.
 
 If kube-apiserver has a metric for the same thing, the name is the same, so its dashboards and alert rules work
 unchanged. A metric appears when there is something to count for the first time. With `--workers`, the values are sums

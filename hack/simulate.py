@@ -1,4 +1,4 @@
-"""Writes docs/large-clusters.md, the estimated costs of clusters: `hack/simulate.py [--check]`.
+"""Writes docs/performance/large-clusters.md, the estimated costs of clusters: `hack/simulate.py [--check]`.
 
 The costs are in hack/costs.json, which `python -m tests.benchmarks.costs --json hack/costs.json` measures. Nothing here
 is a measurement of a cluster: it adds up.
@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT))
 
 from hack.written import write_or_check  # noqa: E402
 
-PAGE, COSTS = ROOT / "docs" / "large-clusters.md", ROOT / "hack" / "costs.json"
+PAGE, COSTS = ROOT / "docs" / "performance" / "large-clusters.md", ROOT / "hack" / "costs.json"
 MIB, GIB = 1 << 20, 1 << 30
 ETCD_WRITES = 10_000  # a second, of one etcd on a fast disk; etcd.io's own benchmark is above that for small values
 NETWORK = 10e9 / 8  # bytes a second of one machine
@@ -167,7 +167,7 @@ with `--workers N` a replica uses N cores. Each process has its own cache, unles
   5,000 nodes.
 - **Memory** is the objects' own size plus {beside:,.0f} bytes for each, in every process that does not share a cache.
 - **Ten times as much** is more than one etcd can do. Events, Leases and pods would each need [an etcd of their
-  own](operating.md#resources-in-an-etcd-of-their-own). Every process would still process all changes.
+  own](../how-to/etcd.md#resources-in-an-etcd-of-their-own). Every process would still process all changes.
   A process with a cache for one namespace only would avoid that; neither this server nor kube-apiserver has such
   caches.
 """

@@ -1,6 +1,6 @@
 """Names the test that shows the effect of each flag of `serve`; a unit test checks that each flag is here.
 
-docs/flags.md lists the flags without such a test.
+docs/reference/flags.md lists the flags without such a test.
 """
 
 from __future__ import annotations

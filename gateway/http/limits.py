@@ -1,4 +1,4 @@
-"""The limits of connections; docs/limits.md says where each limit comes from."""
+"""The limits of connections; docs/reference/limits.md says where each limit comes from."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def say_start(settings: Settings) -> None:
     if settings.kubernetes_version in UNFINISHED:
         minor = {"minor": settings.kubernetes_version}
         logger.warning(
-            "only a part of this Kubernetes minor is served; docs/versions.md lists the missing parts",
+            "only a part of this Kubernetes minor is served; docs/reference/versions.md lists the missing parts",
             extra=minor,
         )
     if logger.isEnabledFor(logging.DEBUG):

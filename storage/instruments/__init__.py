@@ -12,7 +12,7 @@ A child is one family member with fixed label values. Things that can be deleted
 Families are global to the process, as process_cpu_seconds_total is; no decision depends on their values. `reads` gives
 a family a function that returns its values at each scrape. Names, labels and buckets are kube-apiserver's wherever it
 has them. `exposition` writes all families as text, `snapshot` adds up those of several processes, and hack/metrics.py
-makes docs/metrics.md from the declarations.
+makes docs/reference/metrics.md from the declarations.
 """
 
 from storage.instruments.families import (

@@ -5,7 +5,7 @@
 
 One worker, TLS, token authentication. "raw" returns the same bytes from a bare ASGI function under the same uvicorn
 settings; "direct" is the etcd client alone, doing the transaction that a create does with the same bytes. Of what
---json has written, tests.benchmarks.page makes docs/performance.md.
+--json has written, tests.benchmarks.page makes docs/performance/measurements.md.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ LIMITS: dict[str, tuple[str, float | None]] = {  # of what is kept: its unit, an
 
 
 def rows(ours: dict[str, float], beside: dict[str, float], options: argparse.Namespace) -> list[Row]:
-    """The rows for docs/performance.md, with those of a kube-apiserver if it was measured, too."""
+    """The rows for docs/performance/measurements.md, with those of a kube-apiserver if it was measured, too."""
     group, other = f"{options.watchers:,} watches, {options.rate:.0f} changes/s", "kube-apiserver" if beside else ""
     return [
         Row(group, case, ours[case], unit, other, beside.get(case), at_most=most)
@@ -182,7 +182,7 @@ def main() -> None:
     parser.add_argument("--elsewhere", action="store_true", help="writes are made into etcd")
     parser.add_argument("--no-server", action="store_true", help="start none: only those of --beside")
     parser.add_argument("--flag", action="append", default=[], help="of the server that is started")
-    parser.add_argument("--keep", action="store_true", help="write the rows for docs/performance.md")
+    parser.add_argument("--keep", action="store_true", help="write the rows for docs/performance/measurements.md")
     options = parser.parse_args()
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if hard < options.watchers + 500:

@@ -107,7 +107,7 @@ def main() -> None:
     parser.add_argument("--pods", type=int, default=5000)
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--beside", metavar="URL,TOKEN,PID", help="another server, as a kube-apiserver")
-    parser.add_argument("--keep", action="store_true", help="keep the rows for docs/performance.md")
+    parser.add_argument("--keep", action="store_true", help="keep the rows for docs/performance/measurements.md")
     options = parser.parse_args()
     from apiserver_gateway.testing import api_server
 

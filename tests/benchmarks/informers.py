@@ -227,7 +227,7 @@ def measure(name: str, server: Measured, etcd: str, options: argparse.Namespace)
 
 
 def rows(found: list[dict[str, dict[str, float]]], options: argparse.Namespace) -> Iterator[Row]:
-    """The rows for docs/performance.md."""
+    """The rows for docs/performance/measurements.md."""
     group = f"{options.clients} clients of client-go with {options.informers} informers each"
     group += ", as a service account" if options.account else ""
     theirs = found[1] if found[1:] else {}
@@ -248,7 +248,7 @@ def main() -> None:
     parser.add_argument("--account", action="store_true", help="watch as a service account")
     parser.add_argument("--beside", type=Path, metavar="PROGRAM", help="a kube-apiserver")
     parser.add_argument("--storm", action="store_true")
-    parser.add_argument("--keep", action="store_true", help="write the rows for docs/performance.md")
+    parser.add_argument("--keep", action="store_true", help="write the rows for docs/performance/measurements.md")
     options = parser.parse_args()
     raise_descriptors(options.clients * options.informers)
     with measured_servers(options.beside) as servers:

@@ -1,4 +1,4 @@
-"""What long benchmarks have found, kept for docs/performance.md: each runs by itself, not in `make bench`.
+"""What long benchmarks have found, kept for docs/performance/measurements.md: each runs by itself, not in `make bench`.
 
 A program that has an option `--keep` gives its rows to `keep`, which replaces those of the same group and case in
 results/measured.json; `python -m tests.benchmarks.page` then makes the page anew.

@@ -242,7 +242,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0, help="of renewals")
     parser.add_argument("--tree", type=Path, default=Path.cwd(), help="the work tree to serve from")
     parser.add_argument("--only-start", action="store_true", help="measure nothing but the start")
-    parser.add_argument("--keep", action="store_true", help="write the rows for docs/performance.md")
+    parser.add_argument("--keep", action="store_true", help="write the rows for docs/performance/measurements.md")
     options = parser.parse_args()
     os.environ |= {"ETCD_QUOTA_BACKEND_BYTES": str(8 << 30), "ETCD_MAX_TXN_OPS": str(OPERATIONS)}
     rows: list[Row] = []

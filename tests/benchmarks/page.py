@@ -1,4 +1,4 @@
-"""Writes docs/performance.md and its plots from what was measured, which is kept in results/.
+"""Writes docs/performance/measurements.md and its plots from what was measured, which is kept in results/.
 
     python -m tests.benchmarks --json build/bench.json && python -m tests.benchmarks.page build/bench.json
     python -m tests.benchmarks.page [--check]
@@ -24,8 +24,8 @@ from tests.benchmarks.kept import RESULTS, measured, row_of
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCH = RESULTS / "bench.json"
-PAGE = ROOT / "docs" / "performance.md"
-PLOTS = ROOT / "docs" / "plots"
+PAGE = ROOT / "docs" / "performance" / "measurements.md"
+PLOTS = ROOT / "docs" / "performance" / "plots"
 
 WIDTH, LABELS, NUMBERS, ROW, BAR = 860, 330, 90, 34, 16
 STYLE = (
@@ -194,7 +194,7 @@ def main() -> int:
     if options.results:
         found = json.loads(options.results.read_text(encoding="utf-8"))
         if found["only"]:
-            print("only a part was measured: docs/performance.md stays as it is")
+            print("only a part was measured: docs/performance/measurements.md stays as it is")
             return 0
         BENCH.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     stale = [(path, text) for path, text in files() if not path.is_file() or path.read_text(encoding="utf-8") != text]

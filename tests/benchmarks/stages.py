@@ -142,7 +142,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--slices", type=int, default=60)
     parser.add_argument("--only", default="")
-    parser.add_argument("--keep", action="store_true", help="keep the sums for docs/performance.md")
+    parser.add_argument("--keep", action="store_true", help="keep the sums for docs/performance/measurements.md")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
         out = Path(directory) / "samples.json"

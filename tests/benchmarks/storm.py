@@ -198,7 +198,7 @@ MOST = 1.0  # of a kube-apiserver's
 
 
 def rows(found: list[dict[str, dict[str, float]]], options: argparse.Namespace) -> Iterator[Row]:
-    """The rows for docs/performance.md, with those of a kube-apiserver if it was measured, too."""
+    """The rows for docs/performance/measurements.md, with those of a kube-apiserver if it was measured, too."""
     group, theirs = f"{options.watchers:,} watchers come back in {options.within:g} s", found[1] if found[1:] else {}
     group += ", as a service account" if options.account else ""
     group += f", beside {options.others:,} other objects" if options.others else ""
@@ -218,7 +218,7 @@ def main() -> None:
     parser.add_argument("--account", action="store_true", help="watch and read as a service account")
     parser.add_argument("--others", type=int, default=0, help="so many ConfigMaps beside what is watched")
     parser.add_argument("--beside", type=Path, metavar="PROGRAM", help="a kube-apiserver")
-    parser.add_argument("--keep", action="store_true", help="write the rows for docs/performance.md")
+    parser.add_argument("--keep", action="store_true", help="write the rows for docs/performance/measurements.md")
     options = parser.parse_args()
     raise_descriptors(options.watchers)
     found = []

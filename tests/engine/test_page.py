@@ -1,4 +1,4 @@
-"""Runs all commands of docs/compose.md, in their order, on an engine."""
+"""Runs all commands of docs/how-to/compose.md, in their order, on an engine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.engine import tools
 from tests.engine.project import Project
 from tests.integration.testing.pages import blocks
 
-PAGE = tools.ROOT / "docs" / "compose.md"
+PAGE = tools.ROOT / "docs" / "how-to" / "compose.md"
 CHECKOUT = ("deploy", "docker-compose.yml", "gateway", "storage", "apiserver_gateway", ".dockerignore")
 CHECKOUT += ("pyproject.toml", "setup.py", "README.md", "LICENSE")
 

@@ -1,4 +1,4 @@
-"""The limits and results of benchmarks in docs/performance.md, and how the page shows them."""
+"""The limits and results of benchmarks in docs/performance/measurements.md, and how the page shows them."""
 
 from __future__ import annotations
 

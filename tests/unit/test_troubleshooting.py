@@ -1,6 +1,6 @@
-"""docs/troubleshooting.md quotes messages exactly.
+"""docs/how-to/troubleshooting.md quotes messages exactly.
 
-The rules and the dashboard of docs/monitoring.md use existing metrics.
+The rules and the dashboard of docs/how-to/monitoring.md use existing metrics.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import yaml
 from hack.metrics import families
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "troubleshooting.md").read_text(encoding="utf-8")
 OF_OTHERS = (
     "x509: ",
     "Address already",

@@ -1,4 +1,4 @@
-"""docs/where.md: the code for a sample of the rules of the Kubernetes documentation."""
+"""docs/architecture/where.md: the code for a sample of the rules of the Kubernetes documentation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "where.md"
+PAGE = ROOT / "docs" / "architecture" / "where.md"
 FLAGS = "## Rules of the kube-apiserver reference"
 STEP = 7  # every seventh sentence or flag is in the sample
 FEWEST = 30

@@ -11,7 +11,7 @@ TOOLS = {
     "cel_server": "records what a kube-apiserver says of CRDs with rules, and of their objects",
     "cel_spec": "runs the conformance tests of cel-spec",
     "chance": "runs tests in random order while the machine is busy and servers are stopped for moments",
-    "compatibility": "writes docs/compatibility.md from a report of `conformance`",
+    "compatibility": "writes docs/reference/compatibility.md from a report of `conformance`",
     "conformance": "compares throw-away servers with recordings of a kube-apiserver",
     "control_plane": "runs kube-controller-manager and kube-scheduler against a server, and reads their logs",
     "definition_fuzz": "sends random CRDs, and objects of them, to two servers, and compares",

@@ -1,4 +1,4 @@
-"""Writes docs/compatibility.md from a comparison with a recorded kube-apiserver.
+"""Writes docs/reference/compatibility.md from a comparison with a recorded kube-apiserver.
 
     python -m tests.upstream conformance DIR --report report.json
     python -m tests.upstream compatibility DIR report.json [--check]
@@ -21,7 +21,7 @@ import yaml
 from tests.upstream.conformance import Exemption, expected_of, minor_of, read_expected, step_of
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "compatibility.md"
+PAGE = ROOT / "docs" / "reference" / "compatibility.md"
 TITLES = {
     "aggregation": "API servers behind this one",
     "access": "Authentication, authorization, impersonation",

@@ -103,7 +103,7 @@ def test_a_minor_that_is_not_served_is_refused() -> None:
 
 
 def test_a_minor_of_which_parts_are_missing_is_warned_of_at_the_start() -> None:
-    said = "only a part of this Kubernetes minor is served; docs/versions.md lists the missing parts"
+    said = "only a part of this Kubernetes minor is served; docs/reference/versions.md lists the missing parts"
     found = {}
     for minor in ("1.36", "1.37"):
         with api_server("--controllers=-*", version=minor) as api:

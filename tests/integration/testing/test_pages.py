@@ -19,7 +19,7 @@ PAGES = {
     str(path.relative_to(ROOT)): path.read_text()
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *(ROOT / "deploy" / "helm").rglob("*.md"))
 }
-PICTURES = ("docs/architecture.md", "docs/architecture/folders.md", "docs/cel.md")
+PICTURES = ("docs/architecture.md", "docs/architecture/folders.md", "docs/architecture/cel.md")
 COMMANDS = [
     (page, command)
     for page, text in PAGES.items()

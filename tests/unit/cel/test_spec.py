@@ -9,7 +9,7 @@ import pytest
 
 from tests.upstream import cel_spec
 
-# how many tests need what is not there; docs/cel.md names them too
+# how many tests need what is not there; docs/architecture/cel.md names them too
 NOT_APPLICABLE = {
     "protobuf messages": 683,
     "the math library": 199,

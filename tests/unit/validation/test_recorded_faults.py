@@ -56,7 +56,7 @@ def differences(case: Any) -> list[str]:
 
 
 def sends_nothing(case: Any) -> bool:
-    """Whether the fault is an empty list or map, which is taken as absent here (docs/differences.md)."""
+    """Whether the fault is an empty list or map, which is taken as absent here (docs/reference/differences.md)."""
     return any(_has_empty(value) for _, value in case["patch"][-1:])
 
 

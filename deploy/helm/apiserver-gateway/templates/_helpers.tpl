@@ -247,7 +247,7 @@ was so, the StatefulSet. Neither is known to `helm template`: an init container 
 {{- with (get (default dict .data) "members") -}}{{- $made = b64dec . -}}{{- end -}}
 {{- end -}}
 {{- if and $made (ne $made (int .Values.etcd.replicaCount | toString)) -}}
-{{- fail (printf "etcd.replicaCount: %s was made with %s members, and their number cannot be changed; set it to %s. docs/chart.md says how to move the data into a new release" $name $made $made) -}}
+{{- fail (printf "etcd.replicaCount: %s was made with %s members, and their number cannot be changed; set it to %s. docs/how-to/chart.md says how to move the data into a new release" $name $made $made) -}}
 {{- end -}}
 {{- end -}}
 
