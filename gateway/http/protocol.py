@@ -28,7 +28,7 @@ from gateway.http.scope import scope_of
 from gateway.http.stage import Stage
 from gateway.http.stalling import Stall
 from gateway.http.upgrading import Upgrading, without_wish
-from gateway.http.wire import refusal_of, size_of_head, words_of
+from gateway.http.wire import expects_continue, refusal_of, size_of_head, words_of
 
 _STAND_IN = b"TRACE"  # a method that the parser knows and no endpoint serves
 _LOOKED_AT = frozenset({b"expect", b"host", b"transfer-encoding"})  # the only headers that matter here
@@ -65,7 +65,7 @@ class Protocol(HttpToolsProtocol):
         self._limits, self._lost, self._heads = limits or Limits(), lost, heads or Heads()
         self._framing, self._ending = framing or Framing(), farewell or Farewell()
         self._upgrading: Upgrading | None = None  # set from a request for an upgrade until its answer
-        self._vetted: list[tuple[bytes, bytes]] = []  # the Host and Transfer-Encoding headers, which are checked
+        self._vetted: list[tuple[bytes, bytes]] = []  # the headers that are looked at
         self._held = 0  # bytes of a large head that are counted in `heads`
         self._stall, self._idling = Stall(self.loop, self._limits.stall), Idling(self.loop, self.timeout_keep_alive)
         self._stage, self._replaying = _IDLE, False  # _replaying: whether the parser gets a head a second time
@@ -218,9 +218,8 @@ class Protocol(HttpToolsProtocol):
         if self._stage is _HEAD:  # otherwise it is a trailer
             name = name.lower()
             if name in _LOOKED_AT:
-                if name != b"expect":
-                    self._vetted.append((name, value))
-                elif value.lower() == b"100-continue":
+                self._vetted.append((name, value))
+                if name == b"expect" and expects_continue(value):
                     self.expect_100_continue = True
             self.headers.append((name, value))
 

@@ -7,6 +7,9 @@ from http import HTTPStatus
 
 _VERSIONS = frozenset({"1.0", "1.1"})
 _bad_in_host = re.compile(rb"[^!$%&()*+,\-.:;=\[\]'_~0-9A-Za-z]").search  # as golang.org/x/net/http/httpguts
+_between_tokens = re.compile(rb"[ ,\t]+").split
+
+EXPECTATION_FAILED = b"HTTP/1.1 417 Expectation Failed\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
 def words_of(status: HTTPStatus, why: str = "") -> bytes:
@@ -18,11 +21,11 @@ def words_of(status: HTTPStatus, why: str = "") -> bytes:
 def refusal_of(version: str, headers: list[tuple[bytes, bytes]]) -> bytes:
     """Go's answer to a head that is not valid in HTTP/1.0 or 1.1; b"" for a valid one.
 
-    `headers` must contain all Host and Transfer-Encoding headers; others are ignored.
+    `headers` must contain all Host, Transfer-Encoding and Expect headers; others are ignored.
     """
     if version not in _VERSIONS:
         return words_of(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "unsupported protocol version")
-    hosts, coded = 0, False
+    hosts, coded, expects = 0, False, None
     for name, value in headers:
         if name == b"host":
             hosts += 1
@@ -32,9 +35,18 @@ def refusal_of(version: str, headers: list[tuple[bytes, bytes]]) -> bytes:
             if coded or value.strip().lower() != b"chunked":
                 return words_of(HTTPStatus.NOT_IMPLEMENTED)
             coded = True
+        elif name == b"expect" and expects is None:  # Go, too, looks only at the first
+            expects = value
     if not hosts and version == "1.1":
         return words_of(HTTPStatus.BAD_REQUEST, "missing required Host header")
-    return words_of(HTTPStatus.BAD_REQUEST) if hosts > 1 else b""
+    if hosts > 1:
+        return words_of(HTTPStatus.BAD_REQUEST)
+    return EXPECTATION_FAILED if expects and not expects_continue(expects) else b""
+
+
+def expects_continue(value: bytes) -> bool:
+    """Whether an Expect header asks for `100 Continue`. Every other expectation fails (RFC 9110, 10.1.1)."""
+    return any(token.lower() == b"100-continue" for token in _between_tokens(value))
 
 
 def path_of(target: bytes) -> bytes:

@@ -48,6 +48,10 @@ def sent(server: ApiServer, head: bytes, body: bytes = b"") -> Reply:
         (b"GET /api /x HTTP/1.1\r\nHost: a", 400, b"400 Bad Request"),
         (b"GET  /api HTTP/1.1\r\nHost: a", 400, b"400 Bad Request"),
         (b"GET /api  HTTP/1.1\r\nHost: a", 400, b"400 Bad Request"),
+        (b"GET /version HTTP/1.1\r\nHost: a\r\nExpect: tea", 417, b""),
+        (b"GET /version HTTP/1.0\r\nExpect: 100-continued", 417, b""),
+        (b"POST /api/v1/namespaces HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\nExpect: tea", 417, b""),  # no body comes
+        (b"POST /api/v1/namespaces HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nExpect: x", 417, b""),
     ],
 )
 def test_heads_that_are_refused(server: ApiServer, head: bytes, status: int, said: bytes | None) -> None:
@@ -55,7 +59,17 @@ def test_heads_that_are_refused(server: ApiServer, head: bytes, status: int, sai
     assert reply.status == status and (said is None or reply.body == said)
 
 
-@pytest.mark.parametrize("head", [b"GET /version HTTP/1.0\r\nX: y", b"GET /version HTTP/1.1\r\nHost: [::1]:6443"])
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET /version HTTP/1.0\r\nX: y",
+        b"GET /version HTTP/1.1\r\nHost: [::1]:6443",
+        b"GET /version HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue",
+        b"GET /version HTTP/1.1\r\nHost: a\r\nExpect: tea, 100-continue",
+        b"GET /version HTTP/1.1\r\nHost: a\r\nExpect:",
+        b"GET /version HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nExpect: tea",
+    ],
+)
 def test_heads_that_are_taken(server: ApiServer, head: bytes) -> None:
     assert sent(server, head).status == 200
 
