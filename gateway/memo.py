@@ -1,9 +1,16 @@
-"""Caches of what is made of client input, bounded in bytes: `memo` for functions of one text, `Memory` for the rest."""
+"""Caches of what is made of client input, bounded in bytes.
+
+`memo` is for functions of one text, `Memory` for what is cheap to make again, `Recent` for what is not: it keeps the
+values in use.
+"""
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Generic, TypeVar
+from sys import getsizeof
+from threading import Lock
+from typing import Any, Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -39,6 +46,70 @@ class Memory(dict[Key, Value], Generic[Key, Value]):
         """Drops all entries."""
         super().clear()
         self._free = self._size
+
+
+class Recent(Generic[Key, Value]):
+    """The most recently used values: at most `most` of them, of at most `size` bytes together. Threads may share it."""
+
+    __slots__ = ("_free", "_kept", "_largest", "_lock", "_most")
+
+    def __init__(self, most: int, size: int, largest: int = 64 << 10) -> None:
+        """A value of more than `largest` bytes is not kept."""
+        self._most, self._free, self._largest = most, size, largest
+        self._kept: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def find(self, key: Key) -> Value | None:
+        """The value of a key; None if it is not there."""
+        with self._lock:
+            if (found := self._kept.get(key)) is None:
+                return None
+            self._kept.move_to_end(key)
+            return found[0]
+
+    def keep(self, key: Key, value: Value, size: int) -> None:
+        """Keeps a value. `size` is about the bytes of key and value, without objects that are held elsewhere anyway."""
+        size += _OVERHEAD
+        with self._lock:
+            self._drop(key)
+            if size > self._largest:
+                return
+            self._kept[key] = value, size
+            self._free -= size
+            while self._free < 0 or len(self._kept) > self._most:
+                self._free += self._kept.popitem(last=False)[1][1]
+
+    def values(self) -> list[Value]:
+        """All values."""
+        with self._lock:
+            return [value for value, _ in self._kept.values()]
+
+    def clear(self) -> None:
+        """Drops all values."""
+        with self._lock:
+            for key in list(self._kept):
+                self._drop(key)
+
+    def _drop(self, key: Key) -> None:
+        if (known := self._kept.pop(key, None)) is not None:
+            self._free += known[1]
+
+
+def memory_of(value: Any) -> int:
+    """The bytes of memory of a JSON value: a hundred times its text if it has many small members."""
+    found, todo = 0, [value]
+    while todo:
+        each = todo.pop()
+        found += getsizeof(each)
+        if isinstance(each, dict):
+            todo += each.keys()
+            todo += each.values()
+        elif isinstance(each, list | tuple):
+            todo += each
+    return found
 
 
 class _Memo(dict[str, Value], Generic[Value]):

@@ -8,7 +8,6 @@ library cryptography parses certificates, verifies signatures, and checks name c
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +19,8 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, ExtensionOID
 
+from gateway.memo import Recent
+
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
@@ -27,7 +28,9 @@ MOST_SENT = 16  # certificates that a client sends beside its own; more are igno
 MOST_ON_PATH = 8  # CAs
 _MOST_SIGNATURES = 100  # verified for one certificate, as in Go
 _MOST_REMEMBERED = 4096
+_DIGEST = 100  # bytes of a digest and a time
 _MOST_INTERMEDIATE = 256
+_INTERMEDIATE = 2 << 20  # bytes of all intermediate CAs
 _LEAST_RSA = 1024  # bits, as Go has it
 _HASHES = (hashes.SHA256, hashes.SHA384, hashes.SHA512)
 _USAGES = frozenset({ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE})
@@ -61,6 +64,11 @@ class _Facts:
     path_length: int
     constrained: bool
 
+    @property
+    def size(self) -> int:
+        """The memory in bytes, roughly. The library keeps a certificate as DER, and parsed extensions."""
+        return 4 * len(self.certificate.tbs_certificate_bytes)
+
 
 class Pool:
     """The CAs that clients' certificates may be signed by, and a cache of the intermediate CAs that were used."""
@@ -68,9 +76,10 @@ class Pool:
     def __init__(self, authorities: Iterable[Certificate]) -> None:
         self._roots = [facts for each in authorities if (facts := _facts(each, root=True)) is not None]
         self._own = {each.certificate.fingerprint(hashes.SHA256()) for each in self._roots}
-        self._good: OrderedDict[bytes, float] = OrderedDict()  # until when, by digests of clients' certificates
+        # until when, by digests of clients' certificates
+        self._good: Recent[bytes, float] = Recent(_MOST_REMEMBERED, 2 << 20)
         # intermediate CAs are kept because a resumed TLS session has the client's own certificate only
-        self._between: OrderedDict[bytes, _Facts] = OrderedDict()
+        self._between: Recent[bytes, _Facts] = Recent(_MOST_INTERMEDIATE, _INTERMEDIATE)
 
     def good_until(self, certificates: Sequence[bytes]) -> float:
         """Until when the CAs' pool accepts a client's certificate, in seconds since the epoch; 0.0 if it does not.
@@ -78,12 +87,11 @@ class Pool:
         `certificates` are in DER: the client's own first, then the others that it has sent.
         """
         digest, now = sha256(certificates[0]).digest(), time.time()
-        if now < self._good.get(digest, 0.0):
-            self._good.move_to_end(digest)
-            return self._good[digest]
+        if now < (known := self._good.find(digest) or 0.0):
+            return known
         found = self._judge(certificates, now)
         if found:
-            _keep(self._good, digest, found, _MOST_REMEMBERED)
+            self._good.keep(digest, found, _DIGEST)
         return found
 
     def _judge(self, certificates: Sequence[bytes], now: float) -> float:
@@ -100,7 +108,7 @@ class Pool:
         if any(each.constrained for each in path) and not _names_are_allowed(leaf, path):
             return 0.0
         for each in path[:-1]:
-            _keep(self._between, each.certificate.fingerprint(hashes.SHA256()), each, _MOST_INTERMEDIATE)
+            self._between.keep(each.certificate.fingerprint(hashes.SHA256()), each, each.size)
         return min(leaf.until, *(each.until for each in path))
 
 
@@ -243,10 +251,3 @@ def _names_are_allowed(leaf: _Facts, path: Sequence[_Facts]) -> bool:
 
 def _seconds(moment: datetime) -> float:
     return moment.astimezone(UTC).timestamp()
-
-
-def _keep(kept: OrderedDict[bytes, Any], key: bytes, value: Any, most: int) -> None:
-    kept[key] = value
-    kept.move_to_end(key)
-    if len(kept) > most:
-        kept.popitem(last=False)

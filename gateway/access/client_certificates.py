@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ from gateway.access.following import Followed
 from gateway.http.client_chain import ClientChain
 from gateway.http.escapes import text_of, unescaped, valid_escapes
 from gateway.http.user import User, extra_of
+from gateway.memo import Recent
 from gateway.settings.config import Settings
 
 if TYPE_CHECKING:
@@ -176,14 +176,27 @@ def expiry_of(chain: ClientChain) -> float:
     return chain.expiry
 
 
-@lru_cache(1024)
+_named: Recent[bytes, str] = Recent(1024, 4 << 20)
+_users: Recent[bytes, User] = Recent(1024, 8 << 20)  # a certificate may have 100 kB: the handshake's bound
+
+
 def _common_name(der: bytes) -> str:
-    names = _attributes(der, "2.5.4.3")
-    return names[-1] if names else ""
+    found = _named.find(der)
+    if found is None:
+        names = _attributes(der, "2.5.4.3")
+        found = names[-1] if names else ""
+        _named.keep(der, found, len(der) + len(found))
+    return found
 
 
-@lru_cache(1024)
 def _user_of(der: bytes) -> User | None:
+    found = _users.find(der)
+    if found is None and (found := _read_user(der)) is not None:
+        _users.keep(der, found, len(der) + found.size)
+    return found
+
+
+def _read_user(der: bytes) -> User | None:
     name = _common_name(der)
     if not name:
         return None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from base64 import b64decode
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -28,6 +27,7 @@ from gateway.access.web_tokens import Unverified, header_of, untrusted_claims, v
 from gateway.http.user import User, extra_of
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersionResource, core
+from gateway.memo import Recent, memory_of
 from gateway.validation.field import go_quote
 
 LEGACY_ISSUER = "kubernetes/serviceaccount"
@@ -37,7 +37,7 @@ _PREFIX = "authentication.kubernetes.io/"
 _VOID = "service account token has been invalidated"
 _BOUND = (("secret", "secrets", "Secret"), ("pod", "pods", "pod"))
 _LEGACY = "kubernetes.io/serviceaccount/"
-_MOST_REMEMBERED = 4096
+_MOST_REMEMBERED, _REMEMBERED = 4096, 8 << 20  # tokens, and bytes of their claims
 _LONGEST_REMEMBERED = 8192  # characters of a token
 
 
@@ -84,7 +84,7 @@ class ServiceAccountTokens:
         self._issuers, self._load = frozenset(issuers), keys
         self._keys: Sequence[VerificationKey] = ()
         self._audiences, self._objects, self._lookup = tuple(audiences), objects, lookup
-        self._verified: OrderedDict[bytes, JsonObject] = OrderedDict()
+        self._verified: Recent[bytes, JsonObject] = Recent(_MOST_REMEMBERED, _REMEMBERED)
 
     def replace(self, keys: Sequence[VerificationKey]) -> None:
         """Replaces the keys: tokens that other keys have signed become invalid."""
@@ -113,9 +113,7 @@ class ServiceAccountTokens:
     def _claims(self, token: str) -> JsonObject | None:
         """The verified claims of a token; None for a token of another issuer. Raises InvalidCredentials."""
         digest = sha256(token.encode("utf-8", "surrogateescape")).digest()
-        known = self._verified.get(digest)
-        if known is not None:
-            self._verified.move_to_end(digest)
+        if (known := self._verified.find(digest)) is not None:
             return known
         header, untrusted = header_of(token), untrusted_claims(token)
         if header is None or untrusted is None:
@@ -125,9 +123,7 @@ class ServiceAccountTokens:
             return None
         claims = self._verify(token, header.get("kid", ""))
         if len(token) <= _LONGEST_REMEMBERED:
-            self._verified[digest] = claims
-            if len(self._verified) > _MOST_REMEMBERED:
-                self._verified.popitem(last=False)
+            self._verified.keep(digest, claims, memory_of(claims))
         return claims
 
     def _verify(self, token: str, identity: str) -> JsonObject:

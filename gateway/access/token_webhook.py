@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
@@ -13,9 +12,12 @@ from gateway.access.members import object_in, text_in
 from gateway.access.remote import Remote, RemoteError
 from gateway.http.user import User, extra_of
 from gateway.jsontypes import JsonObject
+from gateway.memo import Recent, memory_of
 
 GROUP = "authentication.k8s.io"
-_MOST_REMEMBERED = 4096
+_MOST_REMEMBERED, _REMEMBERED = 4096, 8 << 20  # answers, and bytes of their users
+_LARGEST = 256 << 10  # bytes of one: a user may be in thousands of groups
+_ANSWER = 200  # bytes besides the user and the audiences
 
 _Key = tuple[bytes, tuple[str, ...]]
 
@@ -29,12 +31,14 @@ class WebhookTokens:
     def __init__(self, remote: Remote, version: str, implicit: Sequence[str], ttl: float) -> None:
         """`implicit` are the audiences of a token if the service names none: the API server's. `ttl` is in seconds."""
         self._remote, self._version, self._implicit, self._ttl = remote, version, tuple(implicit), ttl
-        self._remembered: OrderedDict[_Key, tuple[float, Authenticated | None]] = OrderedDict()
+        self._remembered: Recent[_Key, tuple[float, Authenticated | None]] = Recent(
+            _MOST_REMEMBERED, _REMEMBERED, _LARGEST
+        )
 
     async def authenticate(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
         """The user of the token; None if the service does not authenticate it. Raises InvalidCredentials."""
         key = (sha256(token.encode("utf-8", "surrogateescape")).digest(), tuple(audiences))
-        until, found = self._remembered.get(key, (0.0, None))
+        until, found = self._remembered.find(key) or (0.0, None)
         if until < time.monotonic():
             found = await self._ask(token, audiences)
             self._remember(key, found)
@@ -64,10 +68,8 @@ class WebhookTokens:
 
     def _remember(self, key: _Key, found: Authenticated | None) -> None:
         if self._ttl > 0:
-            self._remembered[key] = (time.monotonic() + self._ttl, found)
-            self._remembered.move_to_end(key)
-            if len(self._remembered) > _MOST_REMEMBERED:
-                self._remembered.popitem(last=False)
+            size = _ANSWER + memory_of(key[1]) + (found.user.size + memory_of(found.audiences) if found else 0)
+            self._remembered.keep(key, (time.monotonic() + self._ttl, found), size)
 
 
 def _strings(value: Any) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from datetime import UTC, datetime, timedelta, timezone
-from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from gateway.cel.values import (
@@ -19,6 +18,7 @@ from gateway.cel.values import (
     Timestamp,
     in_int_range,
 )
+from gateway.memo import memo
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _RFC3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII)
@@ -168,7 +168,7 @@ def valid_timestamp(nanos: int, offset: int) -> Timestamp:
     raise EvaluationError("timestamp overflow")
 
 
-@lru_cache(maxsize=64)
+@memo(64 << 10, share=256)  # a zone takes some kilobytes
 def _named_zone(name: str) -> ZoneInfo | None:
     try:
         return ZoneInfo(name)

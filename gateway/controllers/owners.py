@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -12,10 +11,12 @@ from gateway.endpoints.foreign import ForeignKind
 from gateway.endpoints.table import Endpoints
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject, loads
+from gateway.memo import Recent, memory_of
 from gateway.writing.deletion_plan import FOREGROUND
 from storage.entry import Entry
 
 REMEMBERED = 4096  # absent owners; a uid never comes back
+_SIZE = 4 << 20  # bytes of them: a reference's texts may have any length
 
 
 class UnknownKind(Exception):
@@ -50,8 +51,8 @@ class Owners:
         """`user` is the user of requests to extension API servers."""
         self._endpoints, self._user = endpoints, user
         self._foreign = endpoints.services.foreign_objects
-        self._absent: OrderedDict[tuple[Owner, str], None] = OrderedDict()
-        self._gone: OrderedDict[str, tuple[bytes, str, str]] = OrderedDict()  # uid -> key, apiVersion and kind
+        self._absent: Recent[tuple[Owner, str], bool] = Recent(REMEMBERED, _SIZE)
+        self._gone: Recent[str, tuple[bytes, str, str]] = Recent(REMEMBERED, _SIZE)  # uid -> key, apiVersion and kind
 
     async def classify(self, owners: list[Owner], namespace: str) -> Classified:
         """Finds the presence of all owners of an object in a namespace ("" for none).
@@ -72,8 +73,7 @@ class Owners:
     async def presence(self, owner: Owner, namespace: str) -> Presence:
         """The presence of an owner, to which an object in a namespace ("" for none) refers. Raises as `classify`."""
         remembered = owner._replace(blocks=False), namespace
-        if remembered in self._absent:
-            self._absent.move_to_end(remembered)
+        if self._absent.find(remembered):
             return Presence.ABSENT
         endpoint = self.endpoint(owner)
         if endpoint is None and (kind := self.foreign(owner)) is not None:
@@ -95,9 +95,7 @@ class Owners:
         return self._remember(remembered)
 
     def _remember(self, absent: tuple[Owner, str]) -> Presence:
-        self._absent[absent] = None
-        if len(self._absent) > REMEMBERED:
-            self._absent.popitem(last=False)
+        self._absent.keep(absent, True, memory_of(absent))
         return Presence.ABSENT
 
     async def _abroad(self, kind: ForeignKind, owner: Owner, namespace: str) -> Presence | None:
@@ -114,13 +112,11 @@ class Owners:
 
     def gone(self, uid: str, key: bytes, api_version: str, kind: str) -> None:
         """Remembers a deleted object, because its kind may not be served any more when a dependent is checked."""
-        self._gone[uid] = key, api_version, kind
-        if len(self._gone) > REMEMBERED:
-            self._gone.popitem(last=False)
+        self._gone.keep(uid, (key, api_version, kind), memory_of((uid, key, api_version, kind)))
 
     async def _is_gone(self, owner: Owner) -> bool:
         """Whether this process saw the deletion of an owner of an unserved kind, and etcd does not have the object."""
-        key, api_version, kind = self._gone.get(owner.uid, (b"", "", ""))
+        key, api_version, kind = self._gone.find(owner.uid) or (b"", "", "")
         same = (_group(api_version), kind) == (_group(owner.api_version), owner.kind)
         if not same or not key.endswith(f"/{owner.name}".encode()):
             return False

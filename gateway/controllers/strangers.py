@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -21,12 +20,13 @@ from gateway.endpoints.foreign import ForeignKind
 from gateway.http.status import StatusError
 from gateway.http.time_slices import next_turn
 from gateway.jsontypes import JsonObject
+from gateway.memo import Recent, memory_of
 
 logger = logging.getLogger(__name__)
 
 GATHER = 0.1  # seconds in which suspicions are gathered for one search
 MOST = 1000  # the greatest number of waiting suspicions; more are dropped
-REMEMBERED = 4096
+REMEMBERED, SIZE = 4096, 2 << 20  # owners that were found nowhere, and bytes of their uids
 AGAIN = 10.0  # seconds until an owner that was found nowhere is searched again: its list may come late
 STEP = 2000  # keys that are searched in one turn of the event loop
 COMPONENT = "garbage-collector-controller"
@@ -51,7 +51,7 @@ class Strangers:
         self._suspicions: dict[bytes, tuple[Endpoint | ForeignKind, list[_Suspicion]]] = {}  # by owners' prefix
         self._waiting = 0
         # (owner's uid, dependent's namespace) -> when the owner was in no other namespace
-        self._absent: OrderedDict[tuple[str, str], float] = OrderedDict()
+        self._absent: Recent[tuple[str, str], float] = Recent(REMEMBERED, SIZE)
 
     def work(self) -> Work:
         """The queue with its reconcile function."""
@@ -67,7 +67,7 @@ class Strangers:
             if isinstance(of, ForeignKind)
             else (of.resource.namespaced, of.cache.spec.prefix)
         )
-        looked = self._absent.get((owner.uid, dependent.get("namespace", "")))
+        looked = self._absent.find((owner.uid, dependent.get("namespace", "")))
         if not namespaced or (looked is not None and self._clock() - looked < AGAIN):
             return
         if self._waiting >= MOST:
@@ -96,10 +96,7 @@ class Strangers:
     def _remember(self, suspicion: _Suspicion) -> None:
         """Notes that no other namespace has the owner, as far as is known now."""
         key = suspicion.owner.uid, suspicion.namespace
-        self._absent[key] = self._clock()
-        self._absent.move_to_end(key)
-        if len(self._absent) > REMEMBERED:
-            self._absent.popitem(last=False)
+        self._absent.keep(key, self._clock(), memory_of(key))
 
     async def _warn(self, suspicion: _Suspicion) -> None:
         owner, namespace = suspicion.owner, suspicion.namespace

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -20,6 +19,7 @@ from gateway.encodings.list_meta import ListMeta
 from gateway.encodings.partial_metadata import HEADS, Metadata, type_meta
 from gateway.jsontypes import JsonObject, dumps, json_float, loads
 from gateway.kinds.columns.model import Cell, Columns, Elapsed
+from gateway.memo import Recent
 
 VERSIONS = ("v1", "v1beta1")
 FOREVER = float("inf")
@@ -93,10 +93,16 @@ def _pieces(cells: list[Cell], completed: tuple[str, str] | None) -> tuple[list[
     return pieces, ages
 
 
-@lru_cache(maxsize=16)
+_conditions: Recent[tuple[str, str], bytes] = Recent(16, 256 << 10)
+
+
 def _condition(reason: str, message: str) -> bytes:
-    condition = {"type": "Completed", "status": "True", "reason": reason, "message": message}
-    return b'],"conditions":%b,"object":' % dumps([condition])
+    found = _conditions.find((reason, message))
+    if found is None:
+        condition = {"type": "Completed", "status": "True", "reason": reason, "message": message}
+        found = b'],"conditions":%b,"object":' % dumps([condition])
+        _conditions.keep((reason, message), found, 3 * len(found))
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gateway.encodings.protobuf_values import FIXED64, VARINT, VARINTS, delimited, tag
 from gateway.encodings.yaml import to_yaml
 from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.memo import Recent
 
 PROTOBUF = "application/com.github.proto-openapi.spec.v{version}.v1.0+protobuf"
 PROTOBUF_BEFORE = (
@@ -196,9 +197,15 @@ def _any(value: Any) -> bytes:
     return _yaml(dumps(value))
 
 
-@lru_cache(maxsize=4096)
+_texts: Recent[bytes, bytes] = Recent(4096, 4 << 20)
+
+
 def _yaml(value: bytes) -> bytes:
-    return tag(2) + delimited(to_yaml(value).removesuffix(b"...\n"))
+    found = _texts.find(value)
+    if found is None:
+        found = tag(2) + delimited(to_yaml(value).removesuffix(b"...\n"))
+        _texts.keep(value, found, len(value) + len(found))
+    return found
 
 
 _WIRE = {"bool": VARINT, "int64": VARINT, "double": FIXED64}

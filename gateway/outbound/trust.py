@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ssl
 import tempfile
-from functools import lru_cache
 from typing import Any
 
 from apiserver_gateway.trust import judge_as_go
+from gateway.memo import Recent, memory_of
 
+CONTEXT = 50_000  # bytes that a context takes beside its CAs
 _MOST_SESSIONS = 256  # server names whose session a context remembers
 
 
@@ -73,13 +74,18 @@ def identify(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
         context.load_cert_chain(file.name, password=_no_password)
 
 
-@lru_cache(256)
+_contexts: Recent[tuple[str, bytes, bytes, bool], Context] = Recent(256, 32 << 20, 8 << 20)
+
+
 def context_of(authorities: str, certificate: bytes = b"", key: bytes = b"", insecure: bool = False) -> Context:
     """The context of `trusting` and `identify` for some CAs and a client certificate (PEM); cached by its arguments."""
-    context = trusting(authorities, insecure=insecure)
-    if certificate:
-        identify(context, certificate, key)
-    return context
+    arguments = authorities, certificate, key, insecure
+    if (found := _contexts.find(arguments)) is None:
+        found = trusting(authorities, insecure=insecure)
+        if certificate:
+            identify(found, certificate, key)
+        _contexts.keep(arguments, found, CONTEXT + memory_of(arguments) + 3 * len(authorities))
+    return found
 
 
 def _no_password() -> Any:

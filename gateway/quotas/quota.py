@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from gateway.jsontypes import loads
+from gateway.memo import Recent
 from gateway.quotas.amounts import Amounts, amounts_of
 from gateway.quotas.scopes import ScopeSelector, selectors_of
 
@@ -55,11 +55,16 @@ def quota_of(key: bytes, value: bytes, revision: int) -> Quota:
 
     Parsed values are cached: this process parses what it writes, and again what its watch cache brings.
     """
-    known = _read(key, value)
-    return known.at(revision)
+    found = _known.find((key, value))
+    if found is None:
+        found = _read(key, value)
+        _known.keep((key, value), found, len(key) + 10 * len(value))
+    return found.at(revision)
 
 
-@lru_cache(16)
+_known: Recent[tuple[bytes, bytes], Quota] = Recent(16, 1 << 20)
+
+
 def _read(key: bytes, value: bytes) -> Quota:
     obj = loads(value)
     status = obj.get("status") or {}

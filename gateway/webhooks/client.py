@@ -22,7 +22,7 @@ from gateway.outbound.errors import CallError, deadline_exceeded
 from gateway.outbound.request import Header, OutboundRequest
 from gateway.outbound.services import NoAddress, ServiceAddresses
 from gateway.outbound.target import Target
-from gateway.outbound.trust import Context, context_of
+from gateway.outbound.trust import CONTEXT, Context, context_of
 from gateway.schema.errors import DecodeError
 from gateway.schema.outside import read_json_soon
 from gateway.webhooks.refusals import refusal
@@ -247,7 +247,6 @@ def _path_here(location: str, place: Place) -> str:
 
 
 _contexts: Memory[tuple[str, Identity], Context] = Memory(32 << 20, 8 << 20)
-_CONTEXT = 50_000  # bytes that a TLS context takes beside its CAs
 
 
 def _trusting(bundle: str, identity: Identity) -> Context:
@@ -255,5 +254,5 @@ def _trusting(bundle: str, identity: Identity) -> Context:
     if found is None:
         trusted = base64.b64decode(bundle).decode("ascii", "replace")
         found = context_of(trusted, identity.certificate, identity.key)
-        _contexts.keep((bundle, identity), found, 4 * len(bundle) + _CONTEXT)
+        _contexts.keep((bundle, identity), found, 4 * len(bundle) + CONTEXT)
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.memo import LONGEST, Memory, memo
+from gateway.memo import LONGEST, Memory, Recent, memo, memory_of
 
 
 def counting(size: int = 1 << 20) -> tuple[list[str], object]:
@@ -59,3 +59,30 @@ def test_what_is_too_large_is_not_kept() -> None:
     memory.keep("small", 1, 10)
     memory.keep("large", 1, 1001)
     assert list(memory) == ["small"]
+
+
+def test_what_was_used_last_stays() -> None:
+    recent: Recent[int, int] = Recent(most=3, size=1 << 20)
+    for number in range(3):
+        recent.keep(number, number, 10)
+    assert recent.find(0) == 0
+    recent.keep(3, 3, 10)
+    assert [recent.find(number) for number in range(4)] == [0, None, 2, 3]
+    recent.clear()
+    assert len(recent) == 0 and recent.find(0) is None
+
+
+def test_recent_values_are_bounded_by_bytes() -> None:
+    recent: Recent[int, int] = Recent(most=10_000, size=100_000)
+    for number in range(5000):
+        recent.keep(number, number, 800)
+        recent.keep(number, number, 800)  # counts once
+        assert 0 < len(recent) <= 100
+    assert len(recent) == 100 and recent.find(4999) == 4999
+    recent.keep(4999, 0, 64 << 10)
+    assert recent.find(4999) is None  # neither the large value nor the one before
+
+
+def test_the_memory_of_a_value_is_that_of_all_its_parts() -> None:
+    many = [{} for _ in range(1000)]
+    assert memory_of(many) > 64_000 and memory_of({"a": "x" * 1000, "b": ["y" * 1000]}) > 2000

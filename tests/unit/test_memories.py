@@ -36,6 +36,35 @@ GROWING = frozenset(
         "storage/instruments/families.py:_declared",
     }
 )
+# `lru_cache` bounds the number of results and not their bytes, so its arguments must be short
+SHORT = {
+    "gateway/admission/podsecurity/metrics.py:_evaluations": "names of policies and operations",
+    "gateway/admission/podsecurity/reviews.py:_policy_of": "values of labels",
+    "gateway/apply/managed_fields.py:reset_set": "paths of the code",
+    "gateway/encodings/protobuf_values.py:_day": "dates",
+    "gateway/encodings/protobuf_values.py:_time": "canonical times",
+    "gateway/kinds/builtin.py:_registry": "minors",
+    "gateway/kinds/columns/durations.py:aging": "numbers",
+    "gateway/kinds/columns/durations.py:epoch": "canonical times",
+    "gateway/kinds/strategies/__init__.py:strategy_for": "names of resources",
+    "gateway/quotas/evaluators/__init__.py:evaluator_of": "names of resources",
+    "gateway/release/release.py:_release": "minors and gates",
+    "gateway/validation/internal_form.py:_types": "nothing",
+}
+# what keeps an order of use by itself; all else uses gateway.memo.Recent, which has a bound in bytes
+IN_ORDER = {
+    "gateway/controllers/namespaces.py": "names of namespaces",
+    "gateway/controllers/queue.py": "work to do, by keys of objects that exist",
+    "gateway/encodings/rendering_budget.py": "bounded by bytes",
+    "gateway/memo.py": "bounded by bytes",
+    "gateway/outbound/client.py": "open connections",
+    "gateway/outbound/measures.py": "names of hosts",
+    "gateway/validation/go_regexp.py": "bounded by bytes",
+    "storage/index.py": "names of fields and labels",
+    "storage/instruments/owners.py": "names of what has metrics",
+    "storage/memo.py": "bounded by bytes",
+    "storage/undoing.py": "revisions",
+}
 # what is empty and stays so
 EMPTY = frozenset(
     {
@@ -102,3 +131,23 @@ def test_no_module_has_a_memory_that_grows() -> None:
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 found.update(f"{path}:{_named(target)}" for target in targets)
     assert found == GROWING | EMPTY
+
+
+def test_a_memory_that_counts_its_results_alone_has_short_arguments() -> None:
+    found = {
+        f"{path}:{node.name}"
+        for path, module in _modules()
+        for node in ast.walk(module)
+        if isinstance(node, ast.FunctionDef) and any("lru_cache" in ast.unparse(each) for each in node.decorator_list)
+    }
+    assert found == SHORT.keys(), "what clients send has any length: gateway.memo bounds it by bytes"
+
+
+def test_what_is_dropped_in_the_order_of_its_use_is_bounded_by_bytes() -> None:
+    found = {
+        path
+        for path, module in _modules()
+        for node in ast.walk(module)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("OrderedDict")
+    }
+    assert found == IN_ORDER.keys(), "gateway.memo.Recent is bounded by number and bytes"

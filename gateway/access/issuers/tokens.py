@@ -7,7 +7,6 @@ for each request.
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Sequence
 from functools import partial
 from hashlib import sha256
@@ -18,10 +17,11 @@ from gateway.access.issuers.mapping import ClaimError, Mapper
 from gateway.access.issuers.settings import IssuerSettings
 from gateway.access.web_tokens import Unverified, header_of, untrusted_claims, verified_claims
 from gateway.jsontypes import JsonObject
+from gateway.memo import Recent, memory_of
 from gateway.validation.field import go_quote
 
 NOT_BEFORE_LEEWAY = 300.0  # seconds that an issuer's clock may be ahead
-_MOST_REMEMBERED = 4096
+_MOST_REMEMBERED, _REMEMBERED = 4096, 8 << 20  # tokens, and bytes of their claims
 _LONGEST = 64 << 10  # characters of a token
 _LONGEST_REMEMBERED = 8192
 _MOST_SECONDS = 1 << 40
@@ -35,7 +35,7 @@ class IssuerTokens:
         self.settings = settings
         self._keys = KeySet(settings.url, settings.discovery_url, settings.authority)
         self._mapper = Mapper(settings)
-        self._verified: OrderedDict[bytes, JsonObject] = OrderedDict()
+        self._verified: Recent[bytes, JsonObject] = Recent(_MOST_REMEMBERED, _REMEMBERED)
         self._verified_by = self._keys.changes  # which set of keys
 
     async def authenticate(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
@@ -58,14 +58,12 @@ class IssuerTokens:
             self._verified_by = self._keys.changes
             self._verified.clear()
         digest = sha256(token.encode("utf-8", "surrogateescape")).digest()
-        claims = self._verified.get(digest)
+        claims = self._verified.find(digest)
         if claims is None:
             claims = await self._verify(token)
             # not cached if the keys changed during the verification: the key may have been removed
             if len(token) <= _LONGEST_REMEMBERED and self._verified_by == self._keys.changes:
-                self._verified[digest] = claims
-                if len(self._verified) > _MOST_REMEMBERED:
-                    self._verified.popitem(last=False)
+                self._verified.keep(digest, claims, memory_of(claims))
         return claims
 
     async def _verify(self, token: str) -> JsonObject:

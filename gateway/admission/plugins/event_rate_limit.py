@@ -6,9 +6,9 @@ For events of the core group only, as in kube-apiserver. Each process has its ow
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from gateway.admission.chain import Plugin, PluginParts, Reviews, on
@@ -17,10 +17,13 @@ from gateway.admission.record import Admission
 from gateway.admission.refusal import joined
 from gateway.http.status import StatusError
 from gateway.kinds.attributes import Operation
+from gateway.memo import Recent
 
 NAME = "EventRateLimit"
 _VERSIONS = ("eventratelimit.admission.k8s.io/v1alpha1",)
 _LIMIT = {"type": Leaf.TEXT, "qps": Leaf.INTEGER, "burst": Leaf.INTEGER, "cacheSize": Leaf.INTEGER}
+_BUDGET = 1024  # bytes, at most, of a budget and its key
+_LONGEST_KEY = 64  # characters; of a longer key, which a client may choose, only the digest is kept
 _REMEMBERED = 4096  # budgets of one limit, unless its cacheSize says otherwise
 
 
@@ -52,18 +55,16 @@ class _Limit:
 
     def __init__(self, type_: str, qps: int, burst: int, remembered: int) -> None:
         self.type, self.key = type_, _KEYS[type_]
-        self._qps, self._burst, self._remembered = qps, burst, remembered
-        self._budgets: OrderedDict[str, _Budget] = OrderedDict()
+        self._qps, self._burst = qps, burst
+        self._budgets: Recent[str | bytes, _Budget] = Recent(remembered, remembered * _BUDGET)
 
     def take(self, key: str, now: float) -> bool:
         """Takes a token for one event. Returns False if there is none. `now` is in seconds of a monotonic clock."""
-        budget = self._budgets.get(key)
+        known = key if len(key) <= _LONGEST_KEY else sha256(key.encode()).digest()
+        budget = self._budgets.find(known)
         if budget is None:
-            budget = self._budgets[key] = _Budget(self._burst, now)
-            if len(self._budgets) > self._remembered:
-                self._budgets.popitem(last=False)
-        else:
-            self._budgets.move_to_end(key)
+            budget = _Budget(self._burst, now)
+            self._budgets.keep(known, budget, _BUDGET >> 1)
         budget.left = min(self._burst, budget.left + (now - budget.since) * self._qps)
         budget.since = now
         if budget.left < 1:

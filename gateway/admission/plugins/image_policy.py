@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject, dumps
 from gateway.kinds.attributes import Operation
+from gateway.memo import Recent, memory_of
 
 if TYPE_CHECKING:
     from gateway.access.remote import Remote
@@ -23,8 +23,7 @@ _API_VERSION = "imagepolicy.k8s.io/v1alpha1"
 _AUDIT_PREFIX = "imagepolicywebhook.image-policy.k8s.io/"
 _ANNOTATION = ".image-policy.k8s.io/"
 _FAILED_OPEN = "alpha.image-policy.k8s.io/failed-open"
-_REMEMBERED = 1024  # answers
-_LONGEST_KEY = 16 << 10  # bytes of a review's spec whose answer is remembered
+_REMEMBERED, _SIZE = 1024, 8 << 20  # answers, and their bytes with those of the reviews' specs
 _SHAPE = {
     "imagePolicy": {
         "kubeConfigFile": Leaf.TEXT,
@@ -71,7 +70,7 @@ class ImagePolicy:
     def __init__(self, remote: Remote, allow_ttl: float, deny_ttl: float, default_allow: bool) -> None:
         """Answers are kept for `allow_ttl` or `deny_ttl` seconds; `default_allow` decides if there is no answer."""
         self._remote, self._ttl, self._default_allow = remote, {True: allow_ttl, False: deny_ttl}, default_allow
-        self._answers: OrderedDict[bytes, tuple[float, JsonObject]] = OrderedDict()
+        self._answers: Recent[bytes, tuple[float, JsonObject]] = Recent(_REMEMBERED, _SIZE)
 
     async def validate(self, admission: Admission) -> None:
         """Raises StatusError 403 if the service denies an image."""
@@ -99,9 +98,8 @@ class ImagePolicy:
         from gateway.access.remote import RemoteError
 
         key, now = dumps(specification), time.monotonic()
-        until, status = self._answers.get(key, (0.0, {}))
+        until, status = self._answers.find(key) or (0.0, {})
         if now < until:
-            self._answers.move_to_end(key)
             return status
         review = {
             "kind": "ImageReview",
@@ -115,10 +113,8 @@ class ImagePolicy:
             raise RemoteError("the answer is no ImageReview")
         found: JsonObject = answer
         ttl = self._ttl[found.get("allowed") is True]
-        if ttl and len(key) <= _LONGEST_KEY:
-            self._answers[key] = (now + ttl, found)
-            if len(self._answers) > _REMEMBERED:
-                self._answers.popitem(last=False)
+        if ttl:
+            self._answers.keep(key, (now + ttl, found), len(key) + memory_of(found))
         return found
 
 

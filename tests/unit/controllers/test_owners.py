@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -63,6 +64,20 @@ async def test_nothing_and_another_uid_and_another_name_are_absent_and_asked_of_
     assert await world.owners.presence(OWNER, "n") is Presence.ABSENT
     assert await world.owners.presence(OWNER._replace(blocks=True), "n") is Presence.ABSENT
     assert world.asked == 1
+
+
+async def test_absent_owners_with_long_names_are_remembered_up_to_a_few_megabytes() -> None:
+    world = World()
+    tracemalloc.start()
+    try:
+        for number in range(300):
+            await world.owners.presence(OWNER._replace(uid=f"{number}{'u' * 60_000}"), "n")
+            world.owners.gone(f"{number}{'g' * 60_000}", b"/configmaps/n/o", "v1", "ConfigMap")
+        assert tracemalloc.get_traced_memory()[0] < 10 << 20
+    finally:
+        tracemalloc.stop()
+    assert await world.owners.presence(OWNER._replace(uid=f"299{'u' * 60_000}"), "n") is Presence.ABSENT
+    assert world.asked == 300
 
 
 async def test_who_has_no_namespace_can_have_no_owner_in_one() -> None:
