@@ -19,7 +19,8 @@ from gateway.outbound.errors import CallError
 from gateway.outbound.request import Header, OutboundRequest, headers_of
 from gateway.outbound.target import Target
 from gateway.outbound.trust import Context, identify, trusting
-from gateway.schema.body import SLOWLY, DecodeError, parse_body
+from gateway.schema.body import DecodeError, parse_body
+from gateway.schema.outside import check_members, parsed_soon
 from gateway.settings.configuration_file import InvalidConfiguration, load_yaml
 from gateway.webhooks.refusals import refusal
 
@@ -108,8 +109,8 @@ class Remote:
         if not answer.body:
             raise RemoteError(f"0-length response with status code: {answer.status} and content type: {kind}")
         try:
-            is_long = len(answer.body) > SLOWLY  # the exact parser, which explains errors, refuses these on a loop
-            found, _ = await asyncio.to_thread(parse_body, answer.body) if is_long else parse_body(answer.body)
+            check_members(answer.body)
+            found, _ = await parsed_soon(parse_body, answer.body)
         except DecodeError as error:
             raise RemoteError(f"couldn't get version/kind; json parse error: {error}") from None
         if not isinstance(found, dict):

@@ -22,7 +22,7 @@ from gateway.outbound.client import Answer, Client
 from gateway.outbound.identity import ClientIdentity
 from gateway.outbound.request import Header
 from gateway.outbound.services import ServiceAddresses
-from gateway.schema.outside import read_object
+from gateway.schema.outside import read_object_soon
 
 AGGREGATOR = User("system:aggregator")
 TIMEOUT = 10.0  # seconds for one document
@@ -201,7 +201,7 @@ def _converted(document: JsonObject) -> Converted | None:
 
 
 async def _read(answer: Answer) -> JsonObject:
-    return await asyncio.to_thread(read_object, answer.body, LARGEST) or {}
+    return await read_object_soon(answer.body, LARGEST) or {}
 
 
 def _object(value: object) -> JsonObject:

@@ -23,7 +23,7 @@ from gateway.outbound.identity import ClientIdentity
 from gateway.outbound.request import OutboundRequest
 from gateway.outbound.services import NoAddress, ServiceAddresses
 from gateway.outbound.target import Target
-from gateway.schema.outside import read_object
+from gateway.schema.outside import read_object_soon
 from gateway.webhooks.refusals import refusal
 from storage.time_slice import TimeSlice
 
@@ -79,7 +79,7 @@ class Objects:
     async def metadata(self, kind: ForeignKind, namespace: str, name: str, user: User) -> JsonObject | None:
         """The metadata of an object; None if it does not exist."""
         answer = await self._call(kind, _request("GET", _path(kind, namespace, name), user))
-        return None if answer is None else metadata_of(_object(answer.body), kind)
+        return None if answer is None else metadata_of(await _object(answer.body), kind)
 
     async def patch(self, kind: ForeignKind, namespace: str, name: str, metadata: JsonObject, user: User) -> bool:
         """Merges fields into an object's metadata (merge patch). Returns whether the object exists."""
@@ -108,7 +108,7 @@ class Objects:
         answer = await self._call(kind, _request("GET", path, user, accept="List"))
         if answer is None:
             raise Unsupported("there is no list")
-        found = _object(answer.body)
+        found = await _object(answer.body)
         listed, items = found.get("metadata"), found.get("items")
         listed = listed if isinstance(listed, dict) else {}
         known, nameless, piece = list[JsonObject](), 0, TimeSlice()
@@ -150,7 +150,7 @@ class Objects:
                     if streamed.status != 200:
                         raise _refused(streamed.status, await streamed.whole(LARGEST))
                     async for line in _lines(streamed):
-                        yield _event(line, kind)
+                        yield await _event(line, kind)
                 finally:
                     await streamed.aclose()
 
@@ -208,19 +208,21 @@ def _path(kind: ForeignKind, namespace: str = "", name: str = "") -> str:
     return f"/apis/{kind.group}/{kind.version}{place}/{kind.resource}" + (f"/{quote(name, safe='')}" if name else "")
 
 
-async def _lines(streamed: Streamed) -> AsyncIterator[bytes]:
-    rest = b""
+async def _lines(streamed: Streamed) -> AsyncIterator[bytearray]:
+    rest = bytearray()  # a long line may come in very many parts
     async for part in streamed:
-        *lines, rest = (rest + part).split(b"\n") if b"\n" in part else (rest + part,)
-        for line in lines:
-            if line.strip():
-                yield line
+        rest += part
+        if b"\n" in part:
+            *lines, rest = rest.split(b"\n")
+            for line in lines:
+                if line.strip():
+                    yield line
         if len(rest) > LONGEST:
             raise ForeignError(f"an event is larger than {LONGEST} bytes")
 
 
-def _event(line: bytes, kind: ForeignKind) -> Event:
-    event = _object(line)
+async def _event(line: bytes | bytearray, kind: ForeignKind) -> Event:
+    event = await _object(line)
     said, obj = event.get("type"), event.get("object")
     if said == "ERROR" or not isinstance(obj, dict) or not isinstance(said, str):
         raise Expired("the watch told of an error")
@@ -232,8 +234,8 @@ def _event(line: bytes, kind: ForeignKind) -> Event:
         return Event(said, None, version)
 
 
-def _object(body: bytes) -> JsonObject:
-    found = read_object(body)
+async def _object(body: bytes | bytearray) -> JsonObject:
+    found = await read_object_soon(body)
     if found is None:
         raise ForeignError("the answer is no object")
     return found

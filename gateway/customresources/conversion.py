@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
+
+import orjson
 
 from gateway.defaults.structural import prune_nulls
 from gateway.jsontypes import JsonObject, dumps
+from gateway.kinds.batches import batches
 from gateway.kinds.identity import GroupVersion
 from gateway.kinds.model import ConversionFailed, ConvertAll, Version
 from gateway.schema.decode import DecodeError, DecodeReport
@@ -18,7 +21,8 @@ from gateway.validation.labels import validate_annotations, validate_labels
 from gateway.webhooks.client import WebhookError, Webhooks
 from storage.instruments import counter, histogram
 
-AT_ONCE = 500  # the greatest number of objects in one ConversionReview
+LARGEST = 16 << 20  # bytes of an answer
+_MOST_ERRORS = 100  # of the labels or annotations of one object that a message names
 _SAME = (("name", "name"), ("namespace", "namespace"), ("uid", "UID"))
 _CHANGEABLE = (("labels", "labels", validate_labels), ("annotations", "annotation", validate_annotations))
 
@@ -57,48 +61,70 @@ class Webhook:
         """
 
         async def convert(objects: Sequence[JsonObject], target: GroupVersion) -> list[JsonObject]:
-            wanted = target.api_version
-            others = [obj for obj in objects if obj["apiVersion"] != wanted]
-            made: list[JsonObject] = []
-            for start in range(0, len(others), AT_ONCE):
-                made += await self._convert(others[start : start + AT_ONCE], wanted)
+            wanted, made = target.api_version, list[JsonObject]()
+            others = (obj for obj in objects if obj["apiVersion"] != wanted)
+            for batch in batches(_encoded(others), lambda each: len(each.text)):
+                made += await self._convert(batch, wanted, versions[target])
             converted = iter(made)
-            return [
-                obj if obj["apiVersion"] == wanted else _settled(versions[target], next(converted)) for obj in objects
-            ]
+            return [obj if obj["apiVersion"] == wanted else next(converted) for obj in objects]
 
         return convert
 
-    async def _convert(self, objects: list[JsonObject], wanted: str) -> list[JsonObject]:
+    async def _convert(self, sent: list[_Encoded], wanted: str, version: Version) -> list[JsonObject]:
+        objects = [each.obj for each in sent]
         of = _shown(objects[0]["apiVersion"], objects[0]["kind"])
         if not self._review:
             raise ConversionFailed("custom resource conversion webhook for no supported ConversionReview version")
         uid = str(uuid4())
-        request = {"uid": uid, "desiredAPIVersion": wanted, "objects": objects}
+        texts = [orjson.Fragment(each.text) for each in sent]
         api_version = f"apiextensions.k8s.io/{self._review}"
-        review = {"kind": "ConversionReview", "apiVersion": api_version, "request": request}
+        request = {"uid": uid, "desiredAPIVersion": wanted, "objects": texts}
+        review = dumps({"kind": "ConversionReview", "apiVersion": api_version, "request": request})
+
+        def made(answer: JsonObject) -> list[JsonObject]:
+            converted = _answered(answer, uid, api_version, strictly=self._review == "v1")
+            _check(objects, converted, wanted, of)
+            return [_settled(version, obj) for obj in converted]
+
         began, result = monotonic(), "failure"
         try:
-            answer = await self._webhooks.review(self._config, dumps(review))
+            found = await self._webhooks.review(self._config, review, made, largest=LARGEST)
             result = "success"
-            converted = _answered(answer, uid, api_version, strictly=self._review == "v1")
         except WebhookError as error:
             raise ConversionFailed(f"conversion webhook for {of} failed: {error}") from None
+        except ConversionFailed:  # the webhook answered a review; its objects are wrong
+            result = "success"
+            raise
         finally:
             failure = "" if result == "success" else "conversion_webhook_call_failure"
             CALLS.labels(failure, result).inc()
             DURATION.labels(failure, result).observe(monotonic() - began)
-        if len(converted) != len(objects):
-            counts = f"returned {len(converted)} objects, expected {len(objects)}"
-            raise ConversionFailed(f"conversion webhook for {of} {counts}")
-        for before, after in zip(objects, converted, strict=True):
-            if problem := _wrong(before, after, wanted):
-                raise ConversionFailed(f"conversion webhook for {of} {problem}")
-            try:
-                _restore(before, after)
-            except WebhookError as error:
-                raise ConversionFailed(f"conversion webhook for {of} returned invalid metadata: {error}") from None
-        return converted
+        return found
+
+
+class _Encoded(NamedTuple):
+    """An object, and its JSON."""
+
+    obj: JsonObject
+    text: bytes
+
+
+def _encoded(objects: Iterable[JsonObject]) -> Iterator[_Encoded]:
+    return (_Encoded(obj, dumps(obj)) for obj in objects)
+
+
+def _check(objects: Sequence[JsonObject], converted: list[Any], wanted: str, of: str) -> None:
+    """Compares the converted objects with those that were sent, whose metadata they get. Raises ConversionFailed."""
+    if len(converted) != len(objects):
+        counts = f"returned {len(converted)} objects, expected {len(objects)}"
+        raise ConversionFailed(f"conversion webhook for {of} {counts}")
+    for before, after in zip(objects, converted, strict=True):
+        if problem := _wrong(before, after, wanted):
+            raise ConversionFailed(f"conversion webhook for {of} {problem}")
+        try:
+            _restore(before, after)
+        except WebhookError as error:
+            raise ConversionFailed(f"conversion webhook for {of} returned invalid metadata: {error}") from None
 
 
 def _shown(api_version: str, kind: str) -> str:
@@ -155,7 +181,7 @@ def _restore(before: JsonObject, after: JsonObject) -> None:
     given, kept = after["metadata"], deepcopy(before["metadata"])
     if not isinstance(given, dict):
         raise WebhookError(f"invalid metadata of type {_go_type(given)} in converted object")
-    for name, shown, validate in _CHANGEABLE:
+    for name, place, validate in _CHANGEABLE:
         texts = given.get(name)
         if texts is None:
             kept.pop(name, None)
@@ -169,8 +195,9 @@ def _restore(before: JsonObject, after: JsonObject) -> None:
                 raise WebhookError(
                     f"metadata.{name}[{key}] must be a string, but is {_go_type(text)} in converted object"
                 )
-        if texts != (kept.get(name) or {}) and (errors := validate(texts, f"metadata.{shown}")):
-            raise WebhookError(str(errors[0]) if len(errors) == 1 else f"[{', '.join(map(str, errors))}]")
+        if texts != (kept.get(name) or {}) and (errors := validate(texts, f"metadata.{place}")):
+            shown = errors[:_MOST_ERRORS]
+            raise WebhookError(str(shown[0]) if len(shown) == 1 else f"[{', '.join(map(str, shown))}]")
         kept[name] = texts
     after["metadata"] = kept
 

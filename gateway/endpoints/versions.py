@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 
 from gateway.jsontypes import JsonObject, loads
+from gateway.kinds.batches import batches
 from gateway.kinds.identity import GroupVersion
 from gateway.kinds.model import ConversionFailed, Model
 from gateway.kinds.stored_head import head_of
@@ -82,18 +83,21 @@ class Versions:
         self._failure, self._pause = None, FIRST_PAUSE
 
     async def _by_webhook(self, entries: Sequence[Entry]) -> Sequence[Entry]:
-        found: dict[int, Entry] = {}
-        missing = []
-        for index, entry in enumerate(entries):
+        found: list[Entry | None] = []
+        piece = TimeSlice()
+        for entry in entries:
             try:
-                found[index] = self.of(entry)
+                found.append(self.of(entry))
             except NotConverted:
-                missing.append(index)
-        if missing:
-            objects = [loads(entries[index].head + entries[index].tail) for index in missing]
-            for index, obj in zip(missing, await self.convert_all(objects), strict=True):
+                found.append(None)
+        missing = (index for index, each in enumerate(found) if each is None)
+        for batch in batches(missing, lambda index: len(entries[index].tail)):  # others are not parsed meanwhile
+            objects = [loads(entries[index].head + entries[index].tail) for index in batch]
+            for index, obj in zip(batch, await self.convert_all(objects), strict=True):
                 found[index] = self._remembered(entries[index], obj)
-        return [found[index] for index in range(len(entries))]
+                if piece.over():
+                    await piece.next()
+        return [entry for entry in found if entry is not None]
 
     async def convert_all(self, objects: Sequence[JsonObject]) -> list[JsonObject]:
         """Converts objects of any versions to this one. Raises ValueError, ConversionFailed."""

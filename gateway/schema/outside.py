@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import orjson
 
@@ -20,19 +21,29 @@ from gateway.time_limits import leave_loop, on_loop
 
 _YAML = "gateway.schema.yaml_body"
 LARGEST = 16 << 20  # bytes; for callers that give no bound
+MOST_MEMBERS = 600_000
+"""The most commas and brackets in more than _FEW bytes of JSON. The fast parser gives the GIL to no other thread while
+it reads them, and each may take thirty times its bytes in memory.
+"""
+_FEW = 1 << 20
 _LONGEST_NUMBER = 100  # characters of a number that an error shows
 # Half a surrogate pair, or a number beyond float64. If UTF-8 has neither, and orjson refuses it, Go refuses it, too.
 _READ_SLOWLY = re.compile(rb"\\u[dD][89a-fA-F]|[eE]\+?[0-9]{3}|(?<![0-9])[0-9]{200}")
 
+T = TypeVar("T")
+Bytes = TypeVar("Bytes", bytes, bytearray)
+
 
 def read_json(data: bytes | bytearray, largest: int = LARGEST) -> Any:
-    """Parses JSON. Raises DecodeError for invalid JSON, more than `largest` bytes, and more than MAX_DEPTH levels.
+    """Parses JSON. Raises DecodeError for invalid JSON, more than `largest` bytes, and more than MAX_DEPTH levels or
+    MOST_MEMBERS.
 
     A number that no float64 can hold is refused, in encoding/json's words. Half a surrogate pair becomes U+FFFD. Both
     need the exact parser, which on an event loop reads at most SLOWLY bytes: longer JSON is refused there.
     """
     if len(data) > largest:
         raise DecodeError(f"it is larger than {largest} bytes")
+    check_members(data)
     try:
         value = orjson.loads(data)
     except ValueError as error:
@@ -69,9 +80,20 @@ def _is_flat(value: Any) -> bool:
     return True
 
 
-async def read_json_soon(data: bytes | bytearray, largest: int = LARGEST) -> Any:
-    """As `read_json`, but reads more than SLOWLY bytes in a thread."""
-    return read_json(data, largest) if len(data) <= SLOWLY else await asyncio.to_thread(read_json, data, largest)
+def check_members(data: bytes | bytearray) -> None:
+    """Raises DecodeError for JSON of so many members that reading them holds up others, wherever it is read."""
+    if len(data) > _FEW and data.count(b",") + data.count(b"[") + data.count(b"{") > MOST_MEMBERS:
+        raise DecodeError(f"it has more than {MOST_MEMBERS} members")
+
+
+async def parsed_soon(parse: Callable[[Bytes], T], data: Bytes) -> T:
+    """What `parse` makes of an answer: in a thread if it has more than SLOWLY bytes."""
+    return parse(data) if len(data) <= SLOWLY else await asyncio.to_thread(parse, data)
+
+
+async def read_object_soon(data: bytes | bytearray, largest: int = LARGEST) -> JsonObject | None:
+    """As `read_object`, but reads more than SLOWLY bytes in a thread."""
+    return read_object(data, largest) if len(data) <= SLOWLY else await asyncio.to_thread(read_object, data, largest)
 
 
 def read_object(data: bytes | bytearray, largest: int = LARGEST) -> JsonObject | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 from posixpath import normpath
 from time import monotonic
+from typing import TypeVar
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from gateway.jsontypes import JsonObject
@@ -24,8 +25,10 @@ from gateway.outbound.services import NoAddress, ServiceAddresses
 from gateway.outbound.target import Target
 from gateway.outbound.trust import CONTEXT, Context, context_of
 from gateway.schema.errors import DecodeError
-from gateway.schema.outside import read_json_soon
+from gateway.schema.outside import parsed_soon, read_json
 from gateway.webhooks.refusals import refusal
+
+T = TypeVar("T")
 
 TIMEOUT = 30.0  # seconds
 _REDIRECTS, _MOST_REDIRECTS = (301, 302, 303, 307, 308), 10
@@ -91,23 +94,18 @@ class Webhooks:
         self,
         config: JsonObject,
         review: bytes,
+        understand: Callable[[JsonObject], T],
         timeout: float = TIMEOUT,
         headers: tuple[Header, ...] = (),
         largest: int = LARGEST,
-    ) -> JsonObject:
-        """Posts a review, as JSON, to a webhook. Returns the JSON object of its answer.
+    ) -> T:
+        """Posts a review, as JSON, to a webhook. Returns what `understand` makes of the JSON object of its answer: in a
+        thread if the answer is long.
 
-        The parameters are those of `post`. Raises WebhookError.
+        The other parameters are those of `post`. Raises WebhookError, and what `understand` raises.
         """
         answered = await self.ask(config, review, timeout, headers, largest)
-        try:
-            found = await read_json_soon(answered)
-        except DecodeError:
-            found = None
-        if not isinstance(found, dict):
-            told = "couldn't get version/kind; json parse error: the answer is no JSON object"
-            raise WebhookError(told, reached=True)
-        return found
+        return await parsed_soon(lambda answer: understand(_object(answer, largest)), answered)
 
     async def ask(
         self,
@@ -220,6 +218,17 @@ class Webhooks:
         identity = self._identify(known, port)
         context = _trusting(bundle, identity)
         return Place(Target(host, at, context, known, f"{known}:{port}"), path, url, identity)
+
+
+def _object(answer: bytes, largest: int) -> JsonObject:
+    try:
+        found = read_json(answer, largest)
+    except DecodeError:
+        found = None
+    if not isinstance(found, dict):
+        told = "couldn't get version/kind; json parse error: the answer is no JSON object"
+        raise WebhookError(told, reached=True)
+    return found
 
 
 def _cleaned(path: str) -> str:

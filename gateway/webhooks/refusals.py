@@ -30,6 +30,7 @@ REASONS = {
     504: "Timeout",
 }
 _SERVERS_OWN = (403, 406, 415)
+_LARGEST = 256 << 10  # bytes of a Status: reading it holds up others, and it is all message
 _MOST = 2048  # bytes of the answer that are looked at for a message
 
 
@@ -54,7 +55,7 @@ def words_of(status: int, text: str) -> str:
 
 
 def _status_message(answer: bytes | bytearray) -> str | None:
-    found = read_object(answer)
+    found = read_object(answer, _LARGEST)
     if found is None or found.get("kind") != "Status" or found.get("status") == "Success":
         return None
     return str(found.get("message", ""))

@@ -19,7 +19,7 @@ from gateway.outbound.errors import CallError
 from gateway.outbound.request import OutboundRequest
 from gateway.outbound.target import target_of_url
 from gateway.outbound.trust import trusting
-from gateway.schema.outside import read_object
+from gateway.schema.outside import read_object_soon
 
 if TYPE_CHECKING:
     from jwt import PyJWK
@@ -138,7 +138,7 @@ class KeySet:
             raise KeySetError(f'Get "{url}": {error}') from None
         if answer.status != 200:
             raise KeySetError(f'Get "{url}": {answer.status}')
-        found = read_object(answer.body, _LARGEST)
+        found = await read_object_soon(answer.body, _LARGEST)
         if found is None:
             raise KeySetError(f'Get "{url}": it is no JSON object')
         return found

@@ -14,7 +14,7 @@ from gateway.schema.body import SLOWLY
 from gateway.schema.catalog import META, type_of
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_to_decode
 from gateway.schema.errors import YamlError
-from gateway.schema.outside import read_yaml
+from gateway.schema.outside import check_members, parsed_soon, read_yaml
 from gateway.schema.types import Field, Omit, Type, TypeKind
 
 GROUP, KIND = "admission.k8s.io", "AdmissionReview"
@@ -100,7 +100,8 @@ async def _read(answer: bytes, version: str) -> JsonObject:
     is_long = len(answer) > SLOWLY  # finding an error in it takes too long for the event loop
     try:
         if answer.lstrip()[:1] == b"{":
-            value, _ = await asyncio.to_thread(parse_to_decode, answer) if is_long else parse_to_decode(answer)
+            check_members(answer)
+            value, _ = await parsed_soon(parse_to_decode, answer)
         else:
             value = await _yaml(answer)
     except DecodeError as error:

@@ -20,6 +20,7 @@ from gateway.patches.json_patch import MAX_OPERATIONS, PatchFailed, applied
 from gateway.schema.body import parse_body
 from gateway.schema.catalog import type_for
 from gateway.schema.decode import DecodeError, DecodeReport, decode
+from gateway.schema.outside import check_members
 
 _BIG = 64 * 1024  # bytes of patch and object together, from which on a thread applies the patch
 
@@ -29,6 +30,7 @@ def operations(hook: Hook, found: Verdict) -> list[JsonObject]:
     if not found.patch:
         return []
     try:
+        check_members(found.patch)
         document, _ = parse_body(found.patch)
         if document is not None and not isinstance(document, list):
             raise DecodeError(_unreadable(document, "jsonpatch.Patch"))

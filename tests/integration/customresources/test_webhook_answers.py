@@ -174,6 +174,31 @@ def test_one_object_of_a_list_that_fails_fails_the_list_and_no_other_object(
     assert ask(server, "DELETE", f"{ONE}/{other}").status == 200
 
 
+def test_a_large_list_is_converted_in_batches(server: ApiServer, hook: Hook, review: str) -> None:
+    names = [f"{review}-large-{number}" for number in range(4)]
+    for name in names:
+        spec = {"hostPort": f"{'h' * 900_000}:{name[-1]}"}
+        body = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec}
+        assert ask(server, "POST", ONE, body).status == 201
+    hook.reviews.clear()
+    items = {each["metadata"]["name"]: each["spec"]["port"] for each in ask(server, "GET", TWO).json["items"]}
+    assert [items[name] for name in names] == ["0", "1", "2", "3"]
+    sent = [[obj["metadata"]["name"] for obj in each["request"]["objects"]] for each in hook.reviews]
+    assert [[name for name in each if name in names] for each in sent] == [names[:2], names[2:]]
+
+    def spoil(answer: dict[str, Any]) -> None:
+        for obj in answer["response"]["convertedObjects"]:
+            if obj["metadata"]["name"] == names[-1]:
+                obj["kind"] = "Gadget"
+
+    change = {"metadata": {"labels": {"a": "b"}}}
+    assert ask(server, "PATCH", f"{ONE}/{names[-1]}", change, headers=MERGE).status == 200
+    with hook.answering(spoil):
+        assert ask(server, "GET", TWO).status == 500
+    for name in names:
+        assert ask(server, "DELETE", f"{ONE}/{name}").status == 200
+
+
 def test_of_the_metadata_labels_and_annotations_are_the_webhooks(server: ApiServer, hook: Hook, review: str) -> None:
     touch(server)
     with hook.answering(meta(labels={"made": "so"}, annotations=None, **CHANGED)):

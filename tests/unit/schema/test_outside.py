@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Iterator
 from math import isfinite
 from typing import Any
@@ -18,7 +19,15 @@ from gateway.http.exchange import parse_query
 from gateway.jsontypes import MAX_DEPTH, depth, dumps
 from gateway.schema.body import SLOWLY, parse_body
 from gateway.schema.errors import DecodeError, YamlError
-from gateway.schema.outside import read_json, read_object, read_yaml
+from gateway.schema.outside import (
+    MOST_MEMBERS,
+    check_members,
+    parsed_soon,
+    read_json,
+    read_object,
+    read_object_soon,
+    read_yaml,
+)
 from gateway.text.unicode import valid
 
 # texts with halves of surrogate pairs, as Python's own JSON writes them
@@ -205,3 +214,25 @@ def floats(value: Any) -> Iterator[float]:
     elif isinstance(value, dict | list):
         for each in value.values() if isinstance(value, dict) else value:
             yield from floats(each)
+
+
+@pytest.mark.parametrize("member", [b"[]", b"{}", b"0", b'{"a":[]}'])
+def test_what_has_too_many_members_is_refused_before_it_is_parsed(member: bytes) -> None:
+    each = member.count(b"[") + member.count(b"{") + 1
+    most = (MOST_MEMBERS - 1) // each
+    filler = b'"%b"' % (b"x" * (1 << 20))  # few bytes are never refused
+    assert len(read_json(b"[" + (member + b",") * most + filler + b"]")) == most + 1
+    with pytest.raises(DecodeError, match="more than 600000 members"):
+        read_json(b"[" + (member + b",") * (most + 2) + filler + b"]")
+    with pytest.raises(DecodeError, match="more than 600000 members"):
+        check_members(b"[" + (member + b",") * (most + 2) + filler)  # no JSON: nothing has looked
+
+
+async def test_a_long_answer_is_read_beside_the_event_loop() -> None:
+    def where(_: bytes) -> str:
+        return threading.current_thread().name
+
+    here = threading.current_thread().name
+    assert await parsed_soon(where, b" " * SLOWLY) == here
+    assert await parsed_soon(where, b" " * (SLOWLY + 1)) != here
+    assert await read_object_soon(b'{"a":1}') == {"a": 1} and await read_object_soon(b"[]") is None
