@@ -19,6 +19,7 @@ from gateway.access.selection import field_requirements, label_requirements
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.memo import Memory
+from gateway.time_limits import soon_or_in_thread
 from storage.instruments import counter, histogram
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class WebhookAuthorizer:
         """The service's verdict; if it cannot be asked, the failure policy's."""
         spec = review_spec(attributes)
         try:
-            if not self._matches(spec):
+            if self._conditions and not await soon_or_in_thread(lambda: self._matches(spec)):
                 return NO_OPINION
             key = json.dumps(spec, sort_keys=True)
             found = self._recall(key)
@@ -89,8 +90,6 @@ class WebhookAuthorizer:
         return found
 
     def _matches(self, spec: JsonObject) -> bool:
-        if not self._conditions:
-            return True
         from gateway.access.expressions import ExpressionError, value_of
 
         shown, errors = _shown(spec), []

@@ -12,6 +12,7 @@ from typing import Any
 
 from gateway.cel.libraries.addresses import Cidr, Ip
 from gateway.cel.libraries.formats import NamedFormat
+from gateway.cel.libraries.regex import excess
 from gateway.cel.values import Optional
 
 PER_EXPRESSION = 1_000_000
@@ -55,7 +56,9 @@ def _first(factor: float) -> Cost:
 
 
 def _regex(args: tuple[Any, ...], result: Any) -> int:
-    return ceil((1.0 + size_of(args[0])) * TRAVERSAL) * ceil(size_of(args[1]) * REGEX)
+    text, pattern = args[:2]
+    known = ceil((1.0 + size_of(text)) * TRAVERSAL) * ceil(size_of(pattern) * REGEX)
+    return known + (excess(text, pattern) if type(text) is str and type(pattern) is str else 0)
 
 
 def _selector(args: tuple[Any, ...], result: Any) -> int:

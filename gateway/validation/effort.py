@@ -18,6 +18,7 @@ TRIED = 2  # units for each alternative that is tried
 FAILED = 20  # more units if it does not fit, and for each count of the checks that a value passes
 COMPILING = 100  # units for compiling a pattern
 TEXT = 32  # characters that a pattern searches for one unit
+STEPS = 100  # more steps of a search for one unit, if it may take very many
 
 TOLD = (
     f"checking the object by the schema of its kind takes more than {MOST_EFFORT} steps; write fewer items in its "

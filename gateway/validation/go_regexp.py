@@ -29,6 +29,11 @@ _SHORT = 256  # characters of a pattern; RE2 makes a few instructions for each .
 _MULTIPLIES = re.compile(r"\{|\\[pP]")  # ... except for repetitions and Unicode classes
 _LONGEST_PAUSE = 0.1  # seconds between two large compilations
 
+FEW_STEPS = 1_000_000
+"""Steps of a search that the event loop may do: some milliseconds."""
+MANY_STEPS = 10_000_000
+"""Steps that no usual pattern takes: `(ab|ba|a|b){1,500}c` has 3 000 instructions, each of them once a character."""
+
 _one_at_a_time = threading.Lock()
 
 _COMPLAINTS = {
@@ -138,7 +143,23 @@ def regexp_problem(pattern: str) -> str:
 def matches(pattern: str, text: str) -> bool:
     """Whether a pattern matches somewhere in a text. True for an invalid pattern."""
     expression = compiled(pattern)[0]
-    return expression is None or expression.search(text) is not None
+    return expression is None or search(expression, text) is not None
+
+
+def search(expression: Any, text: str) -> Any:
+    """The first match of a compiled pattern in a text, or None. Raises as `leave_loop` does if it may take long.
+
+    RE2 lets other threads run while it searches.
+    """
+    if steps(expression, text) > FEW_STEPS:
+        leave_loop()
+    return expression.search(text)
+
+
+def steps(expression: Any, text: str) -> int:
+    """The steps that a search takes at most: 6 ns each, and a hundredth of that for most patterns."""
+    found: int = expression.programsize * len(text)
+    return found
 
 
 def _compiled(pattern: str) -> tuple[Any, str]:

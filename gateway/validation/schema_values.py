@@ -12,9 +12,9 @@ from functools import partial
 from typing import Any, Protocol
 
 from gateway.jsontypes import JsonObject, Whole
-from gateway.time_limits import leave_loop, look
+from gateway.time_limits import look
 from gateway.validation import schema_numbers
-from gateway.validation.effort import FAILED, TEXT, TRIED, limited, spend
+from gateway.validation.effort import FAILED, STEPS, TEXT, TRIED, limited, spend
 from gateway.validation.field import (
     MOST_ERRORS,
     FieldError,
@@ -26,7 +26,7 @@ from gateway.validation.field import (
     too_many,
     type_invalid,
 )
-from gateway.validation.go_regexp import compiled
+from gateway.validation.go_regexp import MANY_STEPS, compiled, search, steps
 from gateway.validation.schema_accepts import compile_acceptance
 from gateway.validation.schema_below import Members, later
 from gateway.validation.schema_enums import compile_enum
@@ -34,7 +34,6 @@ from gateway.validation.schema_formats import NUMBER_FORMATS, format_check, know
 from gateway.validation.schema_matches import Counted, Failure, best, trying
 
 NONE: Sequence[FieldError] = ()
-_LONG = 16 << 10  # characters; for a hard pattern, RE2 may take a microsecond for each
 _SOME = 64  # items; checking usual ones takes less than a millisecond
 
 
@@ -203,11 +202,12 @@ def _compiled(pattern: str) -> Callable[[str], object]:
 
     def find(text: str) -> object:
         expression, _ = compiled(pattern)
-        spend(len(text) // TEXT)
-        if len(text) > _LONG:
-            leave_loop()
+        if expression is None:
+            return None
+        taken = steps(expression, text)
+        spend(len(text) // TEXT + (taken // STEPS if taken > MANY_STEPS else 0))
         try:
-            return None if expression is None else expression.search(text)
+            return search(expression, text)
         except (UnicodeEncodeError, re.error):
             return None
 

@@ -16,6 +16,7 @@ from tests.integration.server.client import connect
 
 HELD = 0.1  # seconds
 COUNT = 60
+HARD = {"rule": "!self.matches('(ab|ba|a|b){1,500}c')"}
 
 
 def patterned(pattern: str, count: int) -> dict[str, Any]:
@@ -51,3 +52,15 @@ def test_patterns_in_objects_hold_nobody(server: ApiServer) -> None:
     assert create(server, {**matcher, "patterns": ["b", "c"]}, path) == 201
     with held_at_most(server, HELD):
         assert create(server, {**matcher, "patterns": [rf"\pL{{1,30}}x{index}" for index in range(50)]}, path) == 201
+
+
+@pytest.mark.parametrize("schema", [{"pattern": "(ab|ba|a|b){1,500}c|$"}, {"x-kubernetes-validations": [HARD]}])
+def test_patterns_that_search_for_long_hold_nobody(server: ApiServer, schema: dict[str, Any]) -> None:
+    plural = "hards" if "pattern" in schema else "hardrules"
+    text = {"type": "string", "maxLength": 100_000, **schema}
+    establish(server, definition("patterns.example.com", version("v1", {"text": text}), plural=plural))
+    path = f"/apis/patterns.example.com/v1/namespaces/default/{plural}"
+    hard = {"apiVersion": "patterns.example.com/v1", "kind": plural[:-1].title(), "metadata": {"name": "one"}}
+    with held_at_most(server, HELD):
+        assert create(server, {**hard, "text": "ab" * 10_000}, path) == 201
+        assert create(server, {**hard, "text": "ab" * 49_000}, path) in (201, 422)

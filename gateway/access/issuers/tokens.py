@@ -18,6 +18,7 @@ from gateway.access.issuers.settings import IssuerSettings
 from gateway.access.web_tokens import Unverified, header_of, untrusted_claims, verified_claims
 from gateway.jsontypes import JsonObject
 from gateway.memo import Recent, memory_of
+from gateway.time_limits import soon_or_in_thread
 from gateway.validation.field import go_quote
 
 NOT_BEFORE_LEEWAY = 300.0  # seconds that an issuer's clock may be ahead
@@ -49,9 +50,10 @@ class IssuerTokens:
         claims = await self._claims(token)
         _check_times(claims)
         try:
-            return Authenticated(self._mapper.user(claims), tuple(audiences))
+            user = await soon_or_in_thread(partial(self._mapper.user, claims))
         except ClaimError as error:
             raise InvalidCredentials(str(error)) from None
+        return Authenticated(user, tuple(audiences))
 
     async def _claims(self, token: str) -> JsonObject:
         if self._verified_by != self._keys.changes:
