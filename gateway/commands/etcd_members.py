@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from gateway.jsontypes import dumps
 from gateway.schema.errors import DecodeError
 from gateway.schema.outside import read_json
 
 LARGEST = 1 << 20  # the most bytes of an answer, or of a line of a stream
 SECONDS = 5.0  # the default time limit for an answer
 _OK = 200
+_UNREACHABLE = OSError, http.client.HTTPException, UnicodeError  # the last is for names that IDNA does not have
 
 
 class Silent(Exception):
@@ -65,10 +67,8 @@ class Asking:
         self._cluster(url, "remove", b'{"ID":"%d"}' % member.number)
 
     def add(self, url: str, peer_url: str) -> list[Member]:
-        """Adds a member; returns all members. Raises Silent and Refusal, and ValueError if the URL cannot be quoted."""
-        if '"' in peer_url or "\\" in peer_url:
-            raise ValueError(f"{peer_url} is not a URL")
-        return self._cluster(url, "add", b'{"peerURLs":["%s"]}' % peer_url.encode())
+        """Adds a member; returns all members. Raises Silent, and Refusal, also for what is no URL to etcd."""
+        return self._cluster(url, "add", dumps({"peerURLs": [peer_url]}))
 
     def is_healthy(self, url: str) -> bool:
         """Whether the member at a client URL has a leader and can do linearizable reads (/health)."""
@@ -92,7 +92,7 @@ class Asking:
             answer = _sent(connection, url, "POST", "/v3/maintenance/snapshot", b"{}")
             while line := answer.readline(LARGEST + 1):
                 yield _read(line, url)
-        except (OSError, http.client.HTTPException) as error:
+        except _UNREACHABLE as error:
             raise _silent(url, error) from None
         finally:
             connection.close()
@@ -106,7 +106,7 @@ class Asking:
         connection = self._connection(url, seconds)
         try:
             return _read(_sent(connection, url, method, path, body).read(LARGEST + 1), url)
-        except (OSError, http.client.HTTPException) as error:
+        except _UNREACHABLE as error:
             raise _silent(url, error) from None
         finally:
             connection.close()
@@ -114,12 +114,16 @@ class Asking:
     def _connection(self, url: str, seconds: float) -> http.client.HTTPConnection:
         if url.startswith("unix:"):
             return _SocketConnection(url.removeprefix("unix:").removeprefix("//"), timeout=seconds)
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        try:
+            parts = urlsplit(url)
+            scheme, host, port = parts.scheme, parts.hostname, parts.port
+        except ValueError:  # unbalanced brackets, or a port that is no number of a port
+            scheme, host, port = "", None, None
+        if scheme not in ("http", "https") or not host:
             raise Silent(f"{url} is not a URL with http, https or unix")
-        if parts.scheme == "https":
-            return http.client.HTTPSConnection(parts.hostname, parts.port, timeout=seconds, context=self._context)
-        return http.client.HTTPConnection(parts.hostname, parts.port, timeout=seconds)
+        if scheme == "https":
+            return http.client.HTTPSConnection(host, port, timeout=seconds, context=self._context)
+        return http.client.HTTPConnection(host, port, timeout=seconds)
 
 
 class _SocketConnection(http.client.HTTPConnection):
@@ -171,12 +175,15 @@ def _members(found: Any, keys: tuple[str, str, str], url: str) -> list[Member]:
     """
     number, peers, clients = keys
     try:
-        return [
+        members = [
             Member(int(each[number]), str(each.get("name", "")), _texts(each, peers), _texts(each, clients))
             for each in found
         ]
     except (TypeError, KeyError, ValueError, AttributeError):
         raise Refusal(_unlike_etcd(url, "its answer has no list of members")) from None
+    if not all(member.peer_urls for member in members):
+        raise Refusal(_unlike_etcd(url, "a member has no peer URL"))
+    return members
 
 
 def _texts(member: Mapping[str, Any], key: str) -> tuple[str, ...]:

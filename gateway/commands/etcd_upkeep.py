@@ -103,7 +103,7 @@ def member(config: str, output: Path, patience: float) -> None:
 
     given = _configuration(config)
     tls = given.get("peer-transport-security") or {}
-    peers = dict(each.split("=", 1) for each in given["initial-cluster"].split(","))
+    peers = dict(each.split("=", 1) for each in given["initial-cluster"].split(",") if "=" in each)
     files = [tls.get(key) for key in ("trusted-ca-file", "cert-file", "key-file")]
     asking = _asking(*(Path(file) if file else None for file in files))
     joining = Joining(given["name"], peers, Path(given["data-dir"]), asking)
@@ -121,7 +121,7 @@ def _configuration(text: str) -> dict[str, Any]:
 
     given = read_object(text.encode()) or {}
     wanted = ("name", "data-dir", "initial-cluster")
-    members = [each.partition("=")[0] for each in str(given.get("initial-cluster", "")).split(",")]
+    members = [each.partition("=")[0] for each in str(given.get("initial-cluster", "")).split(",") if "=" in each]
     if not all(isinstance(given.get(key), str) for key in wanted) or given["name"] not in members:
         raise CommandFailed(
             f"--config: give a JSON object with {', '.join(wanted)}; initial-cluster must have the name"
