@@ -46,6 +46,8 @@ NAMED: dict[str, str] = {
     },
     "kubernetes-version": "integration/server/test_kubernetes_version.py::"
     "test_a_server_says_that_it_is_the_release_of_its_minor",
+    "min-compatibility-version": "integration/server/test_kubernetes_version.py::"
+    "test_the_least_compatible_minor_is_in_version_metrics_and_flags",
     "emulated-version": "integration/server/test_kubernetes_version.py::"
     "test_an_emulated_minor_has_its_apis_and_gates_and_the_servers_own_version",
     "feature-gates": "integration/representations/test_cbor.py::test_without_the_gate_there_is_none",

@@ -11,8 +11,8 @@ from gateway.access.rbac.authorizer import RBAC
 from gateway.access.rbac.default_policy import default_policy
 from gateway.access.rbac.policy import RbacPolicy
 from gateway.access.rbac.rules import compile_rules
-from gateway.release.release import release_of
 from gateway.settings.config import Settings
+from gateway.settings.release import chosen_release
 
 if TYPE_CHECKING:
     from gateway.access.authorization_configuration import AuthorizerSettings
@@ -35,7 +35,7 @@ class Authorization:
         self._settings, self._policy, self._node_graph = settings, policy, node_graph
         self._made: dict[str, Authorizer] = {}
         self._webhooks: dict[AuthorizerSettings, WebhookAuthorizer] = {}
-        self._release = release_of(settings.feature_gates, settings.kubernetes_version, settings.emulated_version)
+        self._release = chosen_release(settings)
         self._enabled = self._release.gates.enabled
         self._names = self._enabled("AuthorizersNamedInReasons")
         self.chain = Masters(())

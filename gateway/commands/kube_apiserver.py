@@ -12,7 +12,15 @@ from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from gateway.release.minors import DEFAULT, GIT_VERSIONS, check_emulated, emulated_minor, minor_of, minor_of_assets
+from gateway.release.minors import (
+    DEFAULT,
+    GIT_VERSIONS,
+    check_emulated,
+    compatible_with,
+    emulated_minor,
+    minor_of,
+    minor_of_assets,
+)
 from gateway.settings.config import AUTHORIZATION_MODES
 from gateway.settings.flags import FLAGS, PREFIX
 from gateway.settings.foreign_flags import ALIASES, FIXED, why_not
@@ -33,7 +41,7 @@ def translated(arguments: Sequence[str], environment: Collection[str] = ()) -> t
     """
     taken: dict[str, str] = {}
     lacking: dict[str, None] = {}
-    minors = _emulated(arguments), _minor(arguments)
+    minors = _minors(arguments)
     for name, value in _pairs(arguments):
         name = ALIASES.get(name, name)
         if name not in _KNOWN:
@@ -52,7 +60,7 @@ def translated(arguments: Sequence[str], environment: Collection[str] = ()) -> t
     return [f"--{name}={value}" for name, value in taken.items()], list(lacking)
 
 
-def _split(name: str, value: str, minors: tuple[str, str]) -> tuple[str, list[str]]:
+def _split(name: str, value: str, minors: tuple[str, str, str]) -> tuple[str, list[str]]:
     """The part of a flag's value that the gateway supports, and the other parts, each as `--name=part`."""
     known: Collection[str]
     if name == "runtime-config":
@@ -71,13 +79,13 @@ def _split(name: str, value: str, minors: tuple[str, str]) -> tuple[str, list[st
     return ",".join(served), [f"--{name}={each}" for each in values if each not in served]
 
 
-def _split_gates(values: list[str], minor: str, binary: str) -> tuple[str, list[str]]:
+def _split_gates(values: list[str], minor: str, binary: str, compatible: str) -> tuple[str, list[str]]:
     """The feature gate settings that the gateway accepts as version `binary` emulating `minor`, as one value, and the
     others, each as `--feature-gates=setting`.
     """
     from gateway.release.gates import emulated, unserved
 
-    gates = emulated(minor, binary)
+    gates = emulated(minor, binary, compatible)
 
     said = {name.strip(): on.strip().lower() not in _FALSE for name, _, on in (each.partition("=") for each in values)}
     refused = {each.partition("=")[0] for each in unserved(gates, said)}
@@ -154,16 +162,21 @@ def _minor(flags: Sequence[str]) -> str:
         return DEFAULT  # `serve` refuses the value, with a message
 
 
-def _emulated(flags: Sequence[str]) -> str:
-    """The minor of --emulated-version; the server's own minor without that flag, or with a value that is refused."""
-    named = [value for name, value in _pairs(flags) if name == "emulated-version"]
-    minor = _minor(flags)
+def _minors(flags: Sequence[str]) -> tuple[str, str, str]:
+    """The emulated minor, the server's own, and the minCompatibilityVersion.
+
+    Without their flags, or with values that are refused, they are the defaults.
+    """
+    said, binary = dict(_pairs(flags)), _minor(flags)
+    given = (said.get("emulated-version"), said.get("min-compatibility-version"))
     try:
-        emulated = emulated_minor(named[-1]) if named else minor
-        check_emulated(emulated, minor)
+        minor, compatible = (emulated_minor(each) if each else "" for each in given)
+        minor = minor or binary
+        compatible = compatible or compatible_with(minor, binary)
+        check_emulated(minor, binary, compatible)
     except ValueError:
-        return minor  # `serve` refuses the value, with a message
-    return emulated
+        return binary, binary, compatible_with(binary, binary)  # `serve` refuses the value, with a message
+    return minor, binary, compatible
 
 
 if __name__ == "__main__":

@@ -19,9 +19,9 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersion, GroupVersionKind
 from gateway.kinds.known_canonical import SettledValues
 from gateway.kinds.model import Model, Version
-from gateway.kinds.registry import version_priority
 from gateway.kinds.resource import Resource
 from gateway.release.gates import Enabled
+from gateway.release.lifecycle import version_priority
 from gateway.release.release import DEFAULT_GATES
 from gateway.schema.decode import DecodeError, DecodeReport
 from gateway.schema.encode import encode_stored

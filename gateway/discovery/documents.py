@@ -18,15 +18,6 @@ from gateway.kinds.resource import Resource
 AGGREGATED_API_VERSION = "apidiscovery.k8s.io/v2"
 
 
-# kube-apiserver stores these in an older version. Discovery tells the hash of that version; kube-apiserver reads both.
-_HASHED_AS_V1BETA1 = frozenset(
-    {
-        *("customresourcedefinitions", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"),
-        *("clustertrustbundles", "podcertificaterequests", "storageversionmigrations"),
-    }
-)
-_HASHED_AS_V1BETA2 = frozenset({"devicetaintrules"})
-
 Versions = Mapping[str, Sequence[Resource]]  # version -> its resources, each followed by its subresources
 Groups = Mapping[str, Versions]
 
@@ -139,10 +130,8 @@ def storage_version_hash(resource: Resource) -> str:
     if not resource.storage_prefix or resource.subresource:
         return ""
     group, version = resource.model.storage_version
-    if resource.resource in _HASHED_AS_V1BETA1:
-        version = "v1beta1"
-    elif resource.resource in _HASHED_AS_V1BETA2:
-        version = "v1beta2"
+    if announced := resource.model.announced_version:
+        version = announced()
     return b64encode(sha256(f"{group}/{version}/{resource.kind}".encode()).digest()[:8]).decode()
 
 

@@ -78,7 +78,7 @@ def builtin_registry(primary_family: str = "IPv4", release: Release | None = Non
 @lru_cache(maxsize=4)
 def _registry(primary_family: str, release: Release) -> Registry:
     catalog = catalog_of(release.binary)
-    registry, models = Registry(), _models(primary_family, release.gates, catalog)
+    registry, models = Registry(), _models(primary_family, release, catalog)
     verbs: dict[frozenset[str], frozenset[str]] = {}  # resources share equal sets of verbs
     for group, version, entries in _versions(catalog):
         served = (each for entry in entries for each in _resources(models, GroupVersion(group, version), entry, verbs))
@@ -92,13 +92,13 @@ def _versions(catalog: Catalog) -> Iterator[tuple[str, str, list[Entry]]]:
             yield group["name"], version["version"], version["resources"]
 
 
-def _models(primary_family: str, gates: Gates, catalog: Catalog) -> dict[str, Model]:
+def _models(primary_family: str, release: Release, catalog: Catalog) -> dict[str, Model]:
     """The models by `_place`. Versions that share storage are versions of one model, whatever their groups."""
     places: dict[str, dict[GroupVersion, Entry]] = {}
     for group, version, entries in _versions(catalog):
         for entry in entries:
             places.setdefault(_place(group, entry), {})[GroupVersion(group, version)] = entry
-    return {place: _model(place, versions, primary_family, gates, catalog) for place, versions in places.items()}
+    return {place: _model(place, versions, primary_family, release, catalog) for place, versions in places.items()}
 
 
 def _place(group: str, entry: Entry) -> str:
@@ -115,11 +115,12 @@ def _is_stored(entry: Entry) -> bool:
 
 
 def _model(
-    place: str, versions: dict[GroupVersion, Entry], primary_family: str, gates: Gates, catalog: Catalog
+    place: str, versions: dict[GroupVersion, Entry], primary_family: str, release: Release, catalog: Catalog
 ) -> Model:
     first, entry = next(iter(versions.items()))
-    plural = entry["name"]
+    plural, gates = entry["name"], release.gates
     resource = GroupResource(first.group, plural)
+    stored = STORAGE_VERSIONS.get(resource, first)
     return Model(
         group=first.group,
         plural=plural,
@@ -130,13 +131,20 @@ def _model(
         short_names=tuple(entry.get("shortNames", ())),
         categories=tuple(entry.get("categories", ())),
         storage_prefix=place if _is_stored(entry) else "",
-        storage_version=STORAGE_VERSIONS.get(resource, first),
+        storage_version=stored,
         versions={each: _version(each, found, gates, catalog) for each, found in versions.items()},
         strategies=partial(strategy_for, first.group, plural, gates=gates),
         on_read=partial(_complete, plural, primary_family) if resource in COMPLETED else _keep,
         convert=partial(_convert, entry["kind"]),
         field_values=VALUES.get(resource, {}),
+        announced_version=partial(_announced, release.binary, release.compatible, stored, entry["kind"]),
     )
+
+
+def _announced(binary: str, compatible: str, stored: GroupVersion, kind: str) -> str:
+    from gateway.release.lifecycle import announced_version
+
+    return announced_version(binary, compatible, *stored, kind)
 
 
 def _version(version: GroupVersion, entry: Entry, gates: Gates, catalog: Catalog) -> Version:

@@ -116,6 +116,7 @@ class Model:
     settled: SettledValues | None = None  # for kinds whose stored values are read with the current schema
     written_as_served: bool = False  # whether writes follow the rules of the request's version, not of the stored one
     field_values: Mapping[str, FieldValue] = field(default_factory=dict)  # selectable fields beyond metadata
+    announced_version: Callable[[], str] | None = None  # the version whose hash discovery shows; None: the stored one
 
     @property
     def group_resource(self) -> GroupResource:

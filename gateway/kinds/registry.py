@@ -6,13 +6,12 @@ first (API Concepts, "Discovery API").
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from gateway.kinds.identity import GroupVersionResource
 from gateway.kinds.resource import Resource
+from gateway.release.lifecycle import version_priority
 from gateway.release.release import Release, release_of
 
 Key = tuple[str, str, str, str]  # group, version, plural, subresource ("" for the resource itself)
@@ -137,17 +136,6 @@ class Registry:
 def builtin_groups(registry: Registry) -> frozenset[str]:
     """The groups that have kinds without a CRD."""
     return frozenset(each.group for each in registry.resources.values() if each.model_version.openapi is None)
-
-
-_version_parts = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?").fullmatch
-
-
-def version_priority(version: str) -> tuple[Any, ...]:
-    """A sort key that puts versions as Kubernetes does: stable before beta before alpha, newer first, then the rest."""
-    parts = _version_parts(version)
-    if parts is None:
-        return 1, version
-    return 0, {None: 0, "beta": 1, "alpha": 2}[parts[2]], -int(parts[1]), -int(parts[3] or 0)
 
 
 _SUBRESOURCES = {"": 0, "status": 1, "scale": 2}

@@ -18,8 +18,8 @@ from gateway.memory import keep_trimmed, settle_collector
 from gateway.observability import process
 from gateway.observability.siblings import Siblings
 from gateway.observability.watchdog import keep_watch
-from gateway.release.release import release_of
 from gateway.settings.config import Settings
+from gateway.settings.release import chosen_release
 from storage.etcd import EtcdClient
 from storage.feed import Feed
 from storage.sharing.measures import follow
@@ -45,7 +45,7 @@ async def feed(settings: Settings, listener: socket.socket, siblings: Path, beat
     publisher, files = Publisher(listener, cache, source), Following()
     if encryption is not None:
         await _decrypt(encryption, settings, files, partial(other_keys, cache, source))
-    process.follow(release_of(settings.feature_gates, settings.kubernetes_version, settings.emulated_version))
+    process.follow(chosen_release(settings))
     follow(publisher)
     runs: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
         "memory": partial(_settle, source),

@@ -5,16 +5,16 @@ from __future__ import annotations
 from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.registry import Registry
 from gateway.kinds.service_objects import family_of
-from gateway.release.release import release_of
 from gateway.schema.catalog import serve
 from gateway.settings.config import Settings
+from gateway.settings.release import chosen_release
 
 
 def registry_of(settings: Settings) -> Registry:
     """The built-in kinds, except those that --runtime-config switches off. As a side effect, the process serves the
     schemas of the binary's minor.
     """
-    release = release_of(settings.feature_gates, settings.kubernetes_version, settings.emulated_version)
+    release = chosen_release(settings)
     serve(release.binary)
     registry = builtin_registry(family_of(settings.service_cluster_ip_range), release)
     if settings.runtime_config:

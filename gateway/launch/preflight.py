@@ -68,26 +68,24 @@ def _check_apis(settings: Settings) -> None:
     if settings.etcd_servers_overrides:
         from gateway.kinds.builtin import builtin_registry
         from gateway.launch.placing import servers_apart
-        from gateway.release.release import release_of
+        from gateway.settings.release import chosen_release
 
-        servers_apart(
-            settings, builtin_registry(release=release_of((), settings.kubernetes_version, settings.emulated_version))
-        )
+        servers_apart(settings, builtin_registry(release=chosen_release(settings, gates=False)))
     if settings.feature_gates:
         from gateway.release.gates import InvalidGates
-        from gateway.release.release import release_of
+        from gateway.settings.release import chosen_release
 
         try:
-            release_of(settings.feature_gates, settings.kubernetes_version, settings.emulated_version)
+            chosen_release(settings)
         except InvalidGates as error:
             raise InvalidSettings(f"--feature-gates: {error}") from None
     if settings.runtime_config:
         from gateway.kinds.builtin import builtin_registry
         from gateway.kinds.enablement import UnknownApi, switched_off
-        from gateway.release.release import release_of
+        from gateway.settings.release import chosen_release
 
         try:
-            release = release_of((), settings.kubernetes_version, settings.emulated_version)
+            release = chosen_release(settings, gates=False)
             switched_off(builtin_registry(release=release), settings.runtime_config)
         except UnknownApi as error:
             raise InvalidSettings(f"--runtime-config: {error}") from None

@@ -31,7 +31,7 @@ HIDDEN = counter(
 def follow(release: Release) -> None:
     """Makes the families report this server's versions and feature gates."""
     binary = release.git_version.removeprefix("v")
-    VERSION.labels("kube", binary, release.minor, release.before).set(1)
+    VERSION.labels("kube", binary, release.minor, release.compatible).set(1)
     FEATURES.reads(lambda: {(name, stage): float(on) for name, stage, on in release.gates.states()})
     REGISTERED.reads(
         lambda: {(level, ""): n for level, n in Counter(each.level for each in declared() if each.level).items()}

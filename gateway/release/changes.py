@@ -1,7 +1,7 @@
 """The changes of behaviour that came with a minor and have no feature gate: data/changes.json.
 
     {"changes": {NAME: {"since": the first minor with the change, "what": the new behaviour, "source": the file
-                        upstream, "emulated": true if a server that emulates an earlier minor goes without it}}}
+                        upstream, "compatible": the least minCompatibilityVersion with it, if it depends on that}}}
 
 Rules ask for a change by its name, as for a gate (`Gates.enabled`).
 """
@@ -25,13 +25,15 @@ def changes() -> Mapping[str, Mapping[str, Any]]:
     return found
 
 
-def is_there(minor: str, name: str, binary: str = "") -> bool | None:
-    """Whether a minor has a change; None if no change has that name.
+def is_there(binary: str, compatible: str, name: str) -> bool | None:
+    """Whether a server of the minor `binary` has a change; None if no change has that name.
 
-    A server of the minor `binary` that emulates `minor` has the changes of `binary`, except those that follow the
-    emulated version upstream.
+    Emulation does not matter: changes come with the server's own code. A few depend on `compatible`, which is the
+    minCompatibilityVersion.
     """
     change = changes().get(name)
     if change is None:
         return None
-    return number(minor if change.get("emulated") or not binary else binary) >= number(change["since"])
+    if "compatible" in change:
+        return number(compatible) >= number(change["compatible"])
+    return number(binary) >= number(change["since"])

@@ -58,31 +58,34 @@ class Gate:
 class Gates:
     """The gates of a minor with their values, and the changes that the server has."""
 
-    def __init__(self, minor: str, said: Said = (), binary: str = "") -> None:
-        """`binary` is the server's own minor, which emulates `minor`; "" means `minor` itself.
+    def __init__(self, minor: str, said: Said = (), binary: str = "", compatible: str = "") -> None:
+        """`binary` is the server's own minor, which emulates `minor`; "" means `minor` itself. `compatible` is the
+        minCompatibilityVersion; "" means its default.
 
         Raises InvalidGates; KeyError for a minor that is not known.
         """
-        self._minor, self._binary = minor, binary or minor
-        self._on = _resolved(minor, dict(said), self._binary)
+        binary = binary or minor
+        self._versions = minor, binary, compatible or compatible_with(minor, binary)
+        self._on = _resolved(dict(said), *self._versions)
 
     def enabled(self, name: str) -> bool:
         """Whether a feature is on, or a change is there; also for a gate that the minor has no more, or not yet.
 
         Raises KeyError for an unknown name.
         """
-        on = self._on.get(name, is_there(self._minor, name, self._binary))
+        minor, binary, compatible = self._versions
+        on = self._on.get(name, is_there(binary, compatible, name))
         if on is not None:
             return on
         facts = _document()["gates"][name]
-        there = facts.get(_at(self._minor, self._binary), facts[self._minor])
+        there = _specific(facts, *self._versions) or facts[minor]
         return bool(there if isinstance(there, bool) else there[1])
 
     def states(self) -> Iterator[tuple[str, Stage, bool]]:
         """Yields name, stage and value of each gate, except the gates that are not alpha yet (PRE-ALPHA)."""
         for name, stage in GROUPS.items():
             yield name, stage, self._on.get(name, False)
-        for name, gate in emulated(self._minor, self._binary).items():
+        for name, gate in emulated(*self._versions).items():
             if gate.stage is not Stage.PRE_ALPHA:
                 yield name, gate.stage, self._on.get(name, gate.default)
 
@@ -108,29 +111,33 @@ def known(minor: str) -> Mapping[str, Gate]:
     return found
 
 
-def emulated(minor: str, binary: str) -> Mapping[str, Gate]:
-    """The gates of a server of `binary` that emulates `minor`: those of `binary`, in their stages of `minor`."""
-    if minor == binary:
+def emulated(minor: str, binary: str, compatible: str) -> Mapping[str, Gate]:
+    """The gates of a server of `binary` that emulates `minor`: those of `binary`, in their stages of `minor`.
+
+    `compatible` is the minCompatibilityVersion: some gates are on only if no earlier replica is expected.
+    """
+    if minor == binary and compatible == compatible_with(minor, binary):
         return known(minor)
     found, then, facts = {}, known(minor), _document()["gates"]
     for name, gate in known(binary).items():
-        if specific := facts[name].get(_at(minor, binary)):
+        if specific := _specific(facts[name], minor, binary, compatible):
             found[name] = replace(gate, stage=Stage(specific[0]), default=specific[1], locked=specific[2])
         else:
             found[name] = then.get(name) or replace(gate, stage=Stage.PRE_ALPHA, default=False, locked=False)
     return found
 
 
-def _at(minor: str, binary: str) -> str:
-    """The key of a gate's state in `minor` if the later `binary` declares another one for it; "" without emulation."""
-    return f"{minor} by {binary}" if minor != binary else ""
+def _specific(facts: Mapping[str, Any], minor: str, binary: str, compatible: str) -> list[Any] | None:
+    """The state of a gate that a later `binary` or another minCompatibilityVersion declares for `minor`, if any."""
+    found: list[Any] | None = facts.get(f"{minor} with {compatible}") or facts.get(f"{minor} by {binary}")
+    return found
 
 
-def _resolved(minor: str, said: Mapping[str, bool], binary: str) -> dict[str, bool]:
+def _resolved(said: Mapping[str, bool], minor: str, binary: str, compatible: str) -> dict[str, bool]:
     """The values that `said` sets, including those of all gates of AllAlpha and AllBeta. Raises InvalidGates."""
     if not said:
         return {}
-    gates, on, wrong = emulated(minor, binary), dict[str, bool](), list[str]()
+    gates, on, wrong = emulated(minor, binary, compatible), dict[str, bool](), list[str]()
     for name, value in said.items():
         gate = gates.get(name)
         if gate is None and name not in GROUPS:
@@ -139,7 +146,7 @@ def _resolved(minor: str, said: Mapping[str, bool], binary: str) -> dict[str, bo
             locked = f"feature is locked to {_go(gate.default)}"
             wrong.append(f"cannot set feature gate {name} to {_go(value)}, {locked}")
         elif gate is not None and gate.stage is Stage.PRE_ALPHA:
-            versions = f"emulated version {minor}, min compatibility version {compatible_with(minor, binary)}"
+            versions = f"emulated version {minor}, min compatibility version {compatible}"
             wrong.append(f"cannot set feature gate {name} to {_go(value)}, feature is PreAlpha at {versions}")
         else:
             on[name] = value

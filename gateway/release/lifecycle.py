@@ -5,12 +5,14 @@ The file is read only for a minor other than the catalog's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from gateway.jsontypes import loads
+from gateway.release.minors import number
 
 Key = tuple[str, str, str]  # group, version, plural
 GROUPS_OF_OTHER_MODULES = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
@@ -30,6 +32,44 @@ def serves(minor: str, group: str, version: str, kind: str) -> bool:
     if group in GROUPS_OF_OTHER_MODULES:
         return version == "v1"
     return bool(_document()["versions"].get(f"{group}/{version}/{kind}", {}).get(minor, False))
+
+
+_version_parts = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?").fullmatch
+
+
+def version_priority(version: str) -> tuple[Any, ...]:
+    """A sort key that puts versions as Kubernetes does: stable before beta before alpha, newer first, then the rest."""
+    parts = _version_parts(version)
+    if parts is None:
+        return 1, version
+    return 0, {None: 0, "beta": 1, "alpha": 2}[parts[2]], -int(parts[1]), -int(parts[3] or 0)
+
+
+def announced_version(binary: str, compatible: str, group: str, version: str, kind: str) -> str:
+    """The version of a kind that kube-apiserver of the minor `binary` stores, given the highest one, `version`.
+
+    It is the highest version that is as old as `compatible`, the minCompatibilityVersion, so that earlier replicas read
+    what this one writes; `version` if there is none (k8s.io/apiserver/pkg/server/storage/resource_encoding_config.go).
+    The server announces this version by its hash in discovery, and stores `version`.
+    """
+    if group == "apiextensions.k8s.io":
+        return "v1beta1"  # declared as such, whatever the minor
+    for each, facts in _by_kind().get((group, kind), ()):
+        if binary in facts and number(facts.get("introduced", "1.0")) <= number(compatible):
+            return each
+    return version
+
+
+@cache
+def _by_kind() -> Mapping[tuple[str, str], list[tuple[str, Mapping[str, Any]]]]:
+    """The versions of each kind with their facts, the highest one first."""
+    found: dict[tuple[str, str], list[tuple[str, Mapping[str, Any]]]] = {}
+    for place, facts in _document()["versions"].items():
+        group, version, kind = place.split("/")
+        found.setdefault((group, kind), []).append((version, facts))
+    for versions in found.values():
+        versions.sort(key=lambda each: version_priority(each[0]))
+    return found
 
 
 def absent(minor: str, kinds: Iterable[tuple[Key, str]]) -> frozenset[Key]:

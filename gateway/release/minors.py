@@ -33,7 +33,7 @@ EMULATED = 3
 
 
 def emulated_minor(text: str) -> str:
-    """The minor that --emulated-version names: "1.35" for "1.35" and "kube=1.35".
+    """The minor that --emulated-version or --min-compatibility-version names: "1.35" for "1.35" and "kube=1.35".
 
     Raises ValueError, worded as kube-apiserver words it.
     """
@@ -58,29 +58,38 @@ def emulated_minor(text: str) -> str:
     return found["kube"]
 
 
-def check_emulated(minor: str, binary: str) -> None:
-    """Raises ValueError, with the reason, if a server of the minor `binary` cannot emulate `minor`."""
-    major, last = number(binary)
-    least = major, last - EMULATED
-    if not least <= number(minor) <= (major, last):
-        text = f"emulation version {minor} is not between [{least[0]}.{least[1]}, {binary}.0]"
-        compatible = compatible_with(minor, binary)
-        if number(compatible) > number(minor):
-            beside = f"minCompatibilityVersion version {compatible} is not between [{least[0]}.{least[1]}, {minor}]"
-            text = f"[{text}, {beside}]"
-        raise ValueError(text)
+def check_emulated(minor: str, binary: str, compatible: str = "") -> None:
+    """Raises ValueError, with the reason, if a server of the minor `binary` cannot emulate `minor`, or cannot be
+    compatible with `compatible`; "" stands for the default of --min-compatibility-version.
+
+    Rules and words are those of `Validate` in k8s.io/component-base/compatibility.
+    """
+    least = _floor(binary)
+    compatible = compatible or compatible_with(minor, binary)
+    wrong = list[str]()
+    if not number(least) <= number(minor) <= number(binary):
+        wrong.append(f"emulation version {minor} is not between [{least}, {binary}.0]")
+    if not number(least) <= number(compatible) <= number(minor):
+        wrong.append(f"minCompatibilityVersion version {compatible} is not between [{least}, {minor}]")
+    if wrong:
+        raise ValueError(wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]")
     if minor not in GIT_VERSIONS:
-        there = ", ".join(each for each in GIT_VERSIONS if least <= number(each) <= (major, last))
+        there = ", ".join(each for each in GIT_VERSIONS if number(least) <= number(each) <= number(binary))
         raise ValueError(f"this server does not emulate {minor}; give one of {there}")
 
 
 def compatible_with(minor: str, binary: str) -> str:
-    """The minCompatibilityVersion of a server of `binary` that emulates `minor`: the least minor of other replicas.
+    """The default minCompatibilityVersion of a server of `binary` that emulates `minor`: the least minor of replicas.
 
     It is the one before `minor`, but not more than three before `binary`.
     """
+    return max(before(minor), _floor(binary), key=number)
+
+
+def _floor(binary: str) -> str:
+    """The lowest minor that a server of `binary` emulates, or is compatible with."""
     major, last = number(binary)
-    return max(before(minor), f"{major}.{last - EMULATED}", key=number)
+    return f"{major}.{last - EMULATED}"
 
 
 def catalog_file(minor: str) -> str:

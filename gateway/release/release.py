@@ -16,7 +16,8 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """The outcome of --kubernetes-version, --emulated-version and --feature-gates; made once a process, and passed on.
+    """The outcome of --kubernetes-version, --emulated-version, --min-compatibility-version and --feature-gates; made
+    once a process, and passed on.
 
     With emulation, APIs and gates are those of `minor`; types and messages are those of `binary` (KEP-4330).
     """
@@ -25,17 +26,13 @@ class Release:
     git_version: str  # of `binary`: "v1.36.3"
     gates: Gates
     binary: str  # the minor of --kubernetes-version; the same as `minor` without emulation
+    compatible: str  # the minCompatibilityVersion: the lowest minor that replicas beside this server may have
 
     @property
     def major_and_minor(self) -> tuple[str, str]:
         """("1", "36") of `minor`."""
         major, _, minor = self.minor.partition(".")
         return major, minor
-
-    @property
-    def before(self) -> str:
-        """The minCompatibilityVersion: the lowest minor that replicas beside this server may have, as "1.35"."""
-        return compatible_with(self.minor, self.binary)
 
     def version_info(self) -> JsonObject:
         """The answer of /version: apimachinery's `version.Info`."""
@@ -46,7 +43,7 @@ class Release:
             "emulationMajor": major,
             "emulationMinor": emulated,
             "minCompatibilityMajor": major,
-            "minCompatibilityMinor": self.before.partition(".")[2],
+            "minCompatibilityMinor": self.compatible.partition(".")[2],
             "gitVersion": self.git_version,
             "gitCommit": "",
             "gitTreeState": "",
@@ -57,17 +54,21 @@ class Release:
         }
 
 
-def release_of(gates: tuple[tuple[str, bool], ...] = (), minor: str = DEFAULT, emulated: str = "") -> Release:
+def release_of(
+    gates: tuple[tuple[str, bool], ...] = (), minor: str = DEFAULT, emulated: str = "", compatible: str = ""
+) -> Release:
     """The release of `minor` with these values of gates; it emulates the minor `emulated` unless that is "".
 
-    The same arguments give the same object. Raises InvalidGates; KeyError for a minor that is not served.
+    `compatible` is the minCompatibilityVersion; "" means its default, the minor before the emulated one. The same
+    arguments give the same object. Raises InvalidGates; KeyError for a minor that is not served.
     """
-    return _release(gates, minor, emulated or minor)
+    emulated = emulated or minor
+    return _release(gates, minor, emulated, compatible or compatible_with(emulated, minor))
 
 
 @lru_cache(maxsize=4)
-def _release(gates: tuple[tuple[str, bool], ...], minor: str, emulated: str) -> Release:
-    return Release(emulated, GIT_VERSIONS[minor], Gates(emulated, gates, minor), minor)
+def _release(gates: tuple[tuple[str, bool], ...], minor: str, emulated: str, compatible: str) -> Release:
+    return Release(emulated, GIT_VERSIONS[minor], Gates(emulated, gates, minor, compatible), minor, compatible)
 
 
 DEFAULT_GATES = release_of().gates

@@ -103,6 +103,12 @@ _GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
                 "MINOR",
             ),
             Flag(
+                "min-compatibility-version",
+                emulated_version,
+                "the earliest minor of replicas beside this server; default: one before the emulated minor",
+                "MINOR",
+            ),
+            Flag(
                 "feature-gates",
                 gates,
                 "features to switch on or off, as Name=true,AllAlpha=false; CBORServingAndStorage is off by default",

@@ -6,8 +6,6 @@ Some of them are accepted with the one value that describes this server (`FIXED`
 
 from __future__ import annotations
 
-from gateway.release.minors import DEFAULT, before
-
 ALIASES = {"logging-format": "log-format"}
 """kube-apiserver's names of flags that are named differently here."""
 
@@ -35,10 +33,6 @@ FIXED: dict[str, tuple[tuple[str, ...], str]] = {
     "etcd-readycheck-timeout": (("2s",), "the time is fixed"),
     "enable-logs-handler": (("false",), "the API never gives files of the host"),
     "contention-profiling": (("false",), "an event loop has no locks; --profiling shows where the time goes"),
-    "min-compatibility-version": (
-        (before(DEFAULT), f"kube={before(DEFAULT)}"),
-        "it follows from --kubernetes-version and --emulated-version",
-    ),
     "emulation-forward-compatible": (("false",), _EMULATION),
     "runtime-config-emulation-forward-compatible": (("false",), _EMULATION),
     "log-json-split-stream": (("false",), _UNBUFFERED),

@@ -9,7 +9,8 @@ Layout of the result, a gate a line:
     {"minors": ["1.34", ...],
      "gates": {NAME: {"served": true where kube-apiserver's own code asks it, "needs": [NAME, ...],
                       "1.36": [STAGE, DEFAULT, LOCKED],
-                      "1.34 by 1.36": the same as the source of 1.36 declares it for 1.34, where 1.34 has another}}}
+                      "1.34 by 1.36": the same as the source of 1.36 declares it for 1.34, where 1.34 has another,
+     "1.37 with 1.37": the same where --min-compatibility-version=1.37 changes it, whose default is the minor before}}}
 
 STAGE is as `kubernetes_feature_enabled` has it. A minor in which a gate is not known has `true` or `false` instead of
 the three: whether the feature is there all the same, since a gate goes when nobody may switch it any more.
@@ -21,6 +22,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,7 @@ ELSEWHERE = (
     *("pkg/kubelet/", "pkg/scheduler/", "pkg/controller/", "pkg/proxy/", "pkg/volume/", "pkg/credentialprovider/"),
     *("pkg/features/", "pkg/kubemark/", "test/", "cmd/"),
 )
+EMULATED = 3  # how many minors before its own a server can emulate, and be compatible with
 ASKED = re.compile(r"\b\w*[fF]eatures\.([A-Z]\w+)|\"([A-Z]\w+)\"")
 
 DECLARED = (  # where gates stand in source, by module
@@ -48,7 +51,8 @@ DECLARED = (  # where gates stand in source, by module
 CONSTANT = re.compile(r'^\t(\w+)\s+(?:featuregate\.)?Feature\s*= "(\w+)"', re.M)
 ENTRY = re.compile(r"^\t+(?:\w+\.)?(\w+): \{\n((?:\t+(?://.*|\{.*\},?.*)?\n)+?)\t+\},$", re.M)
 SPEC = re.compile(r"^\s*\{(.*?)\},?\s*(?://.*)?$", re.M)
-VERSION = re.compile(r'Version: version\.MustParse\("([\d.]+)"\)')
+VERSION = re.compile(r'\bVersion: version\.MustParse\("([\d.]+)"\)')
+COMPATIBLE = re.compile(r'MinCompatibilityVersion: version\.MustParse\("([\d.]+)"\)')
 STAGES = {"Alpha": "ALPHA", "Beta": "BETA", "GA": "", "Deprecated": "DEPRECATED", "PreAlpha": "PRE-ALPHA"}
 NEEDS = re.compile(r"^\t(?:\w+\.)?(\w+):\s+\{([^{}]+)\},(?:\s*//.*)?$", re.M)
 
@@ -72,12 +76,13 @@ def declared(release: str) -> Json:
 
 
 def spec_of(text: str) -> list[Any]:
-    """A spec out of the inside of its braces."""
+    """A spec out of the inside of its braces: version, stage, default, lock, and the least minCompatibilityVersion."""
     version, stage = VERSION.search(text), re.search(r"PreRelease:\s*(?:\w+\.)?(\w+)", text)
     if version is None or stage is None:
         raise ValueError(f"cannot read the spec {text}")
     on, locked = (re.search(rf"\b{name}:\s*true", text) is not None for name in ("Default", "LockToDefault"))
-    return [version[1], STAGES[stage[1]], on, locked]
+    compatible = COMPATIBLE.search(text)
+    return [version[1], STAGES[stage[1]], on, locked, compatible[1] if compatible else ""]
 
 
 def module_folder(name: str, release: str) -> Path:
@@ -104,13 +109,27 @@ def asked(release: str) -> set[str]:
     return found
 
 
-def state_at(specs: list[list[Any]], minor: str) -> list[Any] | None:
-    """The stage and the default of a gate as of a minor; None where it comes later."""
-    at = None
-    for version, stage, default, locked in specs:
-        if number(version) <= number(minor):
+def state_at(specs: list[list[Any]], minor: str, compatible: tuple[int, ...] = ()) -> list[Any] | None:
+    """The stage and the default of a gate as of a minor; None where it comes later.
+
+    `compatible` is the minCompatibilityVersion; without it, the minor before.
+    """
+    major, last = number(minor)
+    at, needed = None, (0, 0)
+    for version, stage, default, locked, least in specs:
+        needed = max(needed, number(least)) if least else needed  # what a spec needs, those after it need too
+        if number(version) <= (major, last) and needed <= (compatible or (major, last - 1)):
             at = [stage, default, locked]
     return at
+
+
+def others(specs: list[list[Any]], minor: str, usual: list[Any]) -> Iterator[tuple[str, list[Any]]]:
+    """The states of a gate with another minCompatibilityVersion than the default, where they differ from `usual`."""
+    major, last = number(minor)
+    for least in range(last - EMULATED, last + 1):
+        at = state_at(specs, minor, (major, least))
+        if at is not None and at != usual:
+            yield f"{major}.{least}", at
 
 
 def number(version: str) -> tuple[int, ...]:
@@ -133,6 +152,8 @@ def build() -> Json:
                 entry["needs"] = known["needs"]
             entry[minor] = at if at is not None else bool(last and last[1])
             last = at or last
+            if at is not None:
+                entry |= {f"{minor} with {least}": other for least, other in others(known["specs"], minor, at)}
         for binary, minor in combinations(reversed(minors), 2):
             at = state_at(by_minor[binary].get(name, {"specs": []})["specs"], minor)
             if at is not None and at != entry[minor]:

@@ -59,6 +59,22 @@ def test_an_emulated_minor_has_its_apis_and_gates_and_the_servers_own_version() 
         assert "emulated-version=1.34\n" in text_of(api, "/flagz")
 
 
+def test_the_least_compatible_minor_is_in_version_metrics_and_flags() -> None:
+    with api_server("--controllers=-*", "--emulated-version=1.35", "--min-compatibility-version=kube=1.33") as api:
+        said = ask(api, "GET", "/version")
+        assert [said[name] for name in ("emulationMinor", "minCompatibilityMajor", "minCompatibilityMinor")] == [
+            *("35", "1", "33")
+        ]
+        assert 'emulation="1.35",min_compat="1.33"} 1' in text_of(api, "/metrics")
+        assert "min-compatibility-version=1.33\n" in text_of(api, "/flagz")
+
+
+def test_a_minor_after_the_emulated_one_is_not_compatible() -> None:
+    words = r"--min-compatibility-version: minCompatibilityVersion version 1\.37 is not between \[1\.33, 1\.36\]"
+    with pytest.raises(ServerDidNotStart, match=words), api_server("--min-compatibility-version=1.37"):
+        pass
+
+
 def test_a_minor_that_is_not_emulated_ends_the_start() -> None:
     words = r"--emulated-version: emulation version 1\.37 is not between \[1\.33, 1\.36\.0\]"
     with pytest.raises(ServerDidNotStart, match=words), api_server("--emulated-version=1.37"):

@@ -5,9 +5,13 @@ The words and the gates are those of kube-apiserver 1.36.3 with --emulated-versi
 
 from __future__ import annotations
 
+from base64 import b64encode
+from hashlib import sha256
+
 import pytest
 
 from gateway.access.rbac.default_policy import default_policy
+from gateway.discovery.documents import storage_version_hash
 from gateway.kinds.builtin import builtin_registry
 from gateway.release.gates import InvalidGates, Stage
 from gateway.release.minors import check_emulated, emulated_minor
@@ -51,6 +55,80 @@ def test_a_minor_that_is_not_emulated_is_refused(minor: str, words: str) -> None
     with pytest.raises(ValueError) as refused:
         check_emulated(minor, "1.36")
     assert str(refused.value) == words
+
+
+@pytest.mark.parametrize(
+    ("minors", "words"),
+    [
+        (("1.36", "1.36", "1.32"), "minCompatibilityVersion version 1.32 is not between [1.33, 1.36]"),
+        (("1.35", "1.36", "1.36"), "minCompatibilityVersion version 1.36 is not between [1.33, 1.35]"),
+        (
+            ("1.38", "1.37", "1.39"),
+            "[emulation version 1.38 is not between [1.34, 1.37.0], "
+            "minCompatibilityVersion version 1.39 is not between [1.34, 1.38]]",
+        ),
+    ],
+)
+def test_a_compatible_minor_is_at_most_three_before_the_servers_and_not_after_the_emulated(
+    minors: tuple[str, str, str], words: str
+) -> None:
+    with pytest.raises(ValueError) as refused:
+        check_emulated(*minors)
+    assert str(refused.value) == words
+
+
+@pytest.mark.parametrize(
+    ("minors", "compatible"),
+    [
+        (("1.36",), "35"),
+        (("1.36", "1.34"), "33"),
+        (("1.37", "1.34"), "34"),
+        (("1.36", "", "1.36"), "36"),
+        (("1.36", "1.35", "1.33"), "33"),
+    ],
+)
+def test_the_version_names_the_least_compatible_minor(minors: tuple[str, ...], compatible: str) -> None:
+    found = release_of((), *minors).version_info()
+    assert (found["minCompatibilityMajor"], found["minCompatibilityMinor"]) == ("1", compatible)
+
+
+def test_a_gate_that_earlier_replicas_hold_back_is_on_without_them() -> None:
+    """DRAFractionalCapacityRange is beta and off in 1.37, and on with --min-compatibility-version=1.37."""
+    gate = "DRAFractionalCapacityRange"
+    found = [release_of((), "1.37", "", each).gates for each in ("", "1.35", "1.37")]
+    assert [gates.enabled(gate) for gates in found] == [False, False, True]
+    assert [{name: on for name, _, on in gates.states()}[gate] for gates in found] == [False, False, True]
+
+
+def test_new_expressions_have_the_functions_that_each_replica_reads() -> None:
+    minors = (("1.36",), ("1.36", "", "1.34"), ("1.36", "", "1.33"), ("1.34",), ("1.34", "", "1.34"))
+    found = [release_of((), *each).gates.enabled("CELListFunctions") for each in minors]
+    assert found == [True, True, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("minors", "resource", "version"),
+    [
+        (("1.36",), ("admissionregistration.k8s.io", "mutatingadmissionpolicies"), "v1beta1"),
+        (("1.37",), ("admissionregistration.k8s.io", "mutatingadmissionpolicies"), "v1"),
+        (("1.36", "", "1.36"), ("admissionregistration.k8s.io", "mutatingadmissionpolicies"), "v1"),
+        (("1.37",), ("resource.k8s.io", "devicetaintrules"), "v1beta2"),
+        (("1.37",), ("certificates.k8s.io", "clustertrustbundles"), "v1beta1"),
+        (("1.37", "", "1.37"), ("certificates.k8s.io", "clustertrustbundles"), "v1"),
+        (("1.34",), ("storage.k8s.io", "volumeattributesclasses"), "v1beta1"),
+        (("1.36", "", "1.33"), ("resource.k8s.io", "resourceclaims"), "v1beta2"),
+        (("1.36",), ("autoscaling", "horizontalpodautoscalers"), "v2"),
+        (("1.36", "", "1.36"), ("apiextensions.k8s.io", "customresourcedefinitions"), "v1beta1"),
+    ],
+)
+def test_discovery_has_the_hash_of_the_newest_version_that_each_replica_reads(
+    minors: tuple[str, ...], resource: tuple[str, str], version: str
+) -> None:
+    release = release_of((), *minors)
+    found = next(each for each in builtin_registry(release=release).stored() if (each.group, each.resource) == resource)
+    assert found.model.announced_version and found.model.announced_version() == version
+    text = f"{resource[0]}/{version}/{found.kind}"
+    assert storage_version_hash(found) == b64encode(sha256(text.encode()).digest()[:8]).decode()
 
 
 def test_the_version_is_that_of_the_server_and_names_the_emulated_minor() -> None:

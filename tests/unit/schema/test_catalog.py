@@ -6,8 +6,8 @@ from gateway.discovery.documents import storage_version_hash
 from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.identity import GroupVersion, GroupVersionKind, GroupVersionResource
 from gateway.kinds.model import Model, Version
-from gateway.kinds.registry import version_priority
 from gateway.kinds.resource import Resource
+from gateway.release.lifecycle import version_priority
 from gateway.release.minors import CATALOGS, DEFAULT
 from gateway.release.release import release_of
 from gateway.schema.catalog import catalog_of, type_for, type_of
