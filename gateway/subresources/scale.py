@@ -19,9 +19,10 @@ from gateway.jsontypes import JsonObject, dump_line, loads
 from gateway.kinds import metadata
 from gateway.kinds.scheme import SCHEME
 from gateway.reading.objects import read_entry
+from gateway.release.gates import Enabled
 from gateway.subresources.scale_views import View, view_of
-from gateway.validation.field import invalid
-from gateway.validation.objectmeta import validate_object_meta
+from gateway.validation.field import FieldError, invalid
+from gateway.validation.objectmeta import validate_managed_fields, validate_object_meta
 from gateway.writing.answering import body_of
 from gateway.writing.body import read_object
 from gateway.writing.options import WriteOptions, write_options
@@ -157,7 +158,8 @@ class _ScaleOf:
 
 def _validate(parent: Write, scale: JsonObject, old: JsonObject) -> None:
     name, resource = parent.attributes.name, parent.resource
-    errors = validate_object_meta(scale["metadata"], True)
+    enabled = parent.endpoint.services.admission.release.gates.enabled
+    errors = [error.as_told(enabled) for error in _metadata_errors(scale["metadata"], enabled)]
     replicas = (scale.get("spec") or {}).get("replicas", 0)
     if replicas < 0:
         errors.append(invalid("spec.replicas", replicas, "must be greater than or equal to 0"))
@@ -167,3 +169,9 @@ def _validate(parent: Write, scale: JsonObject, old: JsonObject) -> None:
     if wanted and wanted != actual:
         cause = f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {actual}"
         raise status.conflict(resource.group, f"{resource.resource}/scale", name, cause)
+
+
+def _metadata_errors(meta: JsonObject, enabled: Enabled) -> list[FieldError]:
+    if enabled("ScaleMetadataIgnored"):
+        return validate_managed_fields(meta.get("managedFields") or [], "metadata.managedFields")
+    return validate_object_meta(meta, True)

@@ -8,7 +8,17 @@ from typing import Any
 
 from gateway.jsontypes import JsonObject
 from gateway.memo import memo
-from gateway.validation.field import FieldError, bounded, forbidden, go_quote, invalid, required, reworded, too_long
+from gateway.validation.field import (
+    FieldError,
+    bounded,
+    forbidden,
+    go_quote,
+    invalid,
+    not_supported,
+    required,
+    reworded,
+    too_long,
+)
 from gateway.validation.internal_form import go_json
 from gateway.validation.labels import validate_annotations, validate_labels
 from gateway.validation.names import byte_length, is_dns1123_label, is_qualified_name, name_is_dns_subdomain
@@ -138,7 +148,7 @@ def validate_managed_fields(entries: list[JsonObject], path: str) -> list[FieldE
     for i, entry in enumerate(entries):
         operation, fields_type = entry.get("operation", ""), entry.get("fieldsType", "")
         if operation not in ("Apply", "Update"):
-            found.append(invalid(f"{path}[{i}].operation", operation, "must be `Apply` or `Update`"))
+            found.append(_operation(operation, f"{path}[{i}].operation"))
         if fields_type not in ("", "FieldsV1"):
             found.append(invalid(f"{path}[{i}].fieldsType", fields_type, "must be `FieldsV1`"))
         if (manager := entry.get("manager")) and not _is_field_manager(manager):
@@ -146,6 +156,13 @@ def validate_managed_fields(entries: list[JsonObject], path: str) -> list[FieldE
         if "subresource" in entry and byte_length(entry["subresource"]) > 256:
             found.append(too_long(f"{path}[{i}].subresource", 256))
     return found
+
+
+def _operation(given: str, path: str) -> FieldError:
+    """The error of an entry of managedFields with an operation that there is not."""
+    error = invalid(path, given, "must be `Apply` or `Update`")
+    later = partial(not_supported, path, given, ("Apply", "Update")) if given else partial(required, path, _EMPTY)
+    return reworded("ManagersOperationsNamed", error, later)
 
 
 @memo()

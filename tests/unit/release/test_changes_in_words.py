@@ -12,7 +12,7 @@ from gateway.kinds.strategies import strategy_for
 from gateway.kinds.write_context import WriteContext
 from gateway.release.gates import Gates
 from gateway.validation.access_review import validate_access_review
-from gateway.validation.objectmeta import validate_owner_references
+from gateway.validation.objectmeta import validate_managed_fields, validate_owner_references
 from gateway.validation.rbac import role_changed
 from gateway.writing.patch_body import APPLY, JSON_PATCH
 from gateway.writing.patch_refusals import refused
@@ -37,6 +37,19 @@ def test_errors_of_owners_have_the_index_from_1_37_on() -> None:
         'owners[0].apiVersion: Invalid value: "e.com/": must be <group>/<version> or <version>',
         "owners[0].kind: Required value: must not be empty",
     ]
+
+
+@pytest.mark.parametrize(
+    ("operation", "words"),
+    [
+        ("", "Required value: must not be empty"),
+        ("Remove", 'Unsupported value: "Remove": supported values: "Apply", "Update"'),
+    ],
+)
+def test_an_entry_of_managed_fields_lacks_its_operation_from_1_37_on(operation: str, words: str) -> None:
+    before, after = told(validate_managed_fields([{"operation": operation}], "m"))
+    assert before == [f'm[0].operation: Invalid value: "{operation}": must be `Apply` or `Update`']
+    assert after == [f"m[0].operation: {words}"]
 
 
 def test_a_role_that_is_bound_is_an_immutable_field_from_1_37_on() -> None:
