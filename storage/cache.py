@@ -27,7 +27,6 @@ from storage.entry import (
     is_of,
     reread_entry,
 )
-from storage.etcd.transforming import UnreadableValue
 from storage.guarded import FAILURES
 from storage.history import History
 from storage.index import FEW, Indexes
@@ -35,6 +34,7 @@ from storage.keys import namespace_and_name, prefix_end
 from storage.measures import BEGUN, RECEIVED
 from storage.sharing.located import Located, SharedEntry, leave, share
 from storage.undoing import Undoings
+from storage.values import UnreadableValue
 from storage.waking import By, Interest, Told, Waiter, Waiters
 
 log = logging.getLogger(__name__)

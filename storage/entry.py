@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import orjson
 
 from storage.errors import AwaitedObject, CorruptObject, StoredObject
-from storage.etcd.transforming import AwaitedValue, UnreadableValue
 from storage.memo import Memo, Memos, made_once
+from storage.values import AwaitedValue, UnreadableValue
 
 METADATA = b'"metadata":{'
 MARK = b" \n"  # ends a value that was decoded, defaulted and ordered by this server
@@ -174,7 +174,7 @@ class CorruptEntry(Entry):
     @property
     def tail(self) -> bytes:  # type: ignore[override]  # there is none: each read must fail
         kind = AwaitedObject if isinstance(self.raw, AwaitedValue) else CorruptObject
-        raise kind(self.key, self.revision, self.reason)
+        raise kind(self.key, self.revision, self.reason, self.raw)
 
     @property
     def piece(self) -> bytes:  # type: ignore[override]  # as the tail
@@ -222,7 +222,8 @@ def check_awaited(entries: Iterable[Entry]) -> None:
     """Raises AwaitedObject if one of the entries can't be read at present, but may become readable later."""
     for entry in entries:
         if is_awaited(entry):
-            raise AwaitedObject(entry.key, entry.revision, entry.stored().corrupt)
+            stored = entry.stored()
+            raise AwaitedObject(entry.key, entry.revision, stored.corrupt, stored.raw)
 
 
 def is_of(canonical: bytes, start: int, namespace: str, name: str) -> bool:

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from typing import ClassVar, NamedTuple
 
+from storage.values import UnreadableValue
+
 
 class StorageError(Exception):
     """Base of everything that storage raises."""
 
 
 class CorruptObject(StorageError):
-    """The value stored under a key can't be read; `reason` says why. It is never shown, nor written back."""
+    """The value stored under a key can't be read; `reason` says why. It is never shown, nor written back.
 
-    def __init__(self, key: bytes, revision: int, reason: str) -> None:
-        super().__init__(f"object not decodable revision={revision}: {reason}")
+    Its text is that of kube-apiserver's storage. `untransformed` tells that the value could not be decrypted.
+    """
+
+    def __init__(self, key: bytes, revision: int, reason: str, raw: bytes = b"") -> None:
+        self.untransformed = isinstance(raw, UnreadableValue)
+        if self.untransformed:
+            super().__init__(f"data from the storage is not transformable revision=0: {reason}")
+        else:
+            super().__init__(f"object not decodable revision={revision}: {reason}")
         self.key, self.revision, self.reason = key, revision, reason
 
 
@@ -34,7 +43,7 @@ class StoredObject(NamedTuple):
     def value(self) -> bytes:
         """The canonical value: JSON without a resourceVersion. Raises CorruptObject."""
         if self.corrupt:
-            raise CorruptObject(self.key, self.revision, self.corrupt)
+            raise CorruptObject(self.key, self.revision, self.corrupt, self.raw)
         return self.raw
 
 

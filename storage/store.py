@@ -15,12 +15,12 @@ from storage.errors import BesideChanged, Conflict, KeyExists, NotLoaded, Stored
 from storage.etcd import DELETE, PUT, EtcdClient, Event, KeyValue
 from storage.etcd.kv import Beside, Guard
 from storage.etcd.results import SwapResult
-from storage.etcd.transforming import StaleValue
 from storage.fence import Fence, Outpost
 from storage.keys import prefix_end
 from storage.measures import measured
 from storage.protocol import Swap
 from storage.reads import Reads
+from storage.values import StaleValue
 from storage.watch_cache import WatchCache
 
 OUTPOST = b"gateway/leader"  # the key, below the root, that stands for a fence in another etcd

@@ -25,6 +25,7 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Operation
 from gateway.kinds.identity import GroupVersionResource
 from gateway.kinds.objects import Objects
+from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
 from gateway.quotas.charging import Charges
 from gateway.release.release import Release, release_of
@@ -67,6 +68,10 @@ async def nothing_created(gvr: GroupVersionResource, namespace: str, obj: JsonOb
     return False
 
 
+Kinds = Callable[[], Registry]
+"""Makes the kinds that the server serves; called only if their rules are needed."""
+
+
 @dataclass(frozen=True, slots=True)
 class PluginParts:
     """The dependencies of plug-ins. `configured` has what `Plugin.configure` returned, by the plug-in's name.
@@ -91,13 +96,15 @@ class Plugin:
     """An admission plug-in; `make` is called once for each resource whose writes it handles.
 
     `configure` is called once per process with the plug-in's part of --admission-control-config-file, or with None if
-    there is none. Its result is in `PluginParts.configured`; the reviews of all resources may share it.
+    there is none. Its result is in `PluginParts.configured`; the reviews of all resources may share it. A plug-in whose
+    configuration names files with objects has `manifests` in the place of `configure`: it gets the served kinds too.
     """
 
     name: str
     handles: Callable[[Resource, Operation], bool]
     make: Callable[[PluginParts], Reviews]
     configure: Callable[[JsonObject | None], object] | None = None  # raises InvalidConfiguration
+    manifests: Callable[[JsonObject | None, Kinds], object] | None = None  # raises InvalidConfiguration
 
 
 def looking_up(admit: _LookingUp | None = None, validate: _LookingUp | None = None) -> Callable[[PluginParts], Reviews]:

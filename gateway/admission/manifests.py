@@ -12,21 +12,24 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gateway.access.following import Followed
+from gateway.admission.chain import Kinds
 from gateway.admission.configuration import InvalidConfiguration
 from gateway.http.request_info import RequestInfo
 from gateway.http.user import ITSELF
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
-from gateway.kinds.builtin import builtin_registry
+from gateway.kinds.registry import Registry
 from gateway.kinds.write_context import WriteContext
 from gateway.schema.decode import DecodeError, DecodeReport
 from gateway.settings.configuration_file import load_yaml
 from gateway.validation.admission_rules import STATIC_SUFFIX
 from gateway.validation.field import go_quote
+from gateway.validation.objectmeta import validate_object_meta
 from storage.instruments import counter, gauge
 
 GROUP = "admissionregistration.k8s.io"
@@ -61,12 +64,22 @@ Read = tuple[list[JsonObject], str]
 """All objects of a directory, and the digest of its files ("sha256:…"), "" if there are none."""
 
 
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the files of a directory may hold: objects of the kinds `allowed`, by the rules of the served `kinds`."""
+
+    kinds: Kinds
+    allowed: Sequence[str]
+    check: Check
+
+
 class Manifests:
     """The objects of some kinds in the files of a directory, as they would be stored, and the files' digest."""
 
-    def __init__(self, plugin: str, directory: str, kinds: Sequence[str], check: Check) -> None:
+    def __init__(self, plugin: str, directory: str, rules: Rules) -> None:
         """Reads them. Raises OSError, InvalidConfiguration."""
-        self.plugin, self.directory, self._kinds, self._check = plugin, Path(directory), kinds, check
+        self.plugin, self.directory, self._rules = plugin, Path(directory), rules
+        self._registry = rules.kinds()
         if not self.directory.is_absolute():
             raise InvalidConfiguration(f"staticManifestsDir: {directory}: must be an absolute path")
         with ThreadPoolExecutor(1) as pool:  # compiling may take longer in a thread; nothing is served yet
@@ -80,7 +93,7 @@ class Manifests:
         """Reads the files and changes nothing; to be called in a thread. Raises OSError, InvalidConfiguration."""
         digest = hashlib.sha256()
         found = list(self._objects(digest))
-        self._check(found)
+        self._rules.check(found)
         return found, "" if digest.digest() == hashlib.sha256().digest() else f"sha256:{digest.hexdigest()}"
 
     def use(self, read: Read) -> None:
@@ -106,7 +119,7 @@ class Manifests:
 
     def _checked(self, document: Any, file: Path) -> JsonObject:
         try:
-            obj = _decoded(self._kinds, document)
+            obj = _decoded(self._registry, self._rules.allowed, document)
             name = obj["metadata"].get("name", "")
             if not name.endswith(STATIC_SUFFIX):
                 raise InvalidConfiguration(f"{go_quote(name)} must have a name ending with {go_quote(STATIC_SUFFIX)}")
@@ -182,13 +195,13 @@ def _documents(data: bytes, file: Path) -> Iterator[Any]:
             yield {"kind": kind.removesuffix("List"), "apiVersion": found.get("apiVersion"), **item} if typed else item
 
 
-def _decoded(kinds: Sequence[str], document: Any) -> JsonObject:
+def _decoded(registry: Registry, kinds: Sequence[str], document: Any) -> JsonObject:
     """Decodes an object strictly, sets defaults and validates it, like a client's. Raises InvalidConfiguration."""
     kind = str(document.get("kind")) if isinstance(document, dict) else ""
     if kind not in kinds or document.get("apiVersion") != _API_VERSION:
         wanted = " or ".join(kinds)
         raise InvalidConfiguration(f"unsupported resource type: it must be a {wanted} of {_API_VERSION}")
-    resource = builtin_registry().by_kind(GROUP, "v1", kind)
+    resource = registry.by_kind(GROUP, "v1", kind)
     assert resource is not None
     version, report = resource.model_version, DecodeReport()
     try:
@@ -201,8 +214,10 @@ def _decoded(kinds: Sequence[str], document: Any) -> JsonObject:
     version.default(obj)
     name = obj.setdefault("metadata", {}).get("name", "")
     context = WriteContext(Attributes(ITSELF, RequestInfo("create", "")), resource, name=name)
-    if errors := resource.strategy.validate(obj, context):
-        raise InvalidConfiguration(f"{kind} {go_quote(name)}: {', '.join(map(str, errors))}")
+    errors = validate_object_meta(obj["metadata"], False, standard_finalizers=False)
+    if errors := [*errors, *resource.strategy.validate(obj, context)]:
+        told = (str(error.as_told(registry.release.gates.enabled)) for error in errors)
+        raise InvalidConfiguration(f"{kind} {go_quote(name)}: {', '.join(told)}")
     return obj
 
 

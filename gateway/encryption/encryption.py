@@ -27,7 +27,7 @@ from gateway.encryption.resources import Keys
 from gateway.pieces import survive_async
 from storage.database import Database
 from storage.errors import Unavailable, Untransformed
-from storage.etcd.transforming import AwaitedValue, StaleValue, UnreadableValue
+from storage.values import AwaitedValue, StaleValue, UnreadableValue
 
 logger = logging.getLogger(__name__)
 
@@ -246,5 +246,5 @@ def _named(place: Place) -> str:
 
 def _unreadable(value: bytes, reason: str, kind: type[UnreadableValue] = UnreadableValue) -> UnreadableValue:
     found = kind(value)
-    found.reason = f"Internal error occurred: {reason}"
+    found.reason = reason
     return found

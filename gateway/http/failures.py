@@ -46,7 +46,7 @@ def as_status(error: Exception) -> StatusError:
         case TooLarge():
             return request_too_large("etcdserver: request is too large")
         case CorruptObject():
-            return StatusError(500, "", error.reason)
+            return internal_error(error.reason) if error.untransformed else StatusError(500, "", error.reason)
         case PermissionDenied() | Unauthenticated():  # kube-apiserver, too, passes etcd's message on
             return StatusError(500, "", str(error))
         case StorageError():

@@ -6,6 +6,8 @@ import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from gateway.files import check_writable, look_writable, words
@@ -135,9 +137,11 @@ def _check_deciders(settings: Settings) -> None:
     path = settings.admission_control_config_file
     if path or settings.enable_admission_plugins:
         from gateway.admission.plugins import configure
+        from gateway.launch.kinds import registry_of
 
+        plugins = settings.enable_admission_plugins, settings.disable_admission_plugins
         with _wrong("--admission-control-config-file", path):
-            configure(path, settings.enable_admission_plugins, settings.disable_admission_plugins)
+            configure(path, *plugins, partial(registry_of, replace(settings, feature_gates=(), runtime_config=())))
 
 
 def _check_encryption(settings: Settings) -> None:

@@ -282,7 +282,10 @@ def _admission(
 ) -> tuple[PluginParts, list[Followed]]:
     """The parts that admission plug-ins use, and the manifest files with more webhooks and policies."""
     configured = configure(
-        settings.admission_control_config_file, settings.enable_admission_plugins, settings.disable_admission_plugins
+        settings.admission_control_config_file,
+        settings.enable_admission_plugins,
+        settings.disable_admission_plugins,
+        lambda: registry,
     )
     policies = Policies(registry)
     hooks = AdmissionWebhooks(

@@ -11,6 +11,7 @@ from gateway.http.status import StatusError, invalid
 from gateway.reading.list_options import EXACT, list_options
 from gateway.reading.lists import answer_page
 from gateway.reading.pages import read_page
+from gateway.reading.unreadable import refuse_unreadable
 from gateway.validation import field
 from gateway.verbs.delete import warn_of_dependents
 from gateway.writing.deleting import delete_object
@@ -38,6 +39,7 @@ async def deletecollection(endpoint: Endpoint, request: Request) -> Response:
         raise invalid(META_GROUP, "DeleteOptions", "", [field.invalid(UNSAFE_DELETE, True, why)])
     prefix = endpoint.collection(request.info.namespace)
     page = await read_page(endpoint.store.reads, endpoint, prefix, selection)
+    refuse_unreadable(endpoint, page.entries)
     write = begin(endpoint, request, WriteOptions(dry_run=options.dry_run))
     warn_of_dependents(endpoint, request, options)
     if request.info.in_no_namespace and page.entries:

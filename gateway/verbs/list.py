@@ -8,13 +8,23 @@ from gateway.http.time_slices import next_turn
 from gateway.reading.list_options import list_options
 from gateway.reading.lists import MANY, answer_page
 from gateway.reading.pages import read_page
+from gateway.reading.unreadable import list_error
+from storage.errors import AwaitedObject, CorruptObject
 
 
 async def list_(endpoint: Endpoint, request: Request) -> Response:
-    """Answers with the list of the objects that the options select. Raises StatusError 400, 410, 422 and 504."""
+    """Answers with the list of the objects that the options select. Raises StatusError 400, 410, 422 and 504.
+
+    It is 500 if one of them is unreadable.
+    """
     options = list_options(request, endpoint.selectable, watch=False)
     prefix = endpoint.collection(request.info.namespace)
     if len(endpoint.cache) > MANY:
         await next_turn()
     page = await read_page(endpoint.store.reads, endpoint, prefix, options)
-    return await answer_page(endpoint, request, page, prefix, options)
+    try:
+        return await answer_page(endpoint, request, page, prefix, options)
+    except AwaitedObject:
+        raise  # the caller waits for it
+    except CorruptObject as error:
+        raise list_error(endpoint, page.entries, error) from None

@@ -8,11 +8,12 @@ from gateway.http import status
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Operation
 from gateway.kinds.strategy import Strategy
+from gateway.reading.unreadable import read_error
 from gateway.writing.deletion_plan import Step, is_under_way, plan
 from gateway.writing.options import DeleteOptions, delete_options_document
 from gateway.writing.write import Write, Written, encoded, mutate, validate
 from storage.change import KEEP, Changed, Decision, Delete, Finish, Outcome, Put, change
-from storage.errors import StoredObject
+from storage.errors import AwaitedObject, CorruptObject, StoredObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,14 @@ async def delete_object(write: Write, options: DeleteOptions) -> Deleted:
     endpoint, attributes = write.endpoint, write.attributes
     key = endpoint.key(attributes.namespace, attributes.name)
     deletion = _Deletion(write, options)
-    return deletion.deleted(await change(write.store, key, deletion.decide))
+    try:
+        return deletion.deleted(await change(write.store, key, deletion.decide))
+    except AwaitedObject:
+        raise  # the caller waits for it
+    except CorruptObject as error:
+        if error.key != key:  # an object beside it
+            raise
+        raise read_error(endpoint, error) from None
 
 
 async def _admit(write: Write, options: DeleteOptions, old: JsonObject) -> None:

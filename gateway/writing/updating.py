@@ -11,6 +11,7 @@ from gateway.http import status
 from gateway.jsontypes import JsonObject, identical
 from gateway.kinds import metadata
 from gateway.kinds.attributes import Operation
+from gateway.reading.unreadable import write_error
 from gateway.validation.names import name_is_path_segment
 from gateway.validation.objectmeta import validate_object_meta, validate_object_meta_update
 from gateway.writing.allocating import Allocating
@@ -35,7 +36,7 @@ from gateway.writing.write import (
     validate,
 )
 from storage.change import KEEP, Changed, Decision, Delete, Finish, Outcome, change
-from storage.errors import StoredObject
+from storage.errors import AwaitedObject, CorruptObject, StoredObject
 
 # Makes the new object (served version, managed fields set) of the present one (with its resourceVersion), None if none
 MakeObject = Callable[[JsonObject | None], JsonObject]
@@ -50,7 +51,14 @@ async def update_object(write: Write, make: MakeObject, *, uid: str = "", allow_
     key = endpoint.key(attributes.namespace, attributes.name)
     write.conversions = conversions_of(endpoint)
     update = _Update(write, make, key, uid, allow_create)
-    changed = await change(write.store, key, update.decide)
+    try:
+        changed = await change(write.store, key, update.decide)
+    except AwaitedObject:
+        raise  # the caller waits for it
+    except CorruptObject as error:
+        if error.key != key:  # an object beside it
+            raise
+        raise write_error(endpoint, error) from None
     return update.written(changed)
 
 

@@ -15,22 +15,9 @@ from typing import Protocol
 from storage.etcd.endpoints import Endpoints
 from storage.etcd.kv import KV, Beside, Guard
 from storage.etcd.results import Event, KeyValue, RangeResult, SwapResult
+from storage.values import UnreadableValue
 
 log = logging.getLogger(__name__)
-
-
-class StaleValue(bytes):
-    """A value whose stored form is outdated, such as under an old key: the next write stores it even if it is equal."""
-
-
-class UnreadableValue(bytes):
-    """The stored bytes of a value that can't be read; `reason` says why."""
-
-    reason: str = ""
-
-
-class AwaitedValue(UnreadableValue):
-    """The stored bytes of a value that can't be read at present: a service that it needs, such as a KMS, is down."""
 
 
 class Transformer(Protocol):

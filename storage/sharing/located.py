@@ -9,8 +9,8 @@ from mmap import mmap
 from struct import Struct
 
 from storage.entry import MARK, Entry, spliced_version
-from storage.etcd.transforming import AwaitedValue, UnreadableValue
 from storage.sharing.records import SPLICED, UNREADABLE
+from storage.values import AwaitedValue, UnreadableValue
 
 _REASON = Struct("<I?")  # before an unreadable value: the reason's length, and whether it may become readable
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 
 from storage.cache import ResourceCache, ResourceSpec
 from storage.entry import MARK, Entry, LabelsAndFields, with_version
-from storage.etcd.transforming import UnreadableValue
 from storage.sharing.located import unreadable
 from storage.sharing.records import DELETED, SPLICED, UNREADABLE, record
 from storage.sharing.segments import Place, Segment, Segments
 from storage.unowned import raw_of
+from storage.values import UnreadableValue
 from storage.watch_cache import WatchCache
 
 _END = b"}" + MARK  # of values that can be spliced: more white space before MARK would be lost

@@ -11,8 +11,9 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from gateway.admission.chain import Chain, Plugin, PluginParts, compile_chain
+from gateway.admission.chain import Chain, Kinds, Plugin, PluginParts, compile_chain
 from gateway.admission.configuration import InvalidConfiguration, read_documents
+from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.resource import Resource
 from gateway.settings.admission_plugins import PLUGINS
 
@@ -42,17 +43,22 @@ def chain_for(resource: Resource, enabled: Collection[str], disabled: Collection
     return compile_chain(plugins, resource, parts)
 
 
-def configure(path: Path | None, enabled: Collection[str], disabled: Collection[str]) -> dict[str, object]:
+def configure(
+    path: Path | None, enabled: Collection[str], disabled: Collection[str], kinds: Kinds = builtin_registry
+) -> dict[str, object]:
     """Configures each enabled plug-in with its part of --admission-control-config-file; the results by plug-in name.
 
-    Call it once per process. Raises OSError, InvalidConfiguration.
+    Objects in files have the rules of `kinds`. Call it once per process. Raises OSError, InvalidConfiguration.
     """
     documents = {} if path is None else read_documents(path)
-    configured = {}
+    configured = dict[str, object]()
     for plugin in active(enabled, disabled):
-        if plugin.configure is not None:
-            try:
-                configured[plugin.name] = plugin.configure(documents.get(plugin.name))
-            except InvalidConfiguration as error:
-                raise InvalidConfiguration(f"{plugin.name}: {error}") from None
+        document = documents.get(plugin.name)
+        try:
+            if plugin.configure is not None:
+                configured[plugin.name] = plugin.configure(document)
+            elif plugin.manifests is not None:
+                configured[plugin.name] = plugin.manifests(document, kinds)
+        except InvalidConfiguration as error:
+            raise InvalidConfiguration(f"{plugin.name}: {error}") from None
     return configured

@@ -32,5 +32,5 @@ PLUGIN = Plugin(
     "MutatingAdmissionPolicy",
     _handles,
     lambda parts: Reviews(admit=asking(parts, parts.policies.mutating, _imported), idle=parts.policies.mutating),
-    configure=partial(configure, "MutatingAdmissionPolicy"),
+    manifests=partial(configure, "MutatingAdmissionPolicy"),
 )

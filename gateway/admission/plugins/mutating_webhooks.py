@@ -29,5 +29,5 @@ PLUGIN = Plugin(
     "MutatingAdmissionWebhook",
     lambda resource, operation: True,
     _make,
-    configure=partial(configure, "MutatingAdmissionWebhook", "MutatingWebhookConfiguration"),
+    manifests=partial(configure, "MutatingAdmissionWebhook", "MutatingWebhookConfiguration"),
 )

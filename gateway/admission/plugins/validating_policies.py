@@ -32,5 +32,5 @@ PLUGIN = Plugin(
     "ValidatingAdmissionPolicy",
     _handles,
     lambda parts: Reviews(validate=asking(parts, parts.policies.validating, _imported), idle=parts.policies.validating),
-    configure=partial(configure, "ValidatingAdmissionPolicy"),
+    manifests=partial(configure, "ValidatingAdmissionPolicy"),
 )

@@ -29,5 +29,5 @@ PLUGIN = Plugin(
     "ValidatingAdmissionWebhook",
     lambda resource, operation: True,
     _make,
-    configure=partial(configure, "ValidatingAdmissionWebhook", "ValidatingWebhookConfiguration"),
+    manifests=partial(configure, "ValidatingAdmissionWebhook", "ValidatingWebhookConfiguration"),
 )

@@ -7,15 +7,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NoReturn
 
+from gateway.admission.chain import Kinds
 from gateway.admission.configuration import Document, InvalidConfiguration, Leaf, of_kind
-from gateway.admission.manifests import Manifests
+from gateway.admission.manifests import Manifests, Rules
 from gateway.jsontypes import JsonObject
 from gateway.settings.configuration_file import GROUP
 from gateway.validation.admission_rules import STATIC_SUFFIX
 from gateway.validation.field import go_quote
 
 
-def configure(kind: str, document: Document) -> Manifests | None:
+def configure(kind: str, document: Document, kinds: Kinds) -> Manifests | None:
     """The policies of a kind in files, and their bindings; None without `staticManifestsDir`.
 
     Raises InvalidConfiguration.
@@ -24,7 +25,7 @@ def configure(kind: str, document: Document) -> Manifests | None:
     if not (directory := given.get("staticManifestsDir")):
         return None
     try:
-        return Manifests(kind, directory, (kind, f"{kind}Binding"), _check)
+        return Manifests(kind, directory, Rules(kinds, (kind, f"{kind}Binding"), _check))
     except OSError as error:
         raise InvalidConfiguration(f"{error.strerror}: {error.filename}") from None
 

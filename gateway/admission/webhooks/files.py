@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gateway.admission.chain import Kinds
 from gateway.admission.configuration import Document, InvalidConfiguration, Leaf, of_kind
-from gateway.admission.manifests import Manifests
+from gateway.admission.manifests import Manifests, Rules
 from gateway.admission.webhooks.configuration import Hooks
 from gateway.jsontypes import JsonObject
 from gateway.kinds.registry import Registry
@@ -50,7 +51,7 @@ class Identities:
         return next((self._users[name] for name in (*names, "*") if name in self._users), ANONYMOUS)
 
 
-def configure(plugin: str, kind: str, document: Document) -> Configured:
+def configure(plugin: str, kind: str, document: Document, kinds: Kinds) -> Configured:
     """Reads the configuration of a plug-in; `kind` is that of its objects, such as MutatingWebhookConfiguration.
 
     Raises InvalidConfiguration.
@@ -59,7 +60,7 @@ def configure(plugin: str, kind: str, document: Document) -> Configured:
     directory, kubeconfig = given.get("staticManifestsDir"), given.get("kubeConfigFile")
     try:
         return Configured(
-            Manifests(plugin, directory, (kind,), _check) if directory else None,
+            Manifests(plugin, directory, Rules(kinds, (kind,), _check)) if directory else None,
             Identities(_users(Path(kubeconfig))) if kubeconfig else None,
         )
     except OSError as error:

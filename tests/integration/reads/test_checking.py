@@ -9,7 +9,7 @@ import pytest
 from storage import checking
 from storage.checking import Checker
 from storage.etcd import EtcdClient, EtcdSettings
-from storage.etcd.transforming import UnreadableValue
+from storage.values import UnreadableValue
 from tests.integration.reads.node import PATIENCE, Node
 from tests.unit.storage.canonical import canonical
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,9 @@ import pytest
 from gateway.admission.configuration import InvalidConfiguration
 from gateway.admission.manifests import Manifests
 from gateway.admission.policies.files import configure
+from gateway.kinds.builtin import builtin_registry
+from gateway.release.minors import DEFAULT
+from gateway.release.release import release_of
 
 HEAD = {"apiVersion": "admissionregistration.k8s.io/v1"}
 RULE = {"apiGroups": [""], "apiVersions": ["*"], "resources": ["pods"], "operations": ["*"]}
@@ -28,11 +32,12 @@ def binding(**spec: Any) -> dict[str, Any]:
     return {**HEAD, "kind": f"{KIND}Binding", "metadata": {"name": NAME}, "spec": spec}
 
 
-def read(directory: Path, **files: str) -> Manifests:
+def read(directory: Path, minor: str = DEFAULT, **files: str) -> Manifests:
     for name, text in files.items():
         (directory / name.replace("_", ".")).write_text(text)
     document = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": f"{KIND}Configuration"}
-    found = configure(KIND, {**document, "staticManifestsDir": str(directory)})
+    kinds = partial(builtin_registry, release=release_of(minor=minor))
+    found = configure(KIND, {**document, "staticManifestsDir": str(directory)}, kinds)
     assert found is not None
     return found
 
@@ -69,3 +74,29 @@ def test_what_files_may_not_have_is_refused(tmp_path: Path, documents: list[Any]
     with pytest.raises(InvalidConfiguration) as refused:
         read(tmp_path, a_yaml=text)
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("minor", "said"),
+    [("1.34", "undeclared reference to 'distinct'"), ("1.36", "")],
+)
+def test_expressions_have_the_functions_of_the_served_minor(tmp_path: Path, minor: str, said: str) -> None:
+    text = json.dumps(policy(validations=[{"expression": "[1].distinct() == [1]"}]))
+    if not said:
+        assert len(read(tmp_path, minor, a_yaml=text).of(KIND)) == 1
+        return
+    with pytest.raises(InvalidConfiguration, match=said):
+        read(tmp_path, minor, a_yaml=text)
+
+
+@pytest.mark.parametrize(
+    ("minor", "said"),
+    [("1.36", '.apiVersion: Invalid value: "v1/": version must'), ("1.37", "[0].apiVersion: Invalid value: ")],
+)
+def test_errors_have_the_words_of_the_served_minor(tmp_path: Path, minor: str, said: str) -> None:
+    owner = {"apiVersion": "v1/", "kind": "ConfigMap", "name": "a", "uid": "u"}
+    given = policy()
+    given["metadata"]["ownerReferences"] = [owner]
+    with pytest.raises(InvalidConfiguration) as refused:
+        read(tmp_path, minor, a_yaml=json.dumps(given))
+    assert f"metadata.ownerReferences{said}" in str(refused.value)

@@ -11,10 +11,10 @@ from storage.catching_up import Past, Pasts
 from storage.entry import Change, ChangeType, CorruptEntry
 from storage.errors import AwaitedObject
 from storage.etcd import EtcdClient, EtcdSettings
-from storage.etcd.transforming import AwaitedValue, UnreadableValue
 from storage.history import _weight
 from storage.rereading import Rereading
 from storage.tap import State, listen, tap
+from storage.values import AwaitedValue, UnreadableValue
 from storage.waking import By, Interest
 from storage.watch_cache import WatchCache
 from tests.unit.storage.canonical import ROOT, SPEC, canonical, key, label

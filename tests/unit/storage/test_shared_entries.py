@@ -5,11 +5,11 @@ from __future__ import annotations
 import mmap
 
 from storage.entry import MARK, with_version
-from storage.etcd.transforming import UnreadableValue
 from storage.sharing.located import Located, SharedEntry, Unreadable, leave
 from storage.sharing.records import UNREADABLE
 from storage.sharing.segments import Segments
 from storage.sharing.shelf import PublishedCache, Shelf
+from storage.values import UnreadableValue
 from tests.unit.storage.canonical import HEAD, ROOT, canonical, key
 
 

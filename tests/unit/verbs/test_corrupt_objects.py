@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from gateway.access.authorization import ALLOWED, NO_OPINION, Verdict
-from gateway.http.failures import as_status
 from gateway.http.status import StatusError
 from gateway.kinds.attributes import Attributes
-from storage.errors import CorruptObject
+from storage.values import UnreadableValue
 from tests.unit.verbs.conftest import Api
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -41,10 +40,9 @@ async def test_a_write_to_it_is_answered_500_and_changes_nothing(
 ) -> None:
     query = "fieldManager=m" if "apply" in media_type else ""
     before = corrupt.store.objects[KEY]
-    with pytest.raises(CorruptObject) as refused:
+    with pytest.raises(StatusError) as refused:
         await corrupt.send(method, f"{MAPS}/a", body, media_type, query)
-    answer = as_status(refused.value)
-    assert (answer.code, answer.message) == (500, "the test says so")
+    assert (refused.value.code, refused.value.message) == (500, "the test says so")
     assert corrupt.store.objects[KEY] == before
 
 
@@ -145,3 +143,38 @@ async def test_where_the_gate_is_on_the_right_comes_first(later: Api) -> None:
         await later.send("DELETE", f"{MAPS}/a", query=f"{UNSAFE}=true")
     assert refused.value.code == 403
     assert 'not permitted to do "unsafe-delete-ignore-read-errors", reason: ' in refused.value.message
+
+
+ENCRYPTED = UnreadableValue(b"?")
+UNDECODABLE = "object not decodable revision={}: the test says so"
+UNDECRYPTED = "data from the storage is not transformable revision=0: the test says so"
+
+
+async def refused_of(api: Api, *request: Any) -> StatusError:
+    with pytest.raises(StatusError) as found:
+        await api.send(*request)
+    return found.value
+
+
+async def test_where_the_gate_is_on_a_deletion_names_its_key(later: Api) -> None:
+    read = "StorageError: corrupt object, Code: 7, Key: /configmaps/default/a, ResourceVersion: 0, AdditionalErrorMsg: "
+    answer = await refused_of(later, "DELETE", f"{MAPS}/a")
+    text = f"Internal error occurred: {read}{UNDECODABLE.format(later.store.revision)}"
+    assert (answer.code, answer.reason, answer.message) == (500, "InternalError", text)
+    later.store.spoil(KEY, ENCRYPTED)
+    answer = await refused_of(later, "DELETE", f"{MAPS}/a")
+    assert answer.details == {"causes": [{"message": f"{read}{UNDECRYPTED}"}]}
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "media_type"),
+    [("PUT", OBJECT, "application/json"), ("PATCH", {"data": {"x": "y"}}, "application/merge-patch+json")],
+)
+async def test_where_the_gate_is_on_an_update_has_the_words_of_the_storage(
+    later: Api, method: str, body: Any, media_type: str
+) -> None:
+    answer = await refused_of(later, method, f"{MAPS}/a", body, media_type)
+    assert (answer.reason, answer.message) == ("", UNDECODABLE.format(later.store.revision))
+    later.store.spoil(KEY, ENCRYPTED)
+    answer = await refused_of(later, method, f"{MAPS}/a", body, media_type)
+    assert (answer.reason, answer.message) == ("InternalError", f"Internal error occurred: {UNDECRYPTED}")
