@@ -73,7 +73,7 @@ catalog: .venv/ready ## the catalog of built-in types: make catalog FROM='--serv
 	@$(BIN)/python hack/catalog.py $(FROM)
 
 minors: .venv/ready ## the facts of Kubernetes' minors in gateway/release/data, of its modules, with Go
-	@for each in gates lifecycle roles; do $(BIN)/python hack/minors/$$each.py $(ARGS) || exit 1; done
+	@for each in gates lifecycle roles gotypes; do $(BIN)/python hack/minors/$$each.py $(ARGS) || exit 1; done
 
 etcd-wheel: .venv/ready ## a wheel of the current etcd in dist/, built with Go: make etcd-wheel ARGS='--target linux/arm64'
 	@$(BIN)/python hack/etcd_wheel.py $(ARGS)

@@ -36,7 +36,7 @@ import (
 type goType struct {
 	Go     string  `json:"go"`
 	Is     string  `json:"is,omitempty"`
-	Fields [][]any `json:"fields,omitempty"`
+	Fields [][]any `json:"fields,omitzero"`
 }
 
 var (
@@ -86,7 +86,7 @@ func record(t reflect.Type) {
 	}
 	switch t.Kind() {
 	case reflect.Struct:
-		entry.Fields = fields(t, nil)
+		entry.Fields = append([][]any{}, fields(t, nil)...) // a struct without fields has an empty list
 	case reflect.Map:
 		entry.Is = "map[" + expression(t.Key()) + "]" + expression(t.Elem())
 	case reflect.Slice:

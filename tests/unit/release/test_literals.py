@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gateway.release.gates import known
-from gateway.release.minors import DEFAULT, GIT_VERSIONS
+from gateway.release.minors import CATALOGS, DEFAULT, GIT_VERSIONS
 
 ROOT = Path(__file__).parents[3]
 MINOR = re.compile(r"\bv?1\.(3[4-9]|4\d)\b")
@@ -42,3 +42,10 @@ def test_each_minor_that_is_served_has_its_gates() -> None:
     assert DEFAULT in GIT_VERSIONS
     for minor, version in GIT_VERSIONS.items():
         assert known(minor) and version.startswith(f"v{minor}.")
+
+
+def test_the_facts_of_go_types_are_made_for_each_minor_with_a_catalog_of_its_own() -> None:
+    script = (ROOT / "hack" / "minors" / "gotypes.py").read_text()
+    [named] = re.findall(r"^OWN = \((.*)\)$", script, re.MULTILINE)
+    assert set(re.findall(r'"([\d.]+)"', named)) == CATALOGS.keys()
+    assert all((ROOT / "hack" / f"gotypes-{minor}.json").is_file() for minor in CATALOGS)
