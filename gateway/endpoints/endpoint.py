@@ -8,6 +8,7 @@ if a CRD changes, another endpoint replaces this one, which is retired (`gateway
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Protocol
@@ -68,6 +69,7 @@ class Endpoint:
         self.database = services.apart.get(resource.storage_prefix, services.database)
         self.store = self.database.store
         self.retired = False  # whether another endpoint, which decodes objects differently, has replaced it
+        self.direct = False  # whether it reads from etcd, and not from the cache
         self.ended = False  # set some time after `retired`: its watches end
         self._cache = cache
         self._encoders: dict[Representation, Encoder] = {}
@@ -81,6 +83,14 @@ class Endpoint:
         if self._cache is None:
             raise LookupError(f"{self.resource.qualified} is not stored")
         return self._cache
+
+    def without_cache(self) -> Endpoint:
+        """An endpoint of the same resource that reads everything from etcd, for as long as the cache is not filled."""
+        from storage.filling import Direct
+
+        direct = copy(self)
+        direct.store, direct.direct = self.store.reading(Direct(self.store.reads)), True
+        return direct
 
     def end(self) -> None:
         """Ends its watches, after they have sent all changes until now."""

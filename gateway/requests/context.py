@@ -88,6 +88,10 @@ Outcome = Response | Awaitable[Response | None] | Awaitable[None] | None
 Run = Callable[[RequestContext], Outcome]
 
 
+Steps = Sequence[tuple[str, Run]]
+"""Stages as they are run: their names and functions."""
+
+
 class Fault(Protocol):
     """A fault that a test ordered for a request."""
 
@@ -116,6 +120,7 @@ class Stage(NamedTuple):
     by_path: bool = False  # whether a request with a cached route skips the stage
     of_others: bool = False  # whether a resource request skips the stage
     of_writes: bool = False  # whether a GET skips the stage
+    again: bool = False  # whether a read that waited for its objects to be readable passes the stage once more
 
 
 ANSWERED = Response(0)

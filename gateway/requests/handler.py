@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from functools import partial
+from functools import cached_property, partial
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from gateway.access.authorization import Undecided
 from gateway.encodings.failures import failure
@@ -20,7 +21,7 @@ from gateway.http.messages import RESET, REST, WHOLE
 from gateway.http.pouring import Pourable
 from gateway.http.sending import Send, audit_id, go_on, send_response
 from gateway.requests import measures
-from gateway.requests.context import ANSWERED, Receive, RequestContext, Scope, Stage
+from gateway.requests.context import ANSWERED, Receive, RequestContext, Scope, Stage, Steps
 from gateway.requests.elsewhere import Operations
 from gateway.requests.parts import Gateway
 from gateway.requests.plain_answers import internal_error, request_uri
@@ -29,7 +30,11 @@ from gateway.requests.resting import Resting
 from gateway.requests.routes import Routes
 from gateway.requests.stages import stages_of
 from gateway.settings.verbosity import verbosity_of
+from storage.errors import AwaitedObject
 from storage.instruments.timing import current
+
+if TYPE_CHECKING:
+    from gateway.requests.unread import Unread
 
 TOLD = 3  # from this --v on, each request is logged
 
@@ -45,6 +50,11 @@ class Handler:
         self._audit = gateway.services.audit
         self._tells = verbosity_of(gateway.settings, tell.__module__) >= TOLD
         self._apart = gateway.services.renderings.apart
+        self._passed = passed
+        if gateway.services.tracer is not None:
+            from gateway.requests import tracing
+
+            self._passed = tracing.passed
 
     def _lay(self, way: Iterable[Stage]) -> None:
         """Sets the stages of new requests; requests in progress keep theirs."""
@@ -54,6 +64,14 @@ class Handler:
         self._gets = [(stage.name, stage.run) for stage in rest if not (stage.by_path or stage.of_writes)]
         self._found = [(stage.name, stage.run) for stage in rest if not stage.of_others]
         self._all = [(stage.name, stage.run) for stage in rest]
+        self._again = [(stage.name, stage.run) for stage in rest if stage.again]
+
+    @cached_property
+    def _unread(self) -> Unread:
+        """The requests that wait for objects; made when the first one has to."""
+        from gateway.requests.unread import Unread
+
+        return Unread()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = dict(reversed(scope["headers"]))
@@ -105,26 +123,16 @@ class Handler:
         request = context.request
         try:
             if self._recall(context):
-                outcome, stages = None, self._gets if request.method == "GET" else self._known
+                outcome, steps = None, self._gets if request.method == "GET" else self._known
             else:
                 outcome = self._read_info(context)
-                stages = self._found if outcome is None and request.info.is_resource else self._all
+                steps = self._found if outcome is None and request.info.is_resource else self._all
             if outcome is None:
-                # None continues with the next stage; the time that an awaitable takes is recorded
-                for name, run in stages:
-                    outcome = run(context)
-                    if outcome is None:
-                        continue
-                    if isinstance(outcome, Response):
-                        break
-                    began = monotonic()
-                    try:
-                        outcome = await outcome
-                    finally:
-                        context.waits.append((name, began, monotonic()))
-                    if outcome is not None:
-                        break
-            assert type(outcome) is Response  # request-info never returns an awaitable, and the last stage answers
+                try:
+                    outcome = await self._passed(context, steps)
+                except AwaitedObject as error:
+                    outcome = await self._unread.until_read(context, error, lambda: self._passed(context, self._again))
+            assert type(outcome) is Response  # request-info never returns an awaitable
             if outcome is not ANSWERED and b"accept-encoding" in request.headers:
                 return await compressed(request, outcome)
             return outcome
@@ -139,6 +147,24 @@ class Handler:
             if context.record is not None:
                 context.record.failed(error)
             return await failure(request, error, self._apart)
+
+
+async def passed(context: RequestContext, steps: Steps) -> Response:
+    """The answer of the first stage that has one. The time that an awaitable takes is recorded."""
+    for name, run in steps:
+        outcome = run(context)
+        if outcome is None:
+            continue
+        if isinstance(outcome, Response):
+            return outcome
+        began = monotonic()
+        try:
+            outcome = await outcome
+        finally:
+            context.waits.append((name, began, monotonic()))
+        if outcome is not None:
+            return outcome
+    raise AssertionError("the last stage answers")
 
 
 def _given_up() -> bool:

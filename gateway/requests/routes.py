@@ -21,7 +21,7 @@ from gateway.requests.context import Outcome, RequestContext, Route
 from gateway.requests.measures import measures_of
 from gateway.requests.parts import Gateway
 from gateway.requests.plain_answers import PAGE_NOT_FOUND, internal_error, request_uri
-from gateway.requests.unloaded import is_unloaded
+from gateway.requests.unloaded import is_unfilled, is_unloaded, unfilled_endpoint
 from gateway.subresources import PASSED_ON
 from gateway.verbs import verb_for
 
@@ -113,6 +113,8 @@ class Routes:
             raise unknown_path()
         resource = served_resource(self._registry.resources, request.method, info)
         endpoint = self._endpoints.of_resource(resource)
+        if is_unfilled(endpoint):
+            endpoint = unfilled_endpoint(endpoint, info, request)
         media = self._media.of_custom if resource.defined else self._media
         if (resource.gvr.group_resource, resource.subresource) in PASSED_ON:
             media = self._media.of_others
@@ -149,7 +151,7 @@ class Routes:
 def _is_ready(route: Route, method: str) -> bool:
     """Whether a cached route may skip the stages between routing and the verb that have `Stage.by_path`."""
     endpoint = route.endpoint
-    if route.problem is not None or is_unloaded(endpoint):
+    if route.problem is not None or endpoint.direct or is_unloaded(endpoint):
         return False
     return method == "GET" or is_imported(endpoint.resource.gvr.group_resource)
 

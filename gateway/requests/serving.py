@@ -1,16 +1,14 @@
-"""The stages negotiation, turn, verb, visibility and representation."""
+"""The stages negotiation, turn, deprecation, long-running, verb, begun, visibility and representation."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING
 
 from gateway.controllers.definitions import Definitions
 from gateway.encodings.rendering_process import Apart
 from gateway.encodings.representation import is_status, represented
-from gateway.flowcontrol.limiting import Limiter
 from gateway.flowcontrol.watches import OpenWatches
 from gateway.http.exchange import Request
 from gateway.http.negotiation import JSON, STANDARD, NotHonoured
@@ -23,13 +21,9 @@ from gateway.requests.deprecation import warn_of_deprecation
 from gateway.requests.in_time import in_time
 from gateway.requests.interposed import Interposed
 from gateway.requests.transforms import check_answer, transformed
-from gateway.requests.unimported import import_encoder_first
 from gateway.writing.patch_body import patch_type
-from storage.errors import AwaitedObject, StorageError
+from storage.errors import StorageError
 from storage.reads import Reads
-
-if TYPE_CHECKING:
-    from gateway.requests.unread import Unread
 
 EXTENSIONS = "apiextensions.k8s.io"  # the group of CustomResourceDefinitions
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
@@ -62,8 +56,6 @@ def negotiate(context: RequestContext) -> Outcome:
         request.representation = request.representation.prettied()
     if request.representation.transform is not None:
         request.representation = transformed(request, route.endpoint.resource, verb)
-        if request.representation.transform is not None:
-            return import_encoder_first(context, request.representation.transform)
     return None
 
 
@@ -89,42 +81,54 @@ def turns() -> Run:
     return look
 
 
-def verb(watches: OpenWatches, interposed: Interposed, limiter: Limiter) -> Run:
-    """Runs the route's verb and sets the response. Raises what the verb raises, and StatusError 504 after the timeout.
+def deprecation(context: RequestContext) -> Outcome:
+    """Adds the warning of a deprecated version to the answer."""
+    route = context.route
+    assert route is not None
+    if route.endpoint.deprecation:
+        warn_of_deprecation(context.request, route.endpoint)
+    return None
 
-    A watch gives its seats back once it has begun. A read of objects that cannot be decrypted now waits (unread.py).
-    """
-    unread: list[Unread] = []  # at most one, made at the first need
 
-    async def carry_out(context: RequestContext) -> None:
-        request, route = context.request, context.route
+def long_running(watches: OpenWatches) -> Run:
+    """Counts a watch, or another long-running request, until its end. Raises Refused for one watch too many."""
+
+    def count(context: RequestContext) -> Outcome:
+        route = context.route
         assert route is not None
-        endpoint, under_way = route.endpoint, route.measures.in_flight
-        if endpoint.deprecation:
-            warn_of_deprecation(request, endpoint)
         if route.measures.long is not None:
             context.long = route.measures.long
             context.long.value += 1
-        under_way.value += 1
-        try:
-            if route.info.verb == "watch":
-                context.watch = watches.open(context.request)
-                await begin_watch(context)
-            elif context.timeout is None:
-                context.response = await route.verb(endpoint, request)
-            else:
-                context.response = await in_time(context, route.verb(endpoint, request))
-        except AwaitedObject as error:
-            if not unread:
-                unread.append(_unread(limiter))
-            await unread[0].until_read(context, error, begin_watch if route.info.verb == "watch" else _read)
-        finally:
-            under_way.value -= 1
+        if route.info.verb == "watch":
+            context.watch = watches.open(context.request)
+        return None
 
-    async def begin_watch(context: RequestContext) -> None:
+    return count
+
+
+async def verb(context: RequestContext) -> None:
+    """Runs the route's verb and sets the response. Raises what the verb raises; StatusError 504 after the timeout."""
+    request, route = context.request, context.route
+    assert route is not None
+    under_way = route.measures.in_flight
+    under_way.value += 1
+    try:
+        if context.timeout is None:
+            context.response = await route.verb(route.endpoint, request)
+        else:
+            context.response = await in_time(context, route.verb(route.endpoint, request))
+    finally:
+        under_way.value -= 1
+
+
+def begun(interposed: Interposed) -> Run:
+    """Gives the seats of a watch back, because its work of beginning is done, and tells who follows watches."""
+
+    def look(context: RequestContext) -> Outcome:
         route = context.route
         assert route is not None
-        context.response = await route.verb(route.endpoint, context.request)
+        if route.info.verb != "watch":
+            return None
         if interposed.follows:
             from gateway.reading.watch_body import WatchBody
 
@@ -132,20 +136,9 @@ def verb(watches: OpenWatches, interposed: Interposed, limiter: Limiter) -> Run:
                 interposed.opened(context, context.response.body.stream)
         if context.seats is not None:
             context.seats.give_back()
+        return None
 
-    return carry_out
-
-
-def _unread(limiter: Limiter) -> Unread:
-    from gateway.requests.unread import Unread
-
-    return Unread(limiter)
-
-
-async def _read(context: RequestContext) -> None:
-    route = context.route
-    assert route is not None
-    context.response = await route.verb(route.endpoint, context.request)
+    return look
 
 
 def visibility(is_parameter: Callable[[str, str], bool], definitions: Definitions) -> Run:

@@ -6,9 +6,13 @@ log of slow requests and audit annotations use these times.
 
 A request skips stages by their flags (see Stage). A cached route, as of most GETs, skips the stages that find info and
 route. A GET skips the stages of writes. A resource request skips the stages of other paths.
+
+Nothing on the way replaces another stage, the endpoint or the verb; a test holds that.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from gateway.access.spent_headers import spent_headers
 from gateway.requests import access, elsewhere, identity, misnamed, serving
@@ -16,8 +20,11 @@ from gateway.requests.context import Outcome, RequestContext, Stage
 from gateway.requests.elsewhere import Operations
 from gateway.requests.parts import Gateway
 from gateway.requests.routes import Routes
-from gateway.requests.unimported import import_rules_first
+from gateway.requests.unimported import import_encoder_first, import_rules_first
 from gateway.requests.unloaded import wait_until_loaded
+
+if TYPE_CHECKING:
+    from gateway.tracing.tracer import Tracer
 
 STARTING = "starting"  # the owner of the inserted stages (see Interposed), and the name of the first
 
@@ -43,16 +50,16 @@ def while_starting(gateway: Gateway, operations: Operations) -> list[tuple[str, 
 
         return starting.probe(operations, context)
 
-    def read_without_cache(context: RequestContext) -> Outcome:
+    def wait_until_filled(context: RequestContext) -> Outcome:
         from gateway.requests import starting
 
-        return starting.read_without_cache(context)
+        return starting.wait_until_filled(context)
 
     return [
         ("request-info", Stage(STARTING, hold)),
         ("impersonation", Stage("starting-nodes", hold_nodes)),
         ("priority-and-fairness", Stage("probes", probe)),
-        ("turn", Stage("unfilled", read_without_cache)),
+        ("turn", Stage("unfilled", wait_until_filled)),
     ]
 
 
@@ -62,15 +69,16 @@ def stages_of(gateway: Gateway, routes: Routes, operations: Operations) -> list[
     apart, audit = services.renderings.apart, services.audit
     going = [Stage("shutdown", access.shutdown(services))] if services.settings.shutdown_send_retry_after else []
     recorded = [] if audit is None else [Stage("audit", access.auditing(audit))]
-    way = [
+    return [
         # the request info
         Stage("request-info", routes.read_info, by_path=True),
         *going,
         # the user and its rights
         Stage("authentication", identity.authentication(services.authenticator, spent_headers(services.settings))),
+        *_traced(services.tracer),
         *recorded,
         Stage("impersonation", identity.impersonation(services.authorizer, gateway.registry.release.gates.enabled)),
-        Stage("priority-and-fairness", services.limiter.enter),
+        Stage("priority-and-fairness", services.limiter.enter, again=True),
         Stage("authorization", access.authorization(services.authorizer)),
         # requests that are answered without a verb
         Stage("definitions", elsewhere.announced(gateway.definitions, gateway.registry), by_path=True),
@@ -81,20 +89,27 @@ def stages_of(gateway: Gateway, routes: Routes, operations: Operations) -> list[
         Stage("name-of-custom", misnamed.check_patch_type, by_path=True),
         # the answer
         Stage("negotiation", serving.negotiate),
+        Stage("encoder", import_encoder_first),
         Stage("turn", serving.turns(), of_writes=True),
         Stage("rules", import_rules_first, by_path=True, of_writes=True),
         Stage("loading", wait_until_loaded, by_path=True),
         Stage("name", misnamed.refuse_misnamed, by_path=True),
-        Stage("verb", serving.verb(services.watches, gateway.interposed, services.limiter)),
+        Stage("deprecation", serving.deprecation),
+        Stage("long-running", serving.long_running(services.watches)),
+        Stage("verb", serving.verb, again=True),
+        Stage("begun", serving.begun(gateway.interposed), again=True),
         Stage(
             "visibility",
             serving.visibility(services.admission.policies.have_parameter, gateway.definitions),
             of_writes=True,
         ),
-        Stage("representation", serving.representation(apart)),
+        Stage("representation", serving.representation(apart), again=True),
     ]
-    if services.tracer is None:
-        return way
-    from gateway.requests.tracing import traced
 
-    return [*traced(way, services.tracer)]
+
+def _traced(tracer: Tracer | None) -> list[Stage]:
+    if tracer is None:
+        return []
+    from gateway.requests.tracing import tracing  # with OpenTelemetry
+
+    return [Stage("tracing", tracing(tracer))]

@@ -9,7 +9,6 @@ client-go tries again. An unknown path gets 503: it may belong to a CustomResour
 from __future__ import annotations
 
 import asyncio
-from copy import copy
 
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request, Response
@@ -20,6 +19,7 @@ from gateway.requests.context import ANSWERED, Outcome, RequestContext
 from gateway.requests.elsewhere import Operations
 from gateway.requests.in_time import in_time
 from gateway.requests.parts import Gateway
+from gateway.requests.unloaded import is_unfilled
 from storage.errors import NotLoaded, Unavailable
 
 PATIENCE = 3.0  # seconds until a request is refused; most starts are over by then
@@ -64,22 +64,16 @@ def probe(operations: Operations, context: RequestContext) -> Outcome:
     return _answered(operations, context) if context.request.path in PROBES else None
 
 
-def read_without_cache(context: RequestContext) -> Outcome:
-    """Lets reads of single objects and of pages go to etcd while the watch cache of their resource is not filled.
+def wait_until_filled(context: RequestContext) -> Outcome:
+    """Lets requests wait for the watch cache of their resource, if it is not filled and their route reads from it.
 
-    Other requests for such a resource wait until the cache is filled. Raises NotLoaded after PATIENCE seconds.
+    Raises NotLoaded after PATIENCE seconds.
     """
-    route, request = context.route, context.request
+    route = context.route
     assert route is not None
-    if not _is_unfilled(route.endpoint):
+    if route.endpoint.direct or not is_unfilled(route.endpoint):
         return None
-    verb = route.info.verb
-    if verb != "get" and not (verb == "list" and _is_page(request)):
-        return in_time(context, _filled(route.endpoint))
-    if request.parameter("resourceVersion") == "0":  # any state will do
-        request.adopt_query({name: each for name, each in request.query.items() if name != "resourceVersion"})
-    context.route = route._replace(endpoint=_direct(route.endpoint))
-    return None
+    return in_time(context, _filled(route.endpoint))
 
 
 async def _answered(operations: Operations, context: RequestContext) -> Response:
@@ -137,30 +131,6 @@ def _refusal(gateway: Gateway, request: Request) -> Unavailable | StatusError:
     return service_unavailable(_UNKNOWN, 5)
 
 
-# reading without a cache
-
-
-def _direct(endpoint: Endpoint) -> Endpoint:
-    """A copy of the endpoint whose store reads everything from etcd."""
-    from storage.filling import Direct
-
-    direct = copy(endpoint)
-    direct.store = endpoint.store.reading(Direct(endpoint.store.reads))
-    return direct
-
-
-def _is_unfilled(endpoint: Endpoint) -> bool:
-    unfilled = endpoint.store.cache.unfilled
-    return bool(unfilled and endpoint.resource.storage_prefix) and endpoint.cache in unfilled.values()
-
-
-def _is_page(request: Request) -> bool:
-    """Whether a list has a limit and no selector."""
-    limit = request.parameter("limit")
-    selects = request.parameter("labelSelector") or request.parameter("fieldSelector")
-    return limit.isdecimal() and int(limit) > 0 and not selects
-
-
 async def _filled(endpoint: Endpoint) -> None:
     waiter = endpoint.cache.changes()
     try:
@@ -170,5 +140,5 @@ async def _filled(endpoint: Endpoint) -> None:
         raise NotLoaded("the objects are yet to be loaded") from None
     finally:
         endpoint.cache.forget(waiter)
-    if _is_unfilled(endpoint):
+    if is_unfilled(endpoint):
         raise NotLoaded("everything is loaded anew")

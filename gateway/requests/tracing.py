@@ -4,20 +4,17 @@ the same name.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator, Sequence
+from contextlib import nullcontext
 from time import monotonic, time_ns
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from gateway.http.exchange import Request, Response
 from gateway.http.sending import audit_id
 from gateway.http.user import MASTERS_GROUP
-from gateway.requests.context import Outcome, RequestContext, Run, Stage
+from gateway.requests.context import Outcome, RequestContext, Run, Steps
 from gateway.requests.measures import scope_of
+from gateway.tracing.tracer import RequestTrace, Tracer
 
-if TYPE_CHECKING:
-    from gateway.tracing.tracer import RequestTrace, Tracer
-
-AFTER = "authentication"  # the user decides whether the sampling flag of the client's traceparent counts
 _TRUSTED = frozenset({MASTERS_GROUP, "system:monitoring"})
 _STAGES = {
     "audit": "audit",
@@ -40,20 +37,46 @@ _CONTEXT = ("traceparent", "tracestate")
 _LONGEST_AGENT = 1024  # characters
 
 
-def traced(stages: Sequence[Stage], tracer: Tracer) -> Iterator[Stage]:
-    """Wraps stages so that traced requests get spans, and inserts the stage that begins a trace."""
-    for stage in stages:
-        if stage.name == "verb":
-            yield stage._replace(run=_spanned(stage.run, None))
-        elif stage.name in _STAGES:
-            yield stage._replace(run=_spanned(stage.run, _STAGES[stage.name]))
+async def passed(context: RequestContext, steps: Steps) -> Response:
+    """Passes the stages as `Handler.passed` does. A request that is traced gets a span for each stage of `_STAGES`."""
+    for name, run in steps:
+        span = _span_of(name, context)
+        began, began_span = monotonic(), time_ns()
+        outcome = run(context)
+        if outcome is None or isinstance(outcome, Response):
+            if span is not None:
+                span.trace.has_been(span.name, span.attributes, began_span, time_ns())
         else:
-            yield stage
-        if stage.name == AFTER:
-            yield Stage("tracing", _begin(tracer))
+            try:
+                with nullcontext() if span is None else span.trace.span(span.name, span.attributes):
+                    outcome = await outcome
+            finally:
+                context.waits.append((name, began, monotonic()))
+        if outcome is not None:
+            return outcome
+    raise AssertionError("the last stage answers")
 
 
-def _begin(tracer: Tracer) -> Run:
+class _Span(NamedTuple):
+    trace: RequestTrace
+    name: str
+    attributes: dict[str, str]
+
+
+def _span_of(stage: str, context: RequestContext) -> _Span | None:
+    """The span that a stage is to have; the verb's has the name and the attributes of the request's verb."""
+    trace = context.trace
+    if trace is None or not trace.id:
+        return None
+    if stage == "verb":
+        verb = context.request.info.verb
+        return _Span(trace, _VERBS.get(verb, verb), _of_verb(context))
+    return _Span(trace, _STAGES[stage], {}) if stage in _STAGES else None
+
+
+def tracing(tracer: Tracer) -> Run:
+    """Begins the trace of a request. The user decides whether the sampling flag of the client's traceparent counts."""
+
     def begin(context: RequestContext) -> Outcome:
         request, user = context.request, context.user
         given = {
@@ -72,32 +95,6 @@ def _begin(tracer: Tracer) -> Run:
         return None
 
     return begin
-
-
-def _spanned(run: Run, name: str | None) -> Run:
-    """Wraps a stage in a span; `name` None means the name and attributes of the request's verb."""
-
-    def stage(context: RequestContext) -> Outcome:
-        trace = context.trace
-        if trace is None or not trace.id:
-            return run(context)
-        verb = context.request.info.verb
-        named = name or _VERBS.get(verb, verb)
-        attributes = {} if name else _of_verb(context)
-        began = time_ns()
-        outcome = run(context)
-        if outcome is None or isinstance(outcome, Response):
-            trace.has_been(named, attributes, began, time_ns())
-            return outcome
-        return waited(trace, named, attributes, outcome)
-
-    async def waited(
-        trace: RequestTrace, named: str, attributes: dict[str, str], outcome: Awaitable[Response | None]
-    ) -> Response | None:
-        with trace.span(named, attributes):
-            return await outcome
-
-    return stage
 
 
 def _name(request: Request) -> str:

@@ -1,7 +1,7 @@
 """Reads of objects that cannot be decrypted now wait until the KMS plugin answers, or until their deadline.
 
-A waiting request gives its seats back, and then goes through "API Priority and Fairness" again. The number of waiting
-requests is limited, altogether and for each user; more get 429 with the reason.
+A waiting request gives its seats back, and then passes the stages that have `Stage.again`, from "API Priority and
+Fairness" on. The number of waiting requests is limited, altogether and for each user; more get 429 with the reason.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 
-from gateway.flowcontrol.limiting import Limiter
+from gateway.http.exchange import Response
 from gateway.http.status import StatusError, too_many_requests
 from gateway.requests.context import RequestContext
 from storage.errors import AwaitedObject
@@ -21,46 +21,43 @@ MOST = 1024  # requests that wait
 MOST_EACH = MOST // 4  # of one user
 READS = frozenset({"get", "list", "watch"})
 
-Run = Callable[[RequestContext], Awaitable[None]]
-
 
 class Unread:
     """The waiting requests of a process."""
 
-    def __init__(self, limiter: Limiter) -> None:
-        self._limiter = limiter
+    def __init__(self) -> None:
         self._waiting: Counter[str] = Counter()
         self.number = 0
 
-    async def until_read(self, context: RequestContext, error: AwaitedObject, run: Run) -> None:
-        """Waits, then calls `run` again, until it no longer raises AwaitedObject.
+    async def until_read(
+        self, context: RequestContext, error: AwaitedObject, once_more: Callable[[], Awaitable[Response]]
+    ) -> Response:
+        """The answer of `once_more`, which is called until it no longer raises AwaitedObject; before that, it waits.
 
         Raises `error` for a write, StatusError 429 if too many requests wait, 504 with the reason at the request's
-        deadline, and all other exceptions of `run`.
+        deadline, and all other exceptions of `once_more`.
         """
         route = context.route
-        assert route is not None
-        if route.info.verb not in READS:
+        if route is None or route.info.verb not in READS:
             raise error
-        rereading = route.endpoint.database.rereading
+        under_way, rereading = route.measures.in_flight, route.endpoint.database.rereading
         assert rereading is not None  # AwaitedObject is raised only if encryption is configured
         with self._place(context.request.user.name, error):
             try:
                 async with asyncio.timeout(_left(context)):
                     while True:
+                        _give_seats_back(context)
                         passes = rereading.passes
                         try:
-                            await run(context)
-                            return
+                            return await once_more()
                         except AwaitedObject as again:
                             error = again
-                        if context.seats is not None:
-                            context.seats.give_back()
-                            context.seats = None
-                        await rereading.after(passes)
-                        turn = self._limiter.enter(context)
-                        if turn is not None:
-                            await turn
+                        _give_seats_back(context)
+                        under_way.value += 1  # as it is while its verb runs
+                        try:
+                            await rereading.after(passes)
+                        finally:
+                            under_way.value -= 1
             except TimeoutError:
                 raise _late(error) from None
 
@@ -77,6 +74,12 @@ class Unread:
             self._waiting[user] -= 1
             if not self._waiting[user]:
                 del self._waiting[user]
+
+
+def _give_seats_back(context: RequestContext) -> None:
+    if context.seats is not None:
+        context.seats.give_back()
+        context.seats = None
 
 
 def _left(context: RequestContext) -> float | None:

@@ -86,7 +86,7 @@ class Faults:
         self._stages = (
             ("authorization", Stage("faults", self._meet)),
             ("negotiation", Stage("faults-instead", _instead)),
-            ("visibility", Stage("faults-afterwards", _afterwards)),
+            ("visibility", Stage("faults-afterwards", _afterwards, again=True)),
         )
 
     # the calls of the testing API

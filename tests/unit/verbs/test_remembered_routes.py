@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from dataclasses import replace
 from inspect import isawaitable
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from gateway.http.exchange import Request
-from gateway.http.negotiation import PARTIAL, STANDARD, TABLE, Transform
+from gateway.http.negotiation import JSON, PARTIAL, STANDARD, TABLE, Transform
 from gateway.http.request_info import request_info
 from gateway.kinds import strategies
 from gateway.kinds.identity import GroupResource
@@ -89,12 +90,15 @@ def test_what_makes_tables_is_imported_in_a_thread(monkeypatch: pytest.MonkeyPat
 
     async def imported() -> None:
         context = RequestContext(request("GET", PODS), {}, nothing, nothing)
-        assert import_encoder_first(context, Transform(PARTIAL, "v1")) is None
-        waited = import_encoder_first(context, Transform(TABLE, "v1"))
+        assert import_encoder_first(context) is None
+        context.request.representation = replace(JSON, transform=Transform(PARTIAL, "v1"))
+        assert import_encoder_first(context) is None
+        context.request.representation = replace(JSON, transform=Transform(TABLE, "v1"))
+        waited = import_encoder_first(context)
         assert isawaitable(waited)
         assert await waited is None
         monkeypatch.setattr(unimported, "_OF_TABLES", ("sys",))
-        assert import_encoder_first(context, Transform(TABLE, "v1")) is None
+        assert import_encoder_first(context) is None
 
     asyncio.run(imported())
     assert threads and threading.current_thread() not in threads

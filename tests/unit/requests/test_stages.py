@@ -1,0 +1,125 @@
+"""No stage is hidden: each is a named function in the one list; nothing replaces a stage, the endpoint or the verb."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+LIST = "gateway/requests/stages.py"
+INSERTED = {"gateway/trials/faults.py", "gateway/trials/recorder.py"}  # stages of tests (requests/interposed.py)
+OF_ROUTES = "gateway/requests/routes.py"
+ABOVE = ("gateway/requests/", "gateway/trials/", "gateway/operations/", "gateway/launch/")
+SETTERS_OF_ROUTES = {"recall", "find"}
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """The syntax trees of gateway/."""
+    paths = sorted((ROOT / "gateway").rglob("*.py"))
+    return {str(path.relative_to(ROOT)): ast.parse(path.read_text("utf-8")) for path in paths}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_stays() -> Iterator[None]:
+    yield
+    trees.cache_clear()
+
+
+def stages(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """The name and the function of each stage that a module makes."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Stage":
+            name, run = node.args
+            yield ast.unparse(name), run
+
+
+def of_requests(name: str, tree: ast.Module) -> bool:
+    """Whether a module has stages of requests; http/stage.py has another Stage."""
+    return any(
+        isinstance(node, ast.ImportFrom)
+        and node.module == "gateway.requests.context"
+        and any(alias.name == "Stage" for alias in node.names)
+        for node in tree.body
+    )
+
+
+def last(function: ast.expr) -> str:
+    """The last name of a function: `b` of a.b, of a.b(...), and of b."""
+    if isinstance(function, ast.Call):
+        return last(function.func)
+    assert isinstance(function, ast.Name | ast.Attribute)
+    return function.id if isinstance(function, ast.Name) else function.attr
+
+
+def test_stages_are_made_in_the_list_and_each_is_a_named_function() -> None:
+    making = {name: list(stages(tree)) for name, tree in trees().items() if of_requests(name, tree)}
+    assert {name for name, made in making.items() if made} == {LIST, *INSERTED}
+    for name, made in making.items():
+        for stage, run in made:
+            assert isinstance(run, ast.Name | ast.Attribute | ast.Call), f"{name}: {stage} has no name"
+            assert last(run) not in ("partial", "Stage"), f"{name}: {stage} wraps another function"
+
+
+def test_no_stage_is_made_from_another() -> None:
+    changed = {
+        f"{name}:{node.lineno}"
+        for name, tree in trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute)
+        if name.startswith(ABOVE) and last(node.func) in ("_replace", "replace")
+        if {each.arg for each in node.keywords} & {"run", "verb", "endpoint"}
+    }
+    assert changed == set()
+
+
+def test_the_route_is_set_once_by_those_who_find_it() -> None:
+    """Nothing sets its endpoint or its verb: both are members of a NamedTuple."""
+    setting = [
+        (name, function.name)
+        for name, tree in trees().items()
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr == "route"
+        if ast.unparse(node.value) != "self"
+    ]
+    assert sorted(setting) == [(OF_ROUTES, name) for name in sorted(SETTERS_OF_ROUTES)]
+
+
+def test_the_verb_is_called_by_the_stage_verb_alone() -> None:
+    calling = [
+        (name, function.name)
+        for name, tree in trees().items()
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("route.verb")
+    ]
+    assert set(calling) == {("gateway/requests/serving.py", "verb")}
+
+
+def test_no_stage_is_called_but_by_the_handler() -> None:
+    """A function that calls a stage would be a second list."""
+    ways = {way(run) for _, run in stages(trees()[LIST])}
+    assert {"serving.verb", "limiter.enter", "routes.find", "import_encoder_first"} <= ways
+    found = {
+        f"{name}: {ast.unparse(node.func)}"
+        for name, tree in trees().items()
+        if name.startswith(ABOVE) and name != LIST
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute)
+        if way(node.func) in ways or last(node.func) in ways
+    }
+    assert found == set()
+
+
+def way(function: ast.expr) -> str:
+    """A function as it is called: `b.c` of a.b.c and of a._b.c(...), `a` of a."""
+    if isinstance(function, ast.Call):
+        return way(function.func)
+    return ".".join(part.lstrip("_") for part in ast.unparse(function).split(".")[-2:])
