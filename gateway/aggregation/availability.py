@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from gateway.aggregation.identity import on_behalf_of
 from gateway.aggregation.services import AVAILABLE, GROUP, RESOURCE, ApiService, ApiServices
-from gateway.controllers.queue import WorkQueue
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 from gateway.kinds.metadata import now_text
@@ -20,6 +19,7 @@ from gateway.outbound.identity import ClientIdentity
 from gateway.outbound.request import OutboundRequest
 from gateway.outbound.services import NoAddress, ServiceAddresses, endpoints
 from gateway.release.gates import Enabled
+from gateway.work_queue import WorkQueue
 from gateway.writing.actor import Actor
 from storage.instruments import ALPHA, counter, gauge
 

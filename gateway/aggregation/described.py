@@ -14,7 +14,6 @@ from itertools import islice
 
 from gateway.aggregation.documents import Documents
 from gateway.aggregation.services import ApiService, ApiServices
-from gateway.controllers.queue import WorkQueue
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject, dumps
 from gateway.openapi.others import Converted, Document, Part
@@ -23,6 +22,7 @@ from gateway.outbound.identity import ClientIdentity
 from gateway.outbound.request import Header
 from gateway.outbound.services import ServiceAddresses
 from gateway.schema.outside import read_object_soon
+from gateway.work_queue import WorkQueue
 
 AGGREGATOR = User("system:aggregator")
 TIMEOUT = 10.0  # seconds for one document

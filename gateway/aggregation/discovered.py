@@ -13,7 +13,6 @@ from gateway.aggregation.availability import AGGREGATOR
 from gateway.aggregation.documents import Documents, Unusable
 from gateway.aggregation.objects import is_segment
 from gateway.aggregation.services import ApiService, ApiServices
-from gateway.controllers.queue import WorkQueue
 from gateway.discovery.others import version_order
 from gateway.endpoints.foreign import ForeignKind
 from gateway.jsontypes import JsonObject
@@ -24,6 +23,7 @@ from gateway.outbound.services import ServiceAddresses
 from gateway.release.gates import Enabled
 from gateway.schema.errors import DecodeError
 from gateway.schema.outside import read_json
+from gateway.work_queue import WorkQueue
 
 log = logging.getLogger(__name__)
 

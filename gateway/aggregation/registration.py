@@ -8,33 +8,30 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from gateway.aggregation.services import AUTOMANAGED, GROUP, RESOURCE, ApiServices
-from gateway.controllers.queue import WorkQueue
-from gateway.jsontypes import JsonObject, loads
+from gateway.customresources.definitions import Definitions, ServedVersions
+from gateway.jsontypes import JsonObject
 from gateway.kinds.registry import Registry, builtin_groups
+from gateway.work_queue import WorkQueue
 from gateway.writing.actor import Actor
 from gateway.writing.options import DeleteOptions
-from storage.entry import Entry
-from storage.following import ByName
 
 _MANAGED = "true"
 _MOST_NAMED = 20  # the most names in a message
 _GROUP_PRIORITY, _VERSION_PRIORITY = 1000, 100  # of all custom resources: lower than those of built-in groups
 
-Served = frozenset[tuple[str, str]]  # group, version
-
 
 class Registration:
-    """Compares CRDs with APIServices. `definitions` follows the CRDs. The queue has names of APIServices."""
+    """Compares CRDs with APIServices. The queue has names of APIServices."""
 
-    def __init__(self, services: ApiServices, registry: Registry, actor: Actor) -> None:
-        self._services, self._actor = services, actor
+    def __init__(self, services: ApiServices, registry: Registry, actor: Actor, definitions: Definitions) -> None:
+        self._services, self._actor, self._definitions = services, actor, definitions
         self._builtin = builtin_groups(registry)
-        self.definitions: ByName[Served] = ByName("aggregation", _served, self._definitions_changed)
-        self._counted: dict[str, Served] = {}  # by the name of a CRD
+        self._counted: dict[str, ServedVersions] = {}  # by the name of a CRD
         self._counts: dict[tuple[str, str], int] = {}
         self._complete = False  # whether all wanted APIServices have existed at once since the start
         self.queue: WorkQueue[str] = WorkQueue("autoregister", max_delay=30.0)
         services.on_change(self._services_changed)
+        definitions.on_change(self._definitions_changed)
 
     def _services_changed(self, names: Collection[str]) -> None:
         for name in names:
@@ -42,11 +39,11 @@ class Registration:
             if found is None or found.automanaged == _MANAGED:
                 self.queue.add(name)
 
-    def _definitions_changed(self, names: Collection[str], revision: int) -> None:
+    def _definitions_changed(self, names: Collection[str]) -> None:
         for name in names:
-            self._count(name, self.definitions.all.get(name, frozenset()))
+            self._count(name, self._definitions.served_versions(name))
 
-    def _count(self, name: str, served: Served) -> None:
+    def _count(self, name: str, served: ServedVersions) -> None:
         """Counts the CRDs that serve each group version. Queues APIServices whose count becomes 0 or 1."""
         before = self._counted.pop(name, frozenset())
         if served:
@@ -108,8 +105,3 @@ def _made(group: str, version: str) -> JsonObject:
             "versionPriority": _VERSION_PRIORITY,
         },
     }
-
-
-def _served(entry: Entry, before: object) -> Served:
-    spec = loads(b"{" + entry.tail).get("spec") or {}
-    return frozenset((spec["group"], each["name"]) for each in spec.get("versions") or () if each.get("served"))

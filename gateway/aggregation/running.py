@@ -13,7 +13,7 @@ from gateway.aggregation.discovered import Discovered
 from gateway.aggregation.registration import Registration
 from gateway.aggregation.service_changes import ServiceChanges, SliceChanges
 from gateway.aggregation.services import ApiServices
-from gateway.controllers.queue import work
+from gateway.work_queue import work
 
 if TYPE_CHECKING:
     from gateway.aggregation.duty import Duty

@@ -8,9 +8,9 @@ from typing import Protocol
 
 from gateway.controllers.actor import Actor
 from gateway.controllers.observing import Follower
-from gateway.controllers.queue import Work
 from gateway.controllers.telling import Telling
 from gateway.settings.config import Settings
+from gateway.work_queue import Work
 
 
 class Controller(Follower, Protocol):

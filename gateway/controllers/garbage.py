@@ -19,7 +19,6 @@ from gateway.controllers.holders import Here, Holder, There
 from gateway.controllers.marks import unblocked, without_finalizer, without_owners
 from gateway.controllers.owners import Classified, ClusterScoped, Owners, UnknownKind
 from gateway.controllers.ownership import Graph, Node, Owner, node_of, owners_of, policy_of, uid_of
-from gateway.controllers.queue import Work, WorkQueue
 from gateway.controllers.seeing import all_seen
 from gateway.controllers.strangers import Strangers
 from gateway.controllers.telling import Telling
@@ -27,6 +26,7 @@ from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.foreign import ForeignKind
 from gateway.http.time_slices import next_turn
 from gateway.jsontypes import JsonObject
+from gateway.work_queue import Work, WorkQueue
 from gateway.writing.deletion_plan import FOREGROUND, ORPHAN
 from gateway.writing.options import DeleteOptions
 from storage.entry import Change, ChangeType, Entry

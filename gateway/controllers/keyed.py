@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gateway.controllers.actor import Actor
-from gateway.controllers.queue import Work, WorkQueue
 from gateway.endpoints.endpoint import Endpoint
 from gateway.jsontypes import JsonObject, loads
+from gateway.work_queue import Work, WorkQueue
 from gateway.writing.options import DeleteOptions
 from storage.entry import Change, ChangeType, Entry
 from storage.keys import namespace_and_name

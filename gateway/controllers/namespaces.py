@@ -12,16 +12,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gateway.controllers.actor import Actor
-from gateway.controllers.courtesy import give_way
 from gateway.controllers.ownership import uid_of
-from gateway.controllers.queue import Work, WorkQueue
 from gateway.controllers.seeing import all_seen
 from gateway.controllers.undiscovered import RESOURCE as API_SERVICES
 from gateway.controllers.undiscovered import discovery_failure
+from gateway.courtesy import give_way
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, loads
 from gateway.kinds.metadata import now_text
+from gateway.work_queue import Work, WorkQueue
 from gateway.writing.deleting_each import delete_each
 from gateway.writing.options import DeleteOptions
 from storage.entry import Change, ChangeType, Entry

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from gateway.controllers.queue import WorkQueue, work
 from gateway.controllers.table import CONTROLLERS, wanted
 from gateway.endpoints.table import Endpoints
 from gateway.http.user import ITSELF
+from gateway.work_queue import WorkQueue, work
 from storage.errors import StorageError
 from storage.fence import Fence
 

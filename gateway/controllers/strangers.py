@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from gateway.controllers.actor import Actor
 from gateway.controllers.events import warn_of
 from gateway.controllers.ownership import Owner, uid_of
-from gateway.controllers.queue import Work, WorkQueue
 from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.foreign import ForeignKind
 from gateway.http.status import StatusError
 from gateway.http.time_slices import next_turn
 from gateway.jsontypes import JsonObject
 from gateway.memo import Recent, memory_of
+from gateway.work_queue import Work, WorkQueue
 
 logger = logging.getLogger(__name__)
 

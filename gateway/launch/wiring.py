@@ -41,9 +41,9 @@ from gateway.aggregation.services import GROUP as REGISTRATION
 from gateway.aggregation.services import RESOURCE as API_SERVICES
 from gateway.aggregation.services import ApiServices, GroupVersion
 from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS
-from gateway.controllers.definitions import Definitions
 from gateway.controllers.running import Controllers
 from gateway.credentials.front_proxy import front_proxy_identity
+from gateway.customresources.definitions import Definitions
 from gateway.discovery.serving import Discovery
 from gateway.endpoints.caches import Caches, deciding
 from gateway.endpoints.services import Services
@@ -122,13 +122,14 @@ def gateway_of(settings: Settings, feeder: Path | None = None) -> Gateway:
     discovery = Discovery(registry, _address(settings), services.media, servers.discovered)
     endpoints.on_change(discovery.refresh)
     servers.discovered.on_change(discovery.refresh)
+    definitions = Definitions(endpoints, partial(_converter, services.webhooks))
     return Gateway(
         registry,
         services,
         endpoints,
         discovery,
-        Definitions(endpoints, partial(_converter, services.webhooks)),
-        _aggregation(state, servers, endpoints),
+        definitions,
+        _aggregation(state, servers, endpoints, definitions),
         Controllers(endpoints, services.stopping),
         Interposed(),
         asyncio.Event(),
@@ -199,10 +200,10 @@ def _servers(settings: Settings, state: _State) -> _Servers:
     return _Servers(client, objects, addresses, identity, api_services, discovered, foreign, followed)
 
 
-def _aggregation(state: _State, servers: _Servers, endpoints: Endpoints) -> Aggregation:
+def _aggregation(state: _State, servers: _Servers, endpoints: Endpoints, definitions: Definitions) -> Aggregation:
     actor = Actor(endpoints, ITSELF, manager=MANAGER)
     known, client, addresses, identity = servers.api_services, servers.client, servers.addresses, servers.identity
-    registration = Registration(known, endpoints.registry, actor)
+    registration = Registration(known, endpoints.registry, actor, definitions)
     aggregation = Aggregation(
         known,
         Delegation(known, client, addresses, identity),
@@ -211,7 +212,6 @@ def _aggregation(state: _State, servers: _Servers, endpoints: Endpoints) -> Aggr
         Availability(known, servers.objects, addresses, client, identity, actor, state.registry.release.gates.enabled),
         registration,
     )
-    state.follow(registration.definitions, ("apiextensions.k8s.io", "v1", "customresourcedefinitions"))
     state.follow(aggregation.of_services, ("", "v1", "services"))
     state.follow(aggregation.of_slices, ("discovery.k8s.io", "v1", "endpointslices"))
     _tell_of_groups(known, endpoints)

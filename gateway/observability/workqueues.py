@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from gateway.controllers.queue import WorkQueue
+from gateway.work_queue import WorkQueue
 from storage.instruments import BETA, counter, gauge
 from storage.instruments.families import Labels
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from gateway.aggregation.delegation import Delegation
-from gateway.controllers.definitions import Definitions
+from gateway.customresources.definitions import Definitions
 from gateway.discovery.serving import Discovery
 from gateway.encodings.rendering_process import Apart
 from gateway.encodings.representation import represented

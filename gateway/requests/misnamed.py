@@ -6,8 +6,8 @@ from gateway.endpoints.routing import NameMissing
 from gateway.http.exchange import Request
 from gateway.http.status import StatusError
 from gateway.requests.context import Outcome, RequestContext, Route
-from gateway.requests.deprecation import warn_of_deprecation
 from gateway.requests.in_time import in_time
+from gateway.requests.serving import warn_of_deprecation
 from gateway.writing.body import read_object
 from gateway.writing.options import write_options
 from gateway.writing.patch_body import patch_type, read_patch

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from time import monotonic
 
 from gateway.aggregation.running import Aggregation
-from gateway.controllers.definitions import Definitions
 from gateway.controllers.running import Controllers
+from gateway.customresources.definitions import Definitions
 from gateway.discovery.serving import Discovery
 from gateway.endpoints.services import Services
 from gateway.endpoints.table import Endpoints

@@ -6,9 +6,10 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Generator
 
-from gateway.controllers.definitions import Definitions
+from gateway.customresources.definitions import Definitions
 from gateway.encodings.rendering_process import Apart
 from gateway.encodings.representation import is_status, represented
+from gateway.endpoints.endpoint import Endpoint
 from gateway.flowcontrol.watches import OpenWatches
 from gateway.http.exchange import Request
 from gateway.http.negotiation import JSON, STANDARD, NotHonoured
@@ -17,7 +18,6 @@ from gateway.http.time_slices import Beginnings
 from gateway.http.websocket import switched
 from gateway.kinds.resource import Resource
 from gateway.requests.context import Outcome, RequestContext, Run
-from gateway.requests.deprecation import warn_of_deprecation
 from gateway.requests.in_time import in_time
 from gateway.requests.interposed import Interposed
 from gateway.requests.transforms import check_answer, transformed
@@ -88,6 +88,14 @@ def deprecation(context: RequestContext) -> Outcome:
     if route.endpoint.deprecation:
         warn_of_deprecation(context.request, route.endpoint)
     return None
+
+
+def warn_of_deprecation(request: Request, endpoint: Endpoint) -> None:
+    """Adds the endpoint's deprecation warning to the answer; does nothing for a version that is not deprecated."""
+    if endpoint.deprecation:
+        request.warnings.append(endpoint.deprecation)
+        if request.audit is not None:
+            request.audit.annotate("k8s.io/deprecated", "true")
 
 
 def long_running(watches: OpenWatches) -> Run:

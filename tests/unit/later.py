@@ -8,7 +8,10 @@ from __future__ import annotations
 # when it is needed -> the modules; a package stands for all modules in it
 PARTS = {
     "with the first definition of custom resources": (
-        "gateway.customresources",
+        "gateway.customresources.conversion",
+        "gateway.customresources.definition",
+        "gateway.customresources.names",
+        "gateway.customresources.serving",
         "gateway.kinds.columns.custom",
         "gateway.kinds.conversions",
     ),

@@ -48,7 +48,6 @@ OUTSIDE = (
 OWN = {
     "gateway.access.rbac.default_policy": "a file of the package",
     "gateway.admission.webhooks.patching": "what it has written in the line before",
-    "gateway.aggregation.registration": "a stored object",
     "gateway.aggregation.service_changes": "a stored object",
     "gateway.aggregation.services": "a stored object",
 }

@@ -15,6 +15,8 @@ ROOT = Path(__file__).parents[2]
 
 ALSO_LATER = (  # beside tests/unit/later.py: what those parts import in their turn
     "gateway.admission.webhooks.calling",  # with the first webhook
+    "gateway.customresources.cleanup",
+    "gateway.customresources.model",
     "jsonpatch",
     "gateway.validation.schema_values",
     "gateway.kinds.strategies.customresourcedefinitions",

@@ -21,8 +21,8 @@ SURVIVING = {"survive", "survive_async", "each", "each_async", "guarded", "work"
 ELSEWHERE = {
     ("gateway.aggregation.running", "work"): "survives each key",
     ("gateway.commands.etcd_flags", "work"): "one piece of work, whose caller waits for it",
-    ("gateway.controllers.definitions", "clean_up"): "one definition",
-    ("gateway.controllers.definitions", "work"): "survives each key",
+    ("gateway.customresources.definitions", "work"): "survives each key",
+    ("gateway.customresources.serving", "clean_up"): "one definition",
     ("gateway.controllers.running", "observer.run"): "with all controllers: election begins them anew",
     ("gateway.controllers.running", "foreign.run"): "with all controllers: election begins them anew",
     ("gateway.controllers.running", "work"): "survives each key",

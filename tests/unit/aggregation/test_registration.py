@@ -22,5 +22,6 @@ async def test_the_very_one_is_removed_that_was_looked_at() -> None:
     service = ApiService(NAME, "e.com", "v1", 1, 1, "true", True, uid="u-1")
     services = SimpleNamespace(get={NAME: service}.get, on_change=lambda listener: None)
     actor = SimpleNamespace(of=lambda *place: None, delete=delete)
-    await Registration(*cast(Any, (services, SimpleNamespace(resources={}), actor))).reconcile(NAME)
+    definitions = SimpleNamespace(on_change=lambda listener: None)
+    await Registration(*cast(Any, (services, SimpleNamespace(resources={}), actor, definitions))).reconcile(NAME)
     assert [options.uid for options in deleted] == ["u-1"]

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from gateway.controllers import election
-from gateway.controllers.definitions import Definitions
 from gateway.controllers.observing import Observer
 from gateway.controllers.telling import Telling
+from gateway.customresources.definitions import Definitions
 from gateway.kinds.registry import Registry
 from gateway.launch import upkeep
 from storage.cache import ResourceCache

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gateway.controllers.queue import WorkQueue
 from gateway.observability.workqueues import follow
+from gateway.work_queue import WorkQueue
 from storage.instruments.exposition import exposition
 from storage.instruments.snapshot import snapshots
 

@@ -19,12 +19,12 @@ from gateway.controllers import flow_schema_status
 from gateway.controllers.bootstrap import BootstrapObjects, keep_bootstrapped
 from gateway.controllers.bootstrap_objects import namespaces
 from gateway.controllers.certificate_requests import _parsed
-from gateway.controllers.definitions import Definitions
 from gateway.controllers.flow_schema_status import FlowSchemaStatus
 from gateway.controllers.identity import Identity
 from gateway.controllers.legacy_tokens import label_used_tokens
 from gateway.controllers.replicas import Replica
 from gateway.customresources import cleanup
+from gateway.customresources.definitions import Definitions
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject
 from gateway.kinds.registry import Registry

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from gateway.controllers import observing, running
-from gateway.controllers.queue import Work, WorkQueue
 from gateway.controllers.running import Controllers
+from gateway.work_queue import Work, WorkQueue
 from storage.cache import ResourceCache
 from storage.entry import Change, Entry
 from tests.unit.storage.canonical import canonical, key, pods

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from gateway.controllers.queue import WorkQueue, work
+from gateway.work_queue import WorkQueue, work
 
 
 async def test_a_key_is_there_once_however_often_it_is_added() -> None:

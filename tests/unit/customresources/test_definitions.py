@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from gateway.controllers.definitions import Definitions
-from gateway.controllers.queue import work
+from gateway.customresources.definitions import Definitions
 from gateway.http.exchange import Request, Response
 from gateway.http.request_info import request_info
 from gateway.jsontypes import JsonObject
 from gateway.kinds.registry import Registry
 from gateway.requests.context import Outcome
 from gateway.requests.elsewhere import announced
+from gateway.work_queue import work
 from storage.errors import Unavailable
 
 NAME = "widgets.e.com"
@@ -110,7 +110,7 @@ def asked(definitions: Definitions, path: str, served: str = "") -> Outcome:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Requests wait so long that none of them times out on a busy machine."""
-    monkeypatch.setattr("gateway.controllers.announced.PATIENCE", 60.0)
+    monkeypatch.setattr("gateway.customresources.announced.PATIENCE", 60.0)
 
 
 @pytest.mark.parametrize("path", ["/apis/e.com/v1/widgets", "/apis/e.com/v1", "/apis"])
@@ -182,14 +182,14 @@ async def test_nobody_waits_for_a_definition_that_is_not_established_or_is_gone(
 @pytest.fixture
 def untiring(monkeypatch: pytest.MonkeyPatch) -> None:
     """Writes wait so long that none of them times out on a busy machine."""
-    monkeypatch.setattr("gateway.controllers.definitions.LOOK_TIMEOUT", 60.0)
+    monkeypatch.setattr("gateway.customresources.definitions.LOOK_TIMEOUT", 60.0)
 
 
 @pytest.mark.parametrize("failures", [0, 1])
 async def test_a_write_waits_until_its_definition_has_been_looked_at(
     failures: int, untiring: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.controllers.queue.BASE_DELAY", 60.0)  # what fails is not tried again meanwhile
+    monkeypatch.setattr("gateway.work_queue.BASE_DELAY", 60.0)  # what fails is not tried again meanwhile
     made = Settling(1)
     made._changed([], 1)
     made.failures = failures
@@ -235,7 +235,7 @@ async def test_a_write_waits_neither_during_the_start_nor_after_the_end(untiring
 
 
 async def test_a_write_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.controllers.definitions.LOOK_TIMEOUT", 0.01)
+    monkeypatch.setattr("gateway.customresources.definitions.LOOK_TIMEOUT", 0.01)
     made = Settling(1)
     made._changed([], 1)
     made.change("1")

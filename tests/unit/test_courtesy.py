@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from gateway.controllers import courtesy
-from gateway.controllers.courtesy import BUSY, give_way
+from gateway import courtesy
+from gateway.courtesy import BUSY, give_way
 
 
 async def test_who_got_its_turn_after_much_work_stays_away_as_long_again() -> None:

@@ -19,7 +19,8 @@ class Announced:
 
     def __init__(self, is_told: Callable[[], bool]) -> None:
         self._is_told = is_told
-        self._waiting: dict[str, JsonObject] = {}  # by name: the CRD as it arrived last
+        self._waiting: dict[str, int] = {}  # by name: the number of its last arrival
+        self._arrivals = 0
         self._none = asyncio.Event()
 
     def __bool__(self) -> bool:
@@ -30,18 +31,19 @@ class Announced:
         from gateway.customresources.definition import serves  # a server without CRDs does not need the module
 
         if definition is not None and serves(definition):
-            self._waiting[name] = definition
+            self._arrivals += 1
+            self._waiting[name] = self._arrivals
         else:
             self._waiting.pop(name, None)
         self.settled()
 
-    def of(self, name: str) -> JsonObject | None:
-        """The announced CRD that is not served yet, if there is one of this name."""
-        return self._waiting.get(name)
+    def of(self, name: str) -> int:
+        """The number of the announcement that is not served yet; 0 if there is none of this name."""
+        return self._waiting.get(name, 0)
 
-    def served(self, name: str, definition: JsonObject | None) -> None:
-        """The CRD, as `of` returned it, is served or can't be served. A later change of it stays announced."""
-        if definition is not None and self._waiting.get(name) is definition:
+    def served(self, name: str, arrival: int) -> None:
+        """The CRD is served as it was when `of` returned `arrival`, or can't be. A later change stays announced."""
+        if arrival and self._waiting.get(name) == arrival:
             del self._waiting[name]
             self.settled()
 

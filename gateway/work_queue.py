@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from gateway.controllers.courtesy import give_way
+from gateway.courtesy import give_way
 from storage.instruments import BETA, histogram
 
 logger = logging.getLogger(__name__)
