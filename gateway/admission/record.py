@@ -6,15 +6,14 @@ webhooks and quotas see this and nothing else of a request.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Operation
 from gateway.kinds.identity import GroupVersion, GroupVersionKind, GroupVersionResource
-from gateway.kinds.recurring import Specification
-from gateway.kinds.write_context import WriteContext
+from gateway.kinds.write_context import Once, WriteContext
 from storage.change import Charge
 
 if TYPE_CHECKING:
@@ -135,9 +134,25 @@ class Admission:
         return self._context.now
 
     @property
-    def specification(self) -> Specification:
-        """The spec of a new object, with cached results that depend on the spec alone (gateway/kinds/recurring.py)."""
-        return self._context.specification
+    def recurs(self) -> bool:
+        """Whether the spec of the new object has come before."""
+        return self._context.specification.template is not None
+
+    @property
+    def once(self) -> Once:
+        """Caches results that depend on the spec of the new object alone, if the spec recurs.
+
+        It does not refer to the admission.
+        """
+        return self._context.specification.once
+
+    def has_passed(self, rule: Hashable) -> bool:
+        """Whether the spec of the new object is known to pass a rule that depends on the spec alone."""
+        return self._context.specification.has_passed(rule)
+
+    def passes(self, rule: Hashable) -> None:
+        """Records that the spec of the new object passes a rule."""
+        self._context.specification.passes(rule)
 
     @property
     def options(self) -> JsonObject | None:

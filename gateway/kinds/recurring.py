@@ -5,8 +5,8 @@ with the bytes of the spec as key. They are the decoded and defaulted spec, the 
 its warnings, and its bytes in Go's order. A spec that admission changes has other bytes, and is checked anew.
 
 The reader of the body looks a spec up (`Templates.of`). Creation calls `Specification.prepared` once the spec is final.
-The encoder copies its bytes (`Specification.spliced`). The rules in between only call `Specification.once` and
-`has_passed`; they do not know whether anything is cached.
+The encoder copies its bytes (`Specification.spliced`). The rules in between only call `once` and `has_passed` of the
+WriteContext or the Admission; they do not know this module, nor whether anything is cached.
 """
 
 from __future__ import annotations

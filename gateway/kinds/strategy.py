@@ -9,7 +9,7 @@ Objects are decoded, defaulted dicts in the resource's *storage* version; functi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, TypeVar
 
@@ -109,7 +109,9 @@ class Strategy:
     # creation
     expires: bool = False  # whether objects expire --event-ttl after their last write
     allocation: Allocation | None = None
-    templates: Templates | None = None  # for a kind of which many objects have the same spec
+    # for a kind of which many objects have the same spec: sets the defaults of all but the spec, in place
+    default_others: Callable[[JsonObject], None] | None = None
+    templates: Templates | None = field(init=False, compare=False)  # the specs that recur; of this strategy alone
     in_its_own_namespace: bool = False  # whether the namespace of a request is the object's name (Namespace)
 
     refuse_creation: str = ""  # why objects cannot be created; "" if they can
@@ -122,3 +124,7 @@ class Strategy:
     warning_on_default_dependents: str = ""  # for a delete without a propagation policy
     termination: Termination | None = None
     returns_deleted: bool = False  # whether a delete answers with the deleted object, and not with a Status
+
+    def __post_init__(self) -> None:
+        templates = None if self.default_others is None else Templates(self.default_others)
+        object.__setattr__(self, "templates", templates)

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from gateway.http.user import User
 from gateway.http.warnings import Warnings
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.recurring import ANY_SPECIFICATION, Specification
 from gateway.validation.field import FieldError
+
+T = TypeVar("T")
+
+
+class Once(Protocol):
+    """Returns the result of `make`, or the cached one. `make` must depend on the spec of an object alone.
+
+    `fact` is the name of the result.
+    """
+
+    def __call__(self, fact: Hashable, make: Callable[[], T]) -> T: ...
+
+
+each_time: Once = ANY_SPECIFICATION.once
+"""Caches nothing."""
 
 
 class NamedResource(Protocol):
@@ -45,6 +60,19 @@ class WriteContext:
     access_errors: Sequence[FieldError] = ()  # rights that the user lacks, beyond those to the request itself
     unstored: Sequence[str] = ()  # members of an update that are not stored as sent: empty maps, null bytes
     metadata_errors: Sequence[FieldError] = ()  # found by the generic validation; some strategies depend on them
+
+    @property
+    def once(self) -> Once:
+        """Caches results that depend on the spec of the new object alone, if the spec recurs."""
+        return self.specification.once
+
+    def has_passed(self, rule: Hashable) -> bool:
+        """Whether the spec of the new object is known to pass a rule that depends on the spec alone."""
+        return self.specification.has_passed(rule)
+
+    def passes(self, rule: Hashable) -> None:
+        """Records that the spec of the new object passes a rule."""
+        self.specification.passes(rule)
 
     @property
     def user(self) -> User:

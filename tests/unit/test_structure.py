@@ -375,6 +375,17 @@ def test_a_fact_is_written_once() -> None:
     assert [found for found in bodies.values() if len(found) > 1] == []
 
 
+def test_recurring_specs_are_known_to_few() -> None:
+    """Rules ask the WriteContext or the Admission."""
+    found = {name for name, names in imports().items() if "gateway.kinds.recurring" in names}
+    assert found == {
+        "gateway.kinds.strategy",
+        "gateway.kinds.write_context",
+        "gateway.writing.body",
+        "gateway.writing.patching",
+    }
+
+
 def test_json_is_escaped_for_html_in_one_place() -> None:
     """By `go_escaped`: any other code that escapes <, > and & would contain all of them, plain or escaped."""
     found = {

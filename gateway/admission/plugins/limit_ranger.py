@@ -51,12 +51,11 @@ async def _complete(admission: Admission, limit_ranges: list[JsonObject], comple
     """Sets the requests and limits that a pod leaves out."""
     pod = admission.obj
     assert pod is not None
-    specification = admission.specification
-    if specification.template is None or admission.reinvoked:  # webhooks may have changed it
+    if admission.reinvoked or not admission.recurs:  # webhooks may have changed it
         _set_defaults(admission, limit_ranges, pod, completes)
         return
     rules = (_COMPLETED, *map(_rule, limit_ranges))
-    spec, notes = specification.once(rules, lambda: _completed(admission, limit_ranges, pod, completes))
+    spec, notes = admission.once(rules, lambda: _completed(admission, limit_ranges, pod, completes))
     pod["spec"] = loads(spec)
     if notes:
         pod["metadata"].setdefault("annotations", {}).update(notes)
@@ -102,14 +101,14 @@ async def _hold(admission: Admission, limit_ranges: list[JsonObject]) -> None:
     before = None if old is None else old.get("spec")
     for limit_range in limit_ranges:
         rule = _rule(limit_range)
-        if admission.specification.has_passed(rule):
+        if admission.has_passed(rule):
             continue
         _refuse_too_much(admission, limit_range, obj)
         found = violations_of_pod(limit_range, spec) if is_pod else violations_of_claim(limit_range, spec, before)
         problems = list(found)
         if problems:
             raise refused(admission, obj, joined(problems))
-        admission.specification.passes(rule)
+        admission.passes(rule)
 
 
 def _refuse_too_much(admission: Admission, limit_range: JsonObject, obj: JsonObject) -> None:

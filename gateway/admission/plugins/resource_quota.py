@@ -12,8 +12,8 @@ from gateway.http.status import StatusError, forbidden
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Operation
 from gateway.kinds.identity import GroupVersion
-from gateway.kinds.recurring import ANY_SPECIFICATION
 from gateway.kinds.resource import Resource
+from gateway.kinds.write_context import each_time
 from gateway.quotas.charging import Charged, Charges, Charging
 from gateway.quotas.checking import Uncovered
 from gateway.quotas.evaluator import Evaluator, Written
@@ -113,8 +113,7 @@ async def _wait_for_room(charges: Charges, charged: Charged, admission: Admissio
 
 def _written(admission: Admission, obj: JsonObject, old: JsonObject | None) -> Written:
     new = admission.operation is Operation.CREATE and not admission.subresource
-    specification = admission.specification if new else ANY_SPECIFICATION
-    return Written(admission.operation, admission.subresource, obj, old, specification=specification)
+    return Written(admission.operation, admission.subresource, obj, old, once=admission.once if new else each_time)
 
 
 def _refusal_of(admission: Admission) -> Callable[[Exception], StatusError]:

@@ -13,7 +13,6 @@ from gateway.kinds.attributes import Operation
 from gateway.kinds.identity import core
 from gateway.kinds.metadata import generated_name
 from gateway.kinds.objects import Objects
-from gateway.kinds.recurring import Specification
 
 MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 TOKEN_SECONDS = 3607
@@ -46,7 +45,7 @@ def _complete(obj: JsonObject, account: JsonObject, admission: Admission) -> Awa
     if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
         spec["imagePullSecrets"] = [{"name": each.get("name", "")} for each in account["imagePullSecrets"]]
     _check(obj, account, admission)
-    return _mount_token(spec, admission.specification) if _automounts(account, spec) else None
+    return _mount_token(spec, admission) if _automounts(account, spec) else None
 
 
 def _validate(admission: Admission, objects: Objects) -> Awaitable[None] | None:
@@ -122,15 +121,15 @@ def _automounts(account: JsonObject, spec: JsonObject) -> bool:
     return True
 
 
-def _volume_name(specification: Specification) -> str:
+def _volume_name(admission: Admission) -> str:
     """A random name for the token's volume. Pods with equal specs get the same name, so that their specs stay equal."""
-    return specification.once("volume of the token", lambda: generated_name(_VOLUME_PREFIX))
+    return admission.once("volume of the token", lambda: generated_name(_VOLUME_PREFIX))
 
 
-def _mount_token(spec: JsonObject, specification: Specification) -> Awaitable[None] | None:
+def _mount_token(spec: JsonObject, admission: Admission) -> Awaitable[None] | None:
     volumes = spec.get("volumes") or []
     present = next((v["name"] for v in volumes if v.get("name", "").startswith(_VOLUME_PREFIX)), "")
-    name = present or _volume_name(specification)
+    name = present or _volume_name(admission)
     containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
 
     def mounted(some: list[JsonObject]) -> None:

@@ -19,7 +19,6 @@ from gateway.http import status
 from gateway.jsontypes import JsonObject
 from gateway.kinds.objects import Objects
 from gateway.kinds.pod_templates import template_of
-from gateway.kinds.recurring import ANY_SPECIFICATION, Specification
 from gateway.validation.field import FieldError, go_quote
 
 
@@ -132,7 +131,7 @@ class PodSecurity:
             _annotate(admission, "error", f"Failed to parse policy: {joined([str(each) for each in errors])}")
             count_error(admission, fatal=False)
         subject = PodUnderCheck(pod.get("metadata") or {}, spec)
-        known = admission.specification if enforce and not _has_profiles(subject) else ANY_SPECIFICATION
+        known = admission if enforce and not _has_profiles(subject) else None
         modes = policy.modes if enforce else policy.modes[1:]
         found = await _found(policy, modes, subject, known, self._newest)
         refused_for = found[policy.enforce] if enforce else []
@@ -172,16 +171,16 @@ def _policy_of(values: tuple[str | None, ...], defaults: Policy) -> tuple[Policy
 
 
 async def _found(
-    policy: Policy, modes: Iterable[LevelVersion], pod: PodUnderCheck, known: Specification, newest: int
+    policy: Policy, modes: Iterable[LevelVersion], pod: PodUnderCheck, known: Admission | None, newest: int
 ) -> dict[LevelVersion, list[Violation]]:
     """The pod's violations of each of the policy's modes.
 
-    `known` remembers that a spec has passed; it is ANY_SPECIFICATION if the checks read more of the pod than its spec.
+    `known` remembers that a spec has passed; it is None if the checks read more of the pod than its spec.
     """
-    if known.has_passed(policy):
+    if known is not None and known.has_passed(policy):
         return {mode: [] for mode in modes}
     found = {mode: await violations_of(mode, pod, newest) for mode in set(modes)}
-    if not any(found.values()):
+    if known is not None and not any(found.values()):
         known.passes(policy)
     return found
 

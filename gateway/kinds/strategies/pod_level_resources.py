@@ -11,10 +11,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from gateway.defaults.pod import default_all_but_spec
 from gateway.defaults.pod_resources import complete_pod_resources
 from gateway.jsontypes import JsonObject
-from gateway.kinds.recurring import Templates
 from gateway.kinds.strategies.status import keep
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
@@ -22,10 +20,7 @@ from gateway.validation.qos import qos_class
 
 
 def completing(own: dict[str, Strategy], prepare_resize: Callable[..., None]) -> dict[str, Strategy]:
-    """The strategies of pods with these rules in addition. `prepare_resize` is called with the argument `complete`.
-
-    They have a cache of specs of their own: with the gate on, specs have other defaults than with the gate off.
-    """
+    """The strategies of pods with these rules in addition. `prepare_resize` is called with the argument `complete`."""
     create, update = own[""].prepare_for_create, own[""].prepare_for_update
 
     def prepare_for_create(pod: JsonObject, attributes: WriteContext) -> None:
@@ -42,7 +37,6 @@ def completing(own: dict[str, Strategy], prepare_resize: Callable[..., None]) ->
         own[""],
         prepare_for_create=prepare_for_create,
         prepare_for_update=prepare_for_update,
-        templates=Templates(default_all_but_spec),
     )
     resize = replace(own["resize"], prepare_for_update=partial(prepare_resize, complete=_complete_resized))
     return {**own, "": whole, "resize": resize}

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from gateway.defaults.pod import default_all_but_spec
 from gateway.http.warnings import bounded
 from gateway.jsontypes import JsonObject
-from gateway.kinds.recurring import ANY_SPECIFICATION, Specification, Templates
 from gateway.kinds.strategies.status import CLIENTS_METADATA, bump_generation, keep
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
@@ -148,13 +147,16 @@ def _metadata_and_spec(
     errors: list[FieldError],
     options: PodOptions,
     old: JsonObject | None = None,
-    specification: Specification = ANY_SPECIFICATION,
+    created: WriteContext | None = None,
 ) -> None:
-    """Validates annotations and spec. A spec that is unchanged, or is known to be valid, is not validated again."""
+    """Validates annotations and spec. A spec that is unchanged, or is known to be valid, is not validated again.
+
+    `created` is the context of a create, None for other writes.
+    """
     spec, annotations = pod.get("spec") or {}, _annotations(pod)
     if annotations:
         validate_pod_annotations(annotations, spec, "metadata.annotations", errors, options)
-    if (old is not None and spec == old.get("spec")) or specification.has_passed(_VALID):
+    if (old is not None and spec == old.get("spec")) or (created is not None and created.has_passed(_VALID)):
         return
     found = len(errors)
     validate_pod_spec(spec, pod["metadata"], "spec", errors, options)
@@ -167,13 +169,13 @@ def _metadata_and_spec(
     for key in ("containers", "initContainers"):
         for i, container in enumerate(spec.get(key) or ()):
             validate_image_spacing(container, f"spec.{key}[{i}]", errors)
-    if len(errors) == found and stands_alone(spec):
-        specification.passes(_VALID)
+    if created is not None and len(errors) == found and stands_alone(spec):
+        created.passes(_VALID)
 
 
 def _validate(pod: JsonObject, attributes: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
-    _metadata_and_spec(pod, errors, CREATE_POD, specification=attributes.specification)
+    _metadata_and_spec(pod, errors, CREATE_POD, created=attributes)
     spec, annotations = pod.get("spec") or {}, _annotations(pod)
     if spec.get("ephemeralContainers"):
         errors.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
@@ -223,7 +225,7 @@ def _warnings(pod: JsonObject, attributes: WriteContext) -> Iterator[str]:
     if annotations_matter(_annotations(pod)):
         yield from pod_warnings(pod)
     else:
-        yield from attributes.specification.once("warnings of pods", lambda: bounded(pod_warnings(pod)))
+        yield from attributes.once("warnings of pods", lambda: bounded(pod_warnings(pod)))
 
 
 def _prepare_status(pod: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
@@ -354,7 +356,7 @@ STRATEGIES = {
         reset_fields=(("status",),),
         returns_deleted=True,
         grace_period=_grace_period,
-        templates=Templates(default_all_but_spec),
+        default_others=default_all_but_spec,
     ),
     "status": Strategy(
         prepare_for_update=_prepare_status,
