@@ -26,7 +26,7 @@ from storage.errors import Compacted, StorageError, Unavailable
 from storage.etcd import DELETE, EtcdClient, Event, Watch, WatchBatch
 from storage.keys import prefix_end
 from storage.lineage import Lineage, Rewound, check_resumed
-from storage.loading import Loaded, apply_difference, load, take_over
+from storage.loading import Loaded, Read, apply_difference, load, take_over
 from storage.own_writes import OwnWrites
 from storage.seeding import seed
 from storage.sharing.shared_watch import FeederLost, SharedWatch
@@ -55,13 +55,15 @@ class Feed:
         shared: Subscriber | None = None,
         seeds: bool = True,
         first: Collection[bytes] = (),
+        read: Read = load,
     ) -> None:
         """`shared` connects to the process that reads etcd for all workers. With `seeds`, the histories start with the
         changes of the last minutes. `first` are the key prefixes that are loaded first if there are very many objects.
+        `read` reads what a whole load needs.
         """
         self._client, self._cache, self.shared = client, cache, shared
         self._watch: Watch | SharedWatch | None = None
-        self._reload, self._began, self._first = False, not seeds, first
+        self._reload, self._began, self._first, self._read = False, not seeds, first, read
         self._resuming = True  # whether the next watch has to check that etcd's history is still the same
         self.lineage = Lineage()
         self._stall = Stall(cache, self.probe, self.request_progress, lambda: self._known, client.members)
@@ -239,10 +241,10 @@ class Feed:
 
         self._cache.begin_load(anew=not self.ready.is_set())
         try:
-            loaded = await load(self._client, self._cache.root, self._cache.kept, told)
+            loaded = await self._read(self._client, self._cache.root, self._cache.kept, told)
             if not self._cache.load_fits:  # a resource got another cache meanwhile
                 self._cache.begin_load(anew=False)
-                loaded = await load(self._client, self._cache.root, self._cache.kept, told)
+                loaded = await self._read(self._client, self._cache.root, self._cache.kept, told)
         finally:
             self._cache.end_load()
         return loaded

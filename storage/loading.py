@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from operator import itemgetter
 
@@ -17,6 +17,9 @@ from storage.watch_cache import WatchCache
 Keep = Callable[[bytes, bytes, int], Value]  # key, value, mod revision -> the form in which the load keeps the value
 
 
+Told = Callable[[int], object]
+
+
 @dataclass(frozen=True, slots=True)
 class Loaded:
     """All objects under the root as of a revision, and the put with the highest mod revision among them."""
@@ -26,17 +29,24 @@ class Loaded:
     last: Event | None
 
 
+Read = Callable[[EtcdClient, bytes, Keep, Told], Awaitable[Loaded]]
+"""Reads all objects under a root that the caches need, as `load` does."""
+
+
 async def load(
     client: EtcdClient,
     root: bytes,
     kept: Keep = lambda _key, value, _revision: value,
-    told: Callable[[int], object] = lambda _: None,
+    told: Told = lambda _: None,
+    at: int = 0,
 ) -> Loaded:
-    """Loads all objects under the root. After each page `told` gets the number so far. Raises StorageError."""
+    """Loads all objects under the root, as of the revision `at` or (0) the present one. After each page `told` gets the
+    number so far. Raises StorageError.
+    """
     values: Values = {}
-    revision, last, piece = 0, None, TimeSlice()
-    async for at, kvs in pages(client, root):
-        revision = at
+    revision, last, piece = at, None, TimeSlice()
+    async for found_at, kvs in pages(client, root, at):
+        revision = found_at
         for kv in kvs:
             values[kv.key] = kept(kv.key, kv.value, kv.mod_revision), kv.mod_revision
             if last is None or kv.mod_revision > last.mod_revision:

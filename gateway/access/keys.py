@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,10 +64,13 @@ class SigningKey:
 
 
 def signing_key(settings: Settings) -> SigningKey:
-    """The key of --service-account-signing-key-file; without the flag, a key in --cert-dir, made on first use.
+    """The key of --service-account-signing-key-file; without the flag, a key in --cert-dir, made on first use. A
+    control plane below /clusters has its key in its settings.
 
     Raises OSError, ValueError and TypeError.
     """
+    if settings.service_account_key:
+        return _key_of(settings.service_account_key)
     path = settings.service_account_signing_key_file
     return _signing_key(path or settings.cert_dir / KEY_FILE, path is None)
 
@@ -82,16 +85,25 @@ def verification_keys(settings: Settings) -> list[VerificationKey]:
 
 @cache
 def _signing_key(path: Path, may_make: bool) -> SigningKey:
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric import ec, rsa
-
     if may_make and not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         create_file(path, new_key())  # when another process makes one at the same time, the first stays
-    key = serialization.load_pem_private_key(path.read_bytes(), None)
+    return _of_pem(path.read_bytes(), path)
+
+
+@lru_cache(256)
+def _key_of(pem: str) -> SigningKey:
+    return _of_pem(pem.encode(), "the key of a control plane")
+
+
+def _of_pem(pem: bytes, place: object) -> SigningKey:
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+    key = serialization.load_pem_private_key(pem, None)
     if not isinstance(key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey):
-        raise ValueError(f"{path}: service account tokens are signed with RSA or ECDSA keys")
-    return SigningKey(key, _verification_key(path, key.public_key()))
+        raise ValueError(f"{place}: service account tokens are signed with RSA or ECDSA keys")
+    return SigningKey(key, _verification_key(place, key.public_key()))
 
 
 def read_keys(path: Path) -> list[VerificationKey]:
@@ -113,14 +125,14 @@ def read_keys(path: Path) -> list[VerificationKey]:
     return found
 
 
-def _verification_key(path: Path, key: object) -> VerificationKey:
+def _verification_key(place: object, key: object) -> VerificationKey:
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
     if not isinstance(key, rsa.RSAPublicKey | ec.EllipticCurvePublicKey):
-        raise ValueError(f"{path}: service account tokens are signed with RSA or ECDSA keys")
+        raise ValueError(f"{place}: service account tokens are signed with RSA or ECDSA keys")
     if isinstance(key, ec.EllipticCurvePublicKey) and key.key_size not in _CURVES:
-        raise ValueError(f"{path}: ECDSA keys are of the curves P-256, P-384 and P-521")
+        raise ValueError(f"{place}: ECDSA keys are of the curves P-256, P-384 and P-521")
     encoding, form = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
     return VerificationKey(_base64(sha256(key.public_bytes(encoding, form)).digest()), key)
 

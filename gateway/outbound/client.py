@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import resource
-import socket
 import ssl
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable
@@ -18,12 +17,13 @@ from typing import TYPE_CHECKING
 from gateway.outbound.connection import PARTING, Connection, Head
 from gateway.outbound.errors import CallError, deadline_exceeded, dialling
 from gateway.outbound.measures import called
-from gateway.outbound.names import check_name
+from gateway.outbound.names import address_of, check_name
 from gateway.outbound.request import Header, OutboundRequest
 from gateway.outbound.target import Target
 
 if TYPE_CHECKING:
     from gateway.outbound.places import Place, Places
+    from gateway.outbound.sockets import Reaches
 
 LARGEST = 64 << 20  # bytes of a whole answer
 _MOST_IDLE = 128  # idle connections per target; with fewer than are in use, calls need new handshakes
@@ -139,8 +139,13 @@ class Client:
     """
 
     def __init__(
-        self, most_idle: int = _MOST_IDLE, altogether: int | None = None, places: Places | None = None
+        self,
+        most_idle: int = _MOST_IDLE,
+        altogether: int | None = None,
+        places: Places | None = None,
+        reaches: Reaches | None = None,
     ) -> None:
+        self._reaches = reaches  # decides which addresses may be called
         self._most_idle = most_idle
         self._altogether = _most_altogether() if altogether is None else altogether
         self._idle: OrderedDict[Target, list[Connection]] = OrderedDict()  # the most recently used target is last
@@ -242,9 +247,9 @@ class Client:
         context = target.context
         try:
             async with asyncio.timeout(_DIAL):
-                connection = await (_opened_alone(target) if alone else _opened(target))
+                connection = await (_opened_alone if alone else _opened)(target, self._reaches)
         except (OSError, ValueError) as error:
-            raise dialling(error, await _address_of(target.host), target.port) from None
+            raise dialling(error, await address_of(target.host), target.port) from None
         if context is not None and context.verifies:
             try:
                 assert connection.tls is not None
@@ -317,25 +322,14 @@ def _most_altogether() -> int:
     return min(_MOST_IDLE_ALTOGETHER, descriptors // _SHARE) if descriptors > 0 else _MOST_IDLE_ALTOGETHER
 
 
-async def _address_of(host: str) -> str:
-    """The address of a host name, for messages; the name itself if it can't be resolved."""
-    if not host or host[-1].isdigit() or ":" in host:
-        return host
-    try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        return host
-    return str(found[0][4][0]) if found else host
-
-
-async def _opened_alone(target: Target) -> Connection:
+async def _opened_alone(target: Target, reaches: Reaches | None) -> Connection:
     """A connection that may be upgraded. It is still read after a write has failed. Raises OSError, ValueError."""
     # imported here: most servers never need them
     from gateway.outbound.secured import SecuredTransport
     from gateway.outbound.sockets import SocketTransport, dialled
 
     connection = Connection()
-    plain = SocketTransport(await dialled(target.host or "localhost", target.port), connection)
+    plain = SocketTransport(await dialled(target.host or "localhost", target.port, reaches), connection)
     if target.context is not None:
         secured = SecuredTransport(plain, connection, target.context, target.name)
         try:
@@ -347,10 +341,16 @@ async def _opened_alone(target: Target) -> Connection:
     return connection
 
 
-async def _opened(target: Target) -> Connection:
+async def _opened(target: Target, reaches: Reaches | None) -> Connection:
     """Opens a connection. Raises OSError, ValueError."""
     loop = asyncio.get_running_loop()
-    plain, connection = await loop.create_connection(Connection, target.host or "localhost", target.port)
+    if reaches is None:
+        plain, connection = await loop.create_connection(Connection, target.host or "localhost", target.port)
+    else:
+        from gateway.outbound.sockets import dialled
+
+        chosen = await dialled(target.host or "localhost", target.port, reaches)
+        plain, connection = await loop.create_connection(Connection, sock=chosen)
     if target.context is not None:
         await _secure(plain, connection, target.context, target.name)
     return connection

@@ -5,6 +5,8 @@ OpenSSL could check this too, but its message does not name the certificate's na
 
 from __future__ import annotations
 
+import asyncio
+import socket
 from collections.abc import Iterable
 from ipaddress import ip_address
 from typing import Any
@@ -57,3 +59,14 @@ def _matches(labels: list[str], pattern: list[str]) -> bool:
 
 def _common_names(certificate: dict[str, Any]) -> list[str]:
     return [value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"]
+
+
+async def address_of(host: str) -> str:
+    """The address of a host name, for messages; the name itself if it can't be resolved."""
+    if not host or host[-1].isdigit() or ":" in host:
+        return host
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return host
+    return str(found[0][4][0]) if found else host

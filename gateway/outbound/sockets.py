@@ -8,7 +8,9 @@ not.
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -18,11 +20,21 @@ _PIECE = 256 << 10  # bytes that are read at once
 _MUCH = 64 << 10  # unsent bytes from which on `pause_writing` is called
 
 
-async def dialled(host: str, port: int) -> socket.socket:
-    """A socket that is connected to the first address of a host that accepts. Raises OSError, ValueError."""
+Reaches = Callable[[str], bool]
+"""Whether a client may connect to an address."""
+
+
+async def dialled(host: str, port: int, reaches: Reaches | None = None) -> socket.socket:
+    """A socket that is connected to the first address of a host that accepts, and that `reaches` allows.
+
+    Raises OSError, ValueError.
+    """
     loop = asyncio.get_running_loop()
     failed: OSError = socket.gaierror(socket.EAI_NONAME, "no such host")
     for family, kind, protocol, _, address in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        if reaches is not None and not reaches(str(address[0])):
+            failed = PermissionError(errno.EACCES, "this address may not be called")
+            continue
         made = socket.socket(family, kind, protocol)
         try:
             made.setblocking(False)

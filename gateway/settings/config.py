@@ -116,12 +116,8 @@ class Settings:
     kubelet_client_key: Path | None = None
     kubelet_port: int = 10250
     kubelet_preferred_address_types: tuple[str, ...] = (
-        "Hostname",
-        "InternalDNS",
-        "InternalIP",
-        "ExternalDNS",
-        "ExternalIP",
-    )
+        "Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP",
+    )  # fmt: skip
     enable_bootstrap_token_auth: bool = False
     api_audiences: tuple[str, ...] = ()
     service_account_issuer: tuple[str, ...] = ("https://kubernetes.default.svc.cluster.local",)
@@ -131,6 +127,7 @@ class Settings:
     service_account_max_token_expiration: float = 0.0
     service_account_jwks_uri: str = ""
     service_account_signing_key_file: Path | None = None
+    service_account_key: str = ""  # in PEM: of a control plane below /clusters, in place of all files
     allow_privileged: bool = True
     enable_admission_plugins: frozenset[str] = frozenset()
     disable_admission_plugins: frozenset[str] = frozenset()
@@ -206,6 +203,7 @@ class Settings:
     audit_webhook_truncate_max_event_size: int = 100 << 10
     testing_api: bool = False
     recorder: bool = False
+    control_planes: bool = False
 
     def check(self) -> None:
         """Raises InvalidSettings for values that are not allowed, or not together."""

@@ -11,6 +11,17 @@ from gateway.settings.verbosity import patterns
 
 OPERATING: tuple[tuple[str, tuple[Flag, ...]], ...] = (
     (
+        "Control planes",
+        (
+            Flag(
+                "control-planes",
+                boolean,
+                "serve more control planes below /clusters/NAME, which ControlPlane objects describe",
+                "BOOL",
+            ),
+        ),
+    ),
+    (
         "Shutdown",
         (
             Flag(

@@ -1,0 +1,83 @@
+"""What --control-planes needs of the other flags, and the settings of a control plane below /clusters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from gateway.settings.config import InvalidSettings, Settings
+
+_OWN = "control-planes"  # below --cert-dir: nothing is ever there, so no control plane uses the server's own keys
+_ELSEWHERE = ("certificatesigningrequest-approving-controller", "certificatesigningrequest-signing-controller")
+"""Controllers that sign with a CA, which a control plane does not have."""
+
+
+def check_beside(settings: Settings) -> None:
+    """Raises InvalidSettings for a flag that does not go with --control-planes."""
+    for flag, given in (
+        ("--workers", settings.workers > 1),
+        ("--etcd-servers-overrides", settings.etcd_servers_overrides),
+        ("--encryption-provider-config", settings.encryption_provider_config),
+        ("--audit-policy-file", settings.audit_policy_file),
+    ):
+        if given:
+            raise InvalidSettings(f"--control-planes does not go with {flag} yet: leave one of them out")
+
+
+def common_prefix(settings: Settings) -> str:
+    """The prefix of the keys of all control planes below /clusters, beside that of the root's keys."""
+    return f"{settings.etcd_prefix}-clusters"
+
+
+def settings_of(root: Settings, name: str, uid: str, token: str, key: str) -> Settings:
+    """The settings of a control plane: those of the server, without its credentials and without its ways to know users.
+
+    `token` is its administrator's, `key` signs its service account tokens (PEM). It shows no client certificate to any
+    server, signs no certificate, and reads no file of the root but the CA that its clients trust.
+    """
+    issuer = f"{root.service_account_issuer[0].rstrip('/')}/clusters/{name}"
+    return replace(
+        root,
+        etcd_prefix=f"{common_prefix(root)}/{uid}",
+        cert_dir=root.cert_dir / _OWN,
+        tls_cert_file=authority_of(root),
+        tls_private_key_file=None,
+        identity_key_file=None,
+        admin_token=token,
+        token_auth_file=None,
+        anonymous_auth=root.anonymous_auth,
+        authentication_config=None,
+        authentication_token_webhook_config_file=None,
+        oidc_issuer_url="",
+        authorization_mode=("RBAC",),
+        authorization_config=None,
+        authorization_webhook_config_file=None,
+        client_ca_file=None,
+        requestheader_client_ca_file=None,
+        proxy_client_cert_file=None,
+        proxy_client_key_file=None,
+        kubelet_certificate_authority=None,
+        kubelet_client_certificate=None,
+        kubelet_client_key=None,
+        api_audiences=(),
+        service_account_issuer=(issuer,),
+        service_account_key_file=(),
+        service_account_signing_key_file=None,
+        service_account_key=key,
+        service_account_jwks_uri="",
+        cluster_signing_cert_file=None,
+        cluster_signing_key_file=None,
+        admission_control_config_file=None,
+        enable_priority_and_fairness=False,
+        controllers=(*(f"-{each}" for each in _ELSEWHERE), *root.controllers),
+        profiling=False,
+        tracing_config_file=None,
+        testing_api=False,
+        recorder=False,
+        control_planes=False,
+    )
+
+
+def authority_of(root: Settings) -> Path:
+    """The certificates by which clients trust the server."""
+    return root.tls_cert_file or root.cert_dir / "ca.crt"

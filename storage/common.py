@@ -1,0 +1,204 @@
+"""Several registries below one common root of etcd, with one client and one watch for all: each key names its registry.
+
+A registry is a `PartCache`: a watch cache whose content is fed by the common feed. All parts have reached the same
+revision. A part is attached when it is needed, which loads its objects, and detached when it is not: the changes of a
+detached part are not kept, only reported by name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+from storage.cache import ResourceCache
+from storage.catching_up import Pasts
+from storage.checking import Checker
+from storage.consistency import ConsistentReads
+from storage.database import PROBE_TIMEOUT, Database
+from storage.errors import Compacted, Unavailable
+from storage.etcd import EtcdClient
+from storage.feed import Feed
+from storage.loading import Keep, Loaded, Told, load, take_over
+from storage.reads import Reads
+from storage.store import EtcdStore
+from storage.unowned import Taking, Unowned, Value
+from storage.watch_cache import WatchCache
+
+ATTEMPTS = 20
+RETRY = 0.1  # seconds
+
+Stirred = Callable[[str], None]
+"""Is called with the name of a detached part of which a key has changed."""
+
+
+class PartCache(WatchCache):
+    """The watch cache of one part. Its revision is that of the common cache while the part is attached, else 0."""
+
+    def __init__(self, common: CommonCache, name: str) -> None:
+        self._common = common
+        self.name = name.encode()
+        self.attached = False
+        super().__init__(common.root + self.name + b"/")
+
+    @property
+    def reached(self) -> int:
+        """The revision up to which all changes of this part are applied."""
+        return self._common.reached if self.attached else 0
+
+    @reached.setter
+    def reached(self, revision: int) -> None:
+        """Only the common cache moves."""
+
+    @property
+    def compacted(self) -> int:
+        """The compact revision of etcd, as far as known."""
+        return self._common.compacted
+
+    @compacted.setter
+    def compacted(self, revision: int) -> None:
+        """Only the common cache learns it."""
+
+    def reach(self, revision: int) -> asyncio.Future[None]:
+        return self._common.reach(revision)
+
+
+class CommonCache(WatchCache):
+    """The attached parts. To a feed it is one watch cache."""
+
+    def __init__(self, root: bytes, stirred: Stirred) -> None:
+        super().__init__(root)
+        self.parts: dict[bytes, PartCache] = {}
+        self.takings: dict[bytes, Taking] = {}  # of the part that is being attached
+        self.unowned = _OfParts(self, stirred)
+        self.loading = asyncio.Lock()  # held while objects of parts are loaded
+
+    def __iter__(self) -> Iterator[ResourceCache]:
+        return (resource for part in self.parts.values() for resource in part)
+
+    def part_of(self, key: bytes) -> bytes:
+        """The name of the part that a key belongs to."""
+        return key[len(self.root) :].partition(b"/")[0]
+
+    def of_key(self, key: bytes) -> ResourceCache | None:
+        part = self.parts.get(self.part_of(key))
+        return None if part is None else part.of_key(key)
+
+    async def read(self, client: EtcdClient, root: bytes, keep: Keep, told: Told) -> Loaded:
+        """Loads the objects of all attached parts as of one revision. Raises StorageError."""
+        async with self.loading:
+            revision = await client.revision(root)
+            values, last = {}, None
+            for part in list(self.parts.values()):
+                found = await load(client, part.root, keep, told, revision)
+                values.update(found.values)
+                if found.last is not None and (last is None or found.last.kv.mod_revision > last.kv.mod_revision):
+                    last = found.last
+            return Loaded(values, revision, last)
+
+
+class _OfParts(Unowned):
+    """Passes the keys of no registered resource on to the part that they belong to."""
+
+    def __init__(self, cache: CommonCache, stirred: Stirred) -> None:
+        super().__init__(cache.root)
+        self._cache, self._stirred = cache, stirred
+
+    def put(self, key: bytes, value: Value, revision: int) -> None:
+        name = self._cache.part_of(key)
+        part, taking = self._cache.parts.get(name), self._cache.takings.get(name)
+        if part is not None:
+            part.unowned.put(key, value, revision)
+        elif taking is not None:
+            taking.changes[key] = value, revision
+        else:
+            self._stirred(name.decode(errors="replace"))
+
+    def remove(self, key: bytes) -> None:
+        name = self._cache.part_of(key)
+        part, taking = self._cache.parts.get(name), self._cache.takings.get(name)
+        if part is not None:
+            part.unowned.remove(key)
+        elif taking is not None:
+            taking.changes[key] = None
+        else:
+            self._stirred(name.decode(errors="replace"))
+
+    def start_over(self) -> None:
+        for part in self._cache.parts.values():
+            part.unowned.start_over()
+        for taking in self._cache.takings.values():
+            taking.void = True
+
+
+class Common:
+    """The common client, cache and feed, and the databases of the parts. Needs an event loop."""
+
+    def __init__(self, client: EtcdClient, servers: tuple[str, ...], root: bytes, stirred: Stirred) -> None:
+        """`root` ends with a slash; a part's keys begin with the root, the part's name and a slash."""
+        self.client, self._servers, self.root = client, servers, root
+        self.cache = CommonCache(root, stirred)
+        self.feed = Feed(client, self.cache, seeds=False, read=self.cache.read)
+        self._consistent = ConsistentReads(
+            self.cache, lambda: self.feed.probe(PROBE_TIMEOUT), self.feed.request_progress
+        )
+
+    def part(self, name: str) -> Database:
+        """A database for a part, detached: its resources are to be registered before `attach`."""
+        client, feed, cache = self.client, self.feed, PartCache(self.cache, name)
+        store = EtcdStore(client, cache, Reads(client, cache, self._consistent), feed.acknowledged)
+        return Database(
+            self._servers, client, cache, feed, store, Checker(client, cache, feed.load_anew), Pasts(client)
+        )
+
+    async def attach(self, database: Database) -> None:
+        """Loads the objects of a part, and feeds its cache from now on. It has all writes that were acknowledged before
+        the call. Raises StorageError.
+        """
+        part, cache = _part(database), self.cache
+        await self.feed.ready.wait()
+        await self._consistent.fresh()
+        async with cache.loading:
+            for _ in range(ATTEMPTS):
+                taking = cache.takings[part.name] = Taking(part.root, {})
+                part.begin_load(anew=True)
+                try:
+                    loaded = await load(self.client, part.root, part.kept, at=cache.reached)
+                except Compacted:  # the feed will notice that too, and move on
+                    await asyncio.sleep(RETRY)
+                    continue
+                finally:
+                    part.end_load()
+                    del cache.takings[part.name]
+                if not taking.void and cache.reached:
+                    self._take_over(part, loaded, taking)
+                    return
+        raise Unavailable("the objects could not be loaded: etcd forgets its past faster than it is read")
+
+    def _take_over(self, part: PartCache, loaded: Loaded, taking: Taking) -> None:
+        values = loaded.values
+        for key, change in taking.changes.items():
+            if change is None:
+                values.pop(key, None)
+            else:
+                values[key] = change
+        part.attached = True
+        self.cache.parts[part.name] = part
+        take_over(part, values)
+        for resource in part:
+            resource.history.start = max(resource.history.start, part.reached)
+            resource.tell(None)
+            resource.wake_all()
+
+    def detach(self, database: Database) -> None:
+        """Feeds a part no longer; its watches are overrun, and its caches are empty."""
+        part = _part(database)
+        if self.cache.parts.get(part.name) is part:
+            del self.cache.parts[part.name]
+        part.attached = False
+        for resource in list(part):
+            part.remove(resource)
+
+
+def _part(database: Database) -> PartCache:
+    assert isinstance(database.cache, PartCache), "it was made by `Common.part`"
+    return database.cache
