@@ -195,8 +195,10 @@ class Common:
         if self.cache.parts.get(part.name) is part:
             del self.cache.parts[part.name]
         part.attached = False
-        for resource in list(part):
-            part.remove(resource)
+        for resource in part:
+            resource.closed = True
+            resource.start_over()
+            resource.wake_all()
 
 
 def _part(database: Database) -> PartCache:

@@ -103,6 +103,25 @@ class Authenticator:
         """Adds an authenticator of tokens."""
         self._tokens = (*self._tokens, tokens)
 
+    def add_certificates(self, certificates: RequestAuthenticator) -> None:
+        """Adds an authenticator of client certificates."""
+        self._certificates = (*self._certificates, certificates)
+
+    def of_certificate(self, chain: ClientChain, headers: Headers) -> User | None:
+        """The user of a client certificate; None if it names nobody. Raises InvalidCredentials if it is not trusted."""
+        refused: InvalidCredentials | None = None
+        for each in self._certificates:
+            try:
+                user = each.authenticate(chain, headers)
+            except InvalidCredentials as error:
+                refused = error
+                continue
+            if user is not None:
+                return with_authenticated(user)
+        if refused is not None:
+            raise refused
+        return None
+
     def let_anonymous_in(self, anonymous: bool, paths: frozenset[str] | None = None) -> None:
         """Sets whether anonymous requests are allowed, and on which paths; `paths` None means on all paths."""
         self._anonymous, self._anonymous_paths = ANONYMOUS_USER if anonymous else None, paths
@@ -132,14 +151,12 @@ class Authenticator:
         header = headers.get(b"authorization")
         refused = False
         if chain is not None:
-            for each in self._certificates:
-                try:
-                    user = each.authenticate(chain, all_headers)
-                except InvalidCredentials:
-                    refused = True
-                    continue
-                if user is not None:
-                    return with_authenticated(user)
+            try:
+                user = self.of_certificate(chain, all_headers)
+            except InvalidCredentials:
+                refused = True
+            if user is not None:
+                return user
         tokens = [] if header is None or (token := bearer_token(header)) is None else [token]
         try:
             if (token := token_among_protocols(headers, all_headers)) is not None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gateway.controllers.table import CONTROLLERS, wanted
 from gateway.endpoints.table import Endpoints
@@ -32,6 +32,7 @@ class Controllers:
         self._begun = False
         self._made: Sequence[Controller] = ()
         self._observers: list[Observer] = []  # has one element while they run
+        self.beside: list[Callable[[Fence], Coroutine[Any, Any, None]]] = []
         endpoints.on_change(self._kinds_changed)
 
     @property
@@ -51,9 +52,12 @@ class Controllers:
             from gateway.controllers.election import Election
 
             actor = Actor(self._endpoints, ITSELF, manager="apiserver-gateway")
-            await Election(actor, self._stopping).run(self._lead)
+            await Election(actor, self._stopping).run(self.lead)
 
-    async def _lead(self, fence: Fence) -> None:
+    async def lead(self, fence: Fence) -> None:
+        """Runs the controllers, and what is `beside` them, while this process holds the key of the fence; until
+        cancelled.
+        """
         from gateway.controllers.actor import Actor, controller_user
         from gateway.controllers.controller import ControllerParts
         from gateway.controllers.election import LEASES
@@ -80,6 +84,8 @@ class Controllers:
         end = foreign.on_change(self._kinds_changed)
         try:
             async with asyncio.TaskGroup() as group:
+                for lead in self.beside:
+                    group.create_task(lead(fence))
                 group.create_task(observer.run())
                 group.create_task(foreign.run(made, controller_user(FOLLOWS)))
                 await observer.complete.wait()  # with half of the state, owners would seem to have no dependents

@@ -50,6 +50,11 @@ class OpenWatches:
         self._open: Counter[str] = Counter()
         self._watched: Counter[_Watched] = Counter()
 
+    @property
+    def any(self) -> bool:
+        """Whether a watch is open."""
+        return bool(self._open)
+
     def open(self, request: Request) -> OpenWatch:
         """Counts a watch, until it is given back. Raises Refused if the user has too many."""
         user, info = request.user, request.info

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gateway.controllers.bootstrap import bootstrap, bootstrap_namespaces, keep_bootstrapped
 from gateway.endpoints.table import Endpoints
@@ -35,6 +35,9 @@ from storage.backups.marker import RestoreUnfinished
 from storage.database import Database
 from storage.errors import NoSpace, StorageError
 
+if TYPE_CHECKING:
+    from gateway.launch.control_planes import ControlPlanes
+
 logger = logging.getLogger(__name__)
 
 Answering = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -44,8 +47,16 @@ Answering = Callable[[Scope, Receive, Send], Awaitable[None]]
 class App:
     """The ASGI application of a server process: HTTP requests, and the lifespan."""
 
-    def __init__(self, gateway: Gateway, handler: Answering, operational: Operational, siblings: Siblings) -> None:
+    def __init__(
+        self,
+        gateway: Gateway,
+        handler: Answering,
+        operational: Operational,
+        siblings: Siblings,
+        planes: ControlPlanes | None = None,
+    ) -> None:
         """`handler` answers HTTP requests; `siblings` finds the other processes of this server (--workers)."""
+        self._planes = planes
         self.answer = handler
         self.gateway, self.settings = gateway, gateway.settings
         self._operational, self._siblings = operational, siblings
@@ -87,6 +98,8 @@ class App:
     def stop(self) -> None:
         """Begins the shutdown: ends all watches and all waiting for etcd."""
         self.gateway.stop()
+        if self._planes is not None:
+            self._planes.stop()
 
     @asynccontextmanager
     async def _lifespan(self) -> AsyncIterator[None]:
@@ -108,6 +121,8 @@ class App:
             background.keep_up("siblings", self._siblings.run)
             follow(gateway)
             self._operational.begin()
+            if self._planes is not None:
+                self._planes.begin(background)
             yield
         except RestoreUnfinished as error:
             self.failure = CannotServe(str(error), passing=False)
@@ -120,8 +135,10 @@ class App:
             self.failure = self.failure or error
             raise
         finally:
-            gateway.stop()
+            self.stop()
             await background.end(leave=served.is_set())
+            if self._planes is not None:
+                await self._planes.close()
             if gateway.services.audit is not None:
                 await gateway.services.audit.close()
             for database in gateway.services.databases:

@@ -100,10 +100,16 @@ def app_of(settings: Settings, siblings: Path | None = None, feeder: Path | None
     gateway, beside = gateway_of(settings, feeder), Siblings(siblings)
     operational = Operational(gateway, beside, BOOTSTRAP_HOOKS, _checks(gateway))
     gateway.interposed.put(STARTING, while_starting(gateway, operational))
-    return App(gateway, _answering(settings, Handler(gateway, operational)), operational, beside)
+    handler: Answering = Handler(gateway, operational)
+    planes = None
+    if settings.control_planes:
+        from gateway.launch.control_planes import planes_of
+
+        planes, handler = planes_of(gateway, handler, gateway_of)
+    return App(gateway, _answering(settings, handler), operational, beside, planes)
 
 
-def _answering(settings: Settings, handler: Handler) -> Answering:
+def _answering(settings: Settings, handler: Answering) -> Answering:
     """The ASGI application for requests: the handler, with CORS if --cors-allowed-origins is given."""
     if not settings.cors_allowed_origins:
         return handler
@@ -112,11 +118,14 @@ def _answering(settings: Settings, handler: Handler) -> Answering:
     return with_cors(handler, settings.cors_allowed_origins)
 
 
-def gateway_of(settings: Settings, feeder: Path | None = None) -> Gateway:
-    """The parts of a process. Raises the same errors as `app_of`."""
-    registry = registry_of(settings)
-    state = _state(settings, registry, feeder)
-    servers = _servers(settings, state)
+def gateway_of(settings: Settings, feeder: Path | None = None, on: tuple[Database, Client] | None = None) -> Gateway:
+    """The parts of a process. Raises the same errors as `app_of`.
+
+    A control plane below /clusters is made `on` a database and a client of its own.
+    """
+    registry, (database, client) = registry_of(settings), on or (None, Client())
+    state = _state(settings, registry, feeder, database)
+    servers = _servers(settings, state, client)
     services = _services(settings, registry, state, servers)
     endpoints = Endpoints(registry, state.caches, services, hooks_for, create_own)
     discovery = Discovery(registry, _address(settings), services.media, servers.discovered)
@@ -160,10 +169,11 @@ class _State:
         return self.apart.get(self.registry.resources[(*resource, "")].storage_prefix, self.database)
 
 
-def _state(settings: Settings, registry: Registry, feeder: Path | None) -> _State:
+def _state(settings: Settings, registry: Registry, feeder: Path | None, database: Database | None) -> _State:
     encryption = encryption_of(settings, registry)
     root = f"{settings.etcd_prefix}/".encode()
-    database = database_of(settings.etcd(), root, encryption, feeder, deciding(registry, root))
+    if database is None:
+        database = database_of(settings.etcd(), root, encryption, feeder, deciding(registry, root))
     apart: dict[str, Database] = {}
     if settings.etcd_servers_overrides:
         from gateway.launch.placing import databases_apart
@@ -189,8 +199,8 @@ class _Servers:
     followed: FollowedObjects
 
 
-def _servers(settings: Settings, state: _State) -> _Servers:
-    client, objects, api_services = Client(), ServiceObjects(state.objects), ApiServices()
+def _servers(settings: Settings, state: _State, client: Client) -> _Servers:
+    objects, api_services = ServiceObjects(state.objects), ApiServices()
     addresses = ServiceAddresses(objects.service, objects.endpoint_slices, settings.enable_aggregator_routing)
     identity = front_proxy_identity(settings)
     discovered = Discovered(api_services, client, addresses, identity, state.registry.release.gates.enabled)

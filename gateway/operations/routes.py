@@ -18,12 +18,15 @@ from gateway.observability import flowcontrol, health
 from gateway.observability.process import began
 from gateway.observability.siblings import Siblings
 from gateway.operations.framework import ANY_METHOD, APIRouter, FastAPI, Request, Response
+from gateway.operations.openapi import openapi
 from gateway.operations.plain_services import add_service, refused
 from gateway.operations.profiles import PAGE as PROFILES_PAGE
 from gateway.operations.profiles import heap, profile
 from gateway.operations.status_pages import flagz, statusz
+from gateway.release.release import Release
 from gateway.requests.parts import Gateway
 from gateway.requests.plain_answers import NO_SNIFF, PAGE_NOT_FOUND
+from gateway.settings.config import Settings
 from storage.instruments.exposition import OPEN_METRICS, TEXT, exposition
 
 SLIS = "/metrics/slis"
@@ -33,16 +36,16 @@ _JSON = "application/json"
 _TEXT = TEXT_TYPE.decode()
 _HTML = "text/html; charset=utf-8"
 _NO_SNIFF = {NO_SNIFF[0].decode(): NO_SNIFF[1].decode()}
-_LISTED = (
-    *("/apis/", "/metrics", SLIS, "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version", "/statusz", "/flagz"),
+_DOCUMENTS = (
+    *("/apis/", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"),
     *(openid.CONFIGURATION_PATH, openid.KEYS_PATH),
 )
+_OF_PROCESS = ("/metrics", SLIS, "/statusz", "/flagz")
 
 
 def operations(gateway: Gateway, siblings: Siblings, paths: Callable[[], list[str]]) -> APIRouter:
     """The router; `paths` returns the paths of the other routes, for the list at /."""
-    answers, router = _Answers(gateway, siblings, paths), APIRouter()
-    version = orjson.dumps(gateway.registry.release.version_info(), option=orjson.OPT_INDENT_2)
+    answers, router = _Answers(gateway, siblings, lambda: [*paths(), *_OF_PROCESS]), APIRouter()
     inside = (
         (PROFILES, answers.lead_to_profiles),
         (f"{PROFILES}/", answers.show_profiles),
@@ -62,11 +65,30 @@ def operations(gateway: Gateway, siblings: Siblings, paths: Callable[[], list[st
         (f"{flowcontrol.DEBUG}/{{what}}", answers.show_flow_control),
     ):
         router.add_route(path, answer, methods=ANY_METHOD)  # a route of FastAPI would parse parameters, needlessly
+    _add_documents(router, gateway.registry.release, gateway.settings, answers.issuer)
+    return router
+
+
+def described_only(gateway: Gateway, paths: Callable[[], list[str]]) -> FastAPI:
+    """The application of a control plane below /clusters: its version, issuer, keys, OpenAPI and paths, and no more."""
+    app = FastAPI(title="apiserver-gateway", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
+    answers, router = _Answers(gateway, Siblings(None), paths), APIRouter()
+    for path in ("/", "/index.html"):
+        router.add_route(path, answers.show_paths, methods=ANY_METHOD)
+    _add_documents(router, gateway.registry.release, gateway.settings, answers.issuer)
+    answer_strays(app)
+    app.include_router(router)
+    app.include_router(openapi(gateway.registry, gateway.endpoints.on_change, gateway.aggregation.described))
+    return app
+
+
+def _add_documents(router: APIRouter, release: Release, settings: Settings, issuer: Callable[[Request], bytes]) -> None:
+    """Adds the version, and what tells other servers of the issuer of service account tokens."""
+    version = orjson.dumps(release.version_info(), option=orjson.OPT_INDENT_2)
     public = {"cache-control": openid.CACHE_CONTROL}
     add_service(router, "/version", lambda request: version, _JSON)
-    add_service(router, openid.CONFIGURATION_PATH, answers.issuer, _JSON, public)
-    add_service(router, openid.KEYS_PATH, lambda request: openid.key_set(gateway.settings), openid.KEYS_TYPE, public)
-    return router
+    add_service(router, openid.CONFIGURATION_PATH, issuer, _JSON, public)
+    add_service(router, openid.KEYS_PATH, lambda request: openid.key_set(settings), openid.KEYS_TYPE, public)
 
 
 class _Answers:
@@ -135,7 +157,7 @@ class _Answers:
         return Response(await asyncio.to_thread(heap), media_type=_TEXT, headers=_NO_SNIFF)
 
     async def show_paths(self, _request: Request) -> Response:
-        found = sorted({*self._paths(), *_LISTED})
+        found = sorted({*self._paths(), *_DOCUMENTS})
         return Response(orjson.dumps({"paths": found}, option=orjson.OPT_INDENT_2), media_type="application/json")
 
 

@@ -74,4 +74,8 @@ def settings_from(
             raise InvalidSettings(f"{source}={shown}: {error}") from None
     settings = Settings(**values)
     settings.check()
+    if settings.control_planes:
+        from gateway.settings.control_planes import check_beside
+
+        check_beside(settings)
     return settings

@@ -73,6 +73,7 @@ ROOMS = (
     ("gateway.observability",),
     ("gateway.trials",),
     ("gateway.operations",),
+    ("gateway.clusters",),
     ("gateway.launch",),
     ("gateway.doctor",),
     ("gateway.transfer",),

@@ -1,0 +1,1 @@
+"""Control planes below /clusters/NAME: made, woken, put to rest and ended."""

@@ -1,0 +1,60 @@
+"""Passes requests below /clusters to the control plane that their path names; all others go to the root."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from gateway.clusters.awake import Awake
+from gateway.clusters.definition import GROUP, PLURAL, READY
+from gateway.clusters.paths import PREFIX, named, within
+from gateway.clusters.table import Table
+from gateway.http.exchange import JSON_TYPE
+from gateway.http.failures import as_status
+from gateway.http.sending import Send
+from gateway.http.status import StatusError, not_found
+from gateway.requests.context import Receive, Scope
+from storage.errors import StorageError
+
+Answering = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+def with_clusters(root: Answering, table: Table) -> Answering:
+    """The ASGI application of a process with control planes; `root` answers all paths that are not below /clusters."""
+
+    def answer(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        if scope["raw_path"].startswith(PREFIX):
+            return _below(table, scope, receive, send)
+        return root(scope, receive, send)
+
+    return answer
+
+
+async def _below(table: Table, scope: Scope, receive: Receive, send: Send) -> None:
+    found = named(scope["raw_path"])
+    try:
+        if found is None:
+            raise StatusError(404, "NotFound", "this path names no control plane")
+        awake = await _woken(table, found[0])
+    except (StatusError, StorageError) as error:
+        await _refuse(as_status(error), send)
+        return
+    await awake.answer(within(scope, found[1]), receive, send)
+
+
+async def _woken(table: Table, name: str) -> Awake:
+    """The control plane of a name. Raises StatusError 404 and 503, StorageError."""
+    row = table.row(name)
+    if row is None:
+        raise not_found(GROUP, PLURAL, name)
+    if row.described.phase != READY:
+        retry = [(b"retry-after", b"1")]
+        raise StatusError(503, "ServiceUnavailable", "the control plane is being made", headers=retry)
+    return row.awake or await table.awake(row)
+
+
+async def _refuse(error: StatusError, send: Send) -> None:
+    """Sends a Status."""
+    body = error.body()
+    headers = [(b"content-length", b"%d" % len(body)), (b"content-type", JSON_TYPE), *error.headers]
+    await send({"type": "http.response.start", "status": error.code, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,131 @@
+"""A control plane that is awake: its own gateway on its part of etcd, its stages of requests, and its tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any, Protocol
+
+from gateway.clusters.operations import OwnOperations
+from gateway.http.sending import Send
+from gateway.outbound.client import Client
+from gateway.requests.context import Receive, Scope
+from gateway.requests.handler import Handler
+from gateway.requests.parts import Gateway
+from gateway.settings.config import Settings
+from storage.common import Common
+from storage.database import Database
+from storage.fence import Fence
+
+logger = logging.getLogger(__name__)
+
+
+class Tasks(Protocol):
+    """The background tasks of one control plane."""
+
+    def keep_up(self, name: str, run: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Task[None]:
+        """Begins work that is begun again when it fails."""
+        ...
+
+    async def end(self, *, leave: bool) -> None:
+        """Ends all tasks."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """How a process makes the parts of a control plane."""
+
+    gateway: Callable[[Settings, Database, Client], Gateway]
+    tasks: Callable[[asyncio.Event], Tasks]
+
+
+class Awake:
+    """A control plane in memory. `begin` loads it, `end` leaves nothing of it."""
+
+    def __init__(self, settings: Settings, name: str, common: Common, means: Means, client: Client) -> None:
+        """`name` is that of its part of etcd. Raises ValueError for a key of tokens that is not valid."""
+        self._common, self._client = common, client
+        self._database = common.part(name)
+        self.gateway = means.gateway(settings, self._database, client)
+        self._handler = Handler(self.gateway, OwnOperations(self.gateway))
+        self._tasks = means.tasks(self.gateway.stopping)
+        self._leading: asyncio.Task[None] | None = None
+        self._requests = 0
+        self._used = monotonic()
+
+    @property
+    def database(self) -> Database:
+        """Its part of etcd."""
+        return self._database
+
+    async def begin(self) -> None:
+        """Loads the objects, and serves the custom resources. Raises StorageError."""
+        gateway = self.gateway
+        await self._common.attach(self._database)
+        gateway.readable.set()
+        gateway.furnished.set()
+        self._tasks.keep_up("definitions", gateway.definitions.run)
+        await gateway.definitions.ready.wait()
+        gateway.served.set()
+        self._used = monotonic()
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers a request; the path in the scope is that within the control plane."""
+        self._requests += 1
+        try:
+            await self._handler(scope, receive, send)
+        finally:
+            self._requests -= 1
+            self._used = monotonic()
+
+    def rests_since(self) -> float | None:
+        """Since when nobody has used it, by the monotonic clock; None while it works or somebody waits for it."""
+        gateway = self.gateway
+        works = self._requests or gateway.services.watches.any or not gateway.definitions.at_rest
+        works = works or not all(queue.idle for queue in gateway.controllers.queues())
+        return None if works else self._used
+
+    def lead(self, fence: Fence) -> None:
+        """Runs its controllers while the process holds the root's lease."""
+        if self._leading is None or self._leading.done():
+            self._leading = asyncio.create_task(self._lead(fence), name="controllers of a control plane")
+
+    async def _lead(self, fence: Fence) -> None:
+        while not self.gateway.stopping.is_set():
+            try:
+                await self.gateway.controllers.lead(fence)
+            except Exception:
+                logger.exception("the controllers of a control plane failed, beginning anew")
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.gateway.stopping.wait(), 1.0)
+
+    async def follow(self) -> None:
+        """Runs its controllers no more: the process has lost the root's lease."""
+        leading, self._leading = self._leading, None
+        if leading is not None:
+            leading.cancel()
+            await asyncio.gather(leading, return_exceptions=True)
+
+    def stop(self) -> None:
+        """Ends its watches, and begins no more work."""
+        self.gateway.stop()
+
+    async def end(self) -> None:
+        """Ends watches and tasks, and drops the caches."""
+        self.stop()
+        await self.follow()
+        await self._tasks.end(leave=False)
+        await self.gateway.endpoints.replace(self._defined(), [])
+        self._common.detach(self._database)
+        self._client.close()
+
+    def _defined(self) -> list[Any]:
+        return [each for each in self.gateway.registry.resources.values() if each.defined]
+
+
+Answer = Callable[[Scope, Receive, Send], Awaitable[None]]

@@ -1,0 +1,114 @@
+"""The resource of the root that describes control planes: its CustomResourceDefinition, and an object as it is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.jsontypes import JsonObject, loads
+from storage.entry import Entry
+
+GROUP, VERSION, PLURAL, KIND = "apiserver-gateway.dev", "v1alpha1", "controlplanes", "ControlPlane"
+FINALIZER = f"{GROUP}/keys"
+"""Is on a control plane as long as etcd may have keys of it."""
+
+READY, MAKING, ENDING = "Ready", "Making", "Ending"
+_MOST_ADMINS, _LONGEST = 64, 256
+
+_TEXT = {"type": "string"}
+_LABEL = "self.metadata.name.size() <= 63 && !self.metadata.name.contains('.')"
+
+
+def _names(what: str) -> JsonObject:
+    rule = {"rule": "!self.startsWith('system:')", "message": f"a {what} of the system cannot enter a control plane"}
+    items = {**_TEXT, "minLength": 1, "maxLength": _LONGEST, "x-kubernetes-validations": [rule]}
+    said = f"The {what}s of the root that enter the control plane as its administrators."
+    listed = {"type": "array", "items": items, "maxItems": _MOST_ADMINS, "x-kubernetes-list-type": "set"}
+    return {**listed, "description": said}
+
+
+_ADMINS = {
+    "type": "object",
+    "description": "The root's users who may enter the control plane, as members of its group root:admins.",
+    "properties": {"users": _names("user"), "groups": _names("group")},
+}
+_CONDITION = {
+    "type": "object",
+    "required": ["type", "status", "lastTransitionTime", "reason", "message"],
+    "properties": {
+        **dict.fromkeys(("type", "reason", "message"), _TEXT),
+        "status": {**_TEXT, "enum": ["True", "False", "Unknown"]},
+        "lastTransitionTime": {**_TEXT, "format": "date-time"},
+    },
+}
+_STATUS = {
+    "type": "object",
+    "properties": {
+        "phase": {**_TEXT, "description": "Making, Ready or Ending."},
+        "url": {**_TEXT, "description": "The server's URL for clients of the control plane."},
+        "secret": {**_TEXT, "description": "The Secret of kube-system with the kubeconfig of its administrator."},
+        "conditions": {
+            "type": "array",
+            "items": _CONDITION,
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["type"],
+        },
+    },
+}
+_COLUMNS = [
+    {"name": "Phase", "type": "string", "jsonPath": ".status.phase"},
+    {"name": "URL", "type": "string", "jsonPath": ".status.url"},
+    {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+]
+
+
+def definition() -> JsonObject:
+    """The CustomResourceDefinition, without kind and apiVersion."""
+    schema = {
+        "type": "object",
+        "x-kubernetes-validations": [{"rule": _LABEL, "message": "the name must be a DNS label"}],
+        "properties": {
+            "spec": {"type": "object", "properties": {"admins": _ADMINS}},
+            "status": _STATUS,
+        },
+    }
+    version = {
+        "name": VERSION,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+        "subresources": {"status": {}},
+        "additionalPrinterColumns": _COLUMNS,
+    }
+    names = {"plural": PLURAL, "singular": "controlplane", "kind": KIND, "listKind": f"{KIND}List"}
+    names["shortNames"] = ["cp"]  # type: ignore[assignment]
+    spec = {"group": GROUP, "scope": "Cluster", "names": names, "versions": [version]}
+    return {"metadata": {"name": f"{PLURAL}.{GROUP}"}, "spec": spec}
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A control plane as its object describes it. `users` and `groups` of the root enter it as administrators."""
+
+    name: str
+    uid: str
+    users: frozenset[str]
+    groups: frozenset[str]
+    phase: str
+    is_ending: bool
+    is_finalized: bool  # whether it has the finalizer
+
+
+def described(entry: Entry, _before: Described | None) -> Described:
+    """Reads a stored object. Raises LookupError, TypeError for one that is not valid."""
+    obj: Any = loads(entry.head + entry.tail)
+    meta, admins = obj["metadata"], (obj.get("spec") or {}).get("admins") or {}
+    return Described(
+        meta["name"],
+        meta["uid"],
+        frozenset(admins.get("users") or ()),
+        frozenset(admins.get("groups") or ()),
+        (obj.get("status") or {}).get("phase") or MAKING,
+        bool(meta.get("deletionTimestamp")),
+        FINALIZER in (meta.get("finalizers") or ()),
+    )

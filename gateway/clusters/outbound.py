@@ -1,0 +1,22 @@
+"""Which addresses a control plane may call. Whoever writes objects in it chooses URLs of webhooks, addresses of
+services and of nodes: none of them may lead to this host, or to what only its network trusts it with.
+"""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv6Network, ip_address
+
+_TRANSLATED = IPv6Network("64:ff9b::/96")  # NAT64: the last 32 bits are an IPv4 address (RFC 6052)
+
+
+def may_be_called(address: str) -> bool:
+    """Whether a control plane may call an address: not one of this host, link-local, multicast or reserved."""
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    if found.version == 6:
+        inner = found.ipv4_mapped or found.sixtofour or (found.teredo[1] if found.teredo else None)
+        found = IPv4Address(int(found) & 0xFFFFFFFF) if found in _TRANSLATED else inner or found
+    refused = found.is_loopback or found.is_link_local or found.is_multicast or found.is_unspecified
+    return not (refused or found.is_reserved)

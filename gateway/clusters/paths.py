@@ -1,0 +1,31 @@
+"""The part of a request's path that names a control plane. It is read from the bytes as sent: nothing is unescaped or
+normalised before, so only one reader decides whose request it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.http.escapes import unescaped, valid_escapes
+
+PREFIX = b"/clusters/"
+_NAME = re.compile(rb"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+
+
+def named(raw_path: bytes) -> tuple[str, bytes] | None:
+    """The name in a path that begins with `PREFIX`, and the path within that control plane; None if it is no name."""
+    found = _NAME.match(raw_path, len(PREFIX))
+    if found is None:
+        return None
+    below = raw_path[found.end() :]
+    if below and not below.startswith(b"/"):
+        return None
+    return found.group().decode(), below or b"/"
+
+
+def within(scope: Mapping[str, Any], below: bytes) -> dict[str, Any]:
+    """The scope of a request for the path `below`, as if the control plane were alone on its connection."""
+    path = unescaped(below) if b"%" in below and valid_escapes(below) else below.decode("utf-8", "replace")
+    return {**scope, "path": path, "raw_path": below}

@@ -1,0 +1,169 @@
+"""Makes the control planes that the root's objects describe, and removes those that are deleted. The leader does so."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from gateway.clusters.definition import (
+    ENDING,
+    FINALIZER,
+    GROUP,
+    PLURAL,
+    READY,
+    VERSION,
+    Described,
+    definition,
+)
+from gateway.clusters.secrets import NAMESPACE, name_of, new_secret
+from gateway.clusters.seeding import SCRATCH, Template, clear, is_made, template_of
+from gateway.clusters.table import Table
+from gateway.controllers.queue import WorkQueue, work
+from gateway.http.user import ITSELF
+from gateway.jsontypes import JsonObject
+from gateway.kinds.metadata import now_text
+from gateway.requests.parts import Gateway
+from gateway.writing.actor import Actor
+from gateway.writing.options import DeleteOptions
+from storage.errors import StorageError
+from storage.fence import Fence
+
+logger = logging.getLogger(__name__)
+
+MANAGER = "apiserver-gateway"
+_DEFINITIONS = "apiextensions.k8s.io", "v1", "customresourcedefinitions"
+_WORKERS = 4
+
+
+async def install(root: Gateway) -> None:
+    """Makes the definition of control planes, and updates it after an upgrade. Raises StatusError, StorageError."""
+    actor = Actor(root.endpoints, ITSELF, manager=MANAGER)
+    endpoint, wanted = actor.of(*_DEFINITIONS), definition()
+
+    def update(obj: JsonObject) -> bool:
+        before = obj["spec"].get("versions")
+        obj["spec"]["versions"] = wanted["spec"]["versions"]
+        return bool(before != obj["spec"]["versions"])
+
+    if await actor.create(endpoint, "", wanted) is None:
+        await actor.change(endpoint, "", wanted["metadata"]["name"], update)
+
+
+class Reconciler:
+    """The work of the leader."""
+
+    def __init__(self, root: Gateway, table: Table, address: str) -> None:
+        """`address` is the root's URL for clients."""
+        self._root, self._table, self._address = root, table, address
+        self._queue: WorkQueue[str] = WorkQueue("control_planes", max_delay=60.0)
+        self._actor = Actor(root.endpoints, ITSELF, manager=MANAGER)
+        self._template: Template | None = None
+        self._making = asyncio.Lock()
+
+    async def lead(self, fence: Fence) -> None:
+        """Makes and ends control planes, and runs the controllers of those that are awake, until cancelled."""
+        services = self._root.services
+        store = services.store
+        self._actor = Actor(self._root.endpoints, ITSELF, {store: store.fenced(fence)}, MANAGER)
+        await self._root.served.wait()
+        self._table.lead(fence)
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(work(self._queue, self._reconcile, _WORKERS))
+                for row in self._table:
+                    self._queue.add(row.described.name)
+                while True:
+                    self._queue.add(await self._table.changes.get())
+        finally:
+            await self._table.follow()
+
+    async def _reconcile(self, name: str) -> None:
+        """Makes or ends one control plane. Raises StatusError, StorageError, OSError: then it is tried again."""
+        described = self._table.described(name)
+        if described is None:
+            return
+        if described.is_ending:
+            await self._end(described)
+        elif described.phase != READY:
+            await self._make(described)
+
+    async def _make(self, of: Described) -> None:
+        if not of.is_finalized and not await self._change(of, _finalize):
+            return
+        url = f"{self._address}/clusters/{of.name}"
+        client, root = self._table.common.client, self._prefix(of)
+        secrets = self._actor.of("", "v1", "secrets")
+        if await self._actor.create(secrets, NAMESPACE, new_secret(self._root.settings, of, url)) is None:
+            await self._claim(of)
+        if not await is_made(client, root):
+            await clear(client, root)
+            await (await self._objects()).write(client, root)
+        await self._tell(of, READY, "True", "Made", "requests are answered", url)
+        logger.info("a control plane is made", extra={"cluster": of.name})
+
+    async def _claim(self, of: Described) -> None:
+        """Removes the Secret of an earlier control plane of the name. Raises StatusError, StorageError."""
+        secrets = self._actor.of("", "v1", "secrets")
+        entry = secrets.store.cached_entry(secrets.key(NAMESPACE, name_of(of.name)))
+        owners = [] if entry is None else entry.parsed()["metadata"].get("ownerReferences") or []
+        if entry is not None and of.uid not in [each["uid"] for each in owners]:
+            await self._actor.delete(secrets, NAMESPACE, name_of(of.name), DeleteOptions())
+            raise StorageError("a Secret of an earlier control plane was in its place")
+
+    async def _objects(self) -> Template:
+        async with self._making:
+            if self._template is None:
+                self._template = await template_of(self._table.scratch(SCRATCH))
+            return self._template
+
+    async def _end(self, of: Described) -> None:
+        if not of.is_finalized:
+            return
+        if of.phase != ENDING:
+            await self._tell(of, ENDING, "False", "Deleted", "its keys are being removed")
+        await self._table.ended()
+        await clear(self._table.common.client, self._prefix(of))
+        await self._actor.delete(self._actor.of("", "v1", "secrets"), NAMESPACE, name_of(of.name), DeleteOptions())
+        await self._change(of, _unfinalize)
+        logger.info("a control plane is gone", extra={"cluster": of.name})
+
+    def _prefix(self, of: Described) -> bytes:
+        return self._table.common.root + of.uid.encode() + b"/"
+
+    async def _change(self, of: Described, alter: Callable[[JsonObject], bool]) -> bool:
+        """Changes the object; returns whether it is still there."""
+        return await self._actor.change(self._actor.of(GROUP, VERSION, PLURAL), "", of.name, alter, uid=of.uid)
+
+    async def _tell(self, of: Described, phase: str, ready: str, reason: str, message: str, url: str = "") -> None:
+        """Writes the status."""
+
+        def alter(obj: JsonObject) -> bool:
+            before = obj.get("status") or {}
+            status = obj["status"] = dict(before)
+            known: JsonObject = next((each for each in before.get("conditions") or () if each["type"] == "Ready"), {})
+            since = known["lastTransitionTime"] if known.get("status") == ready else now_text()
+            condition = {"type": "Ready", "status": ready, "reason": reason, "message": message}
+            status |= {"phase": phase, "conditions": [{**condition, "lastTransitionTime": since}]}
+            if url:
+                status |= {"url": url, "secret": name_of(of.name)}
+            return bool(status != before)
+
+        endpoint = self._actor.of(GROUP, VERSION, PLURAL, "status")
+        await self._actor.change(endpoint, "", of.name, alter, uid=of.uid)
+
+
+def _finalize(obj: JsonObject) -> bool:
+    finalizers = obj["metadata"].setdefault("finalizers", [])
+    if FINALIZER in finalizers:
+        return False
+    finalizers.append(FINALIZER)
+    return True
+
+
+def _unfinalize(obj: JsonObject) -> bool:
+    finalizers = obj["metadata"].get("finalizers") or []
+    if FINALIZER not in finalizers:
+        return False
+    finalizers.remove(FINALIZER)
+    return True

@@ -1,0 +1,55 @@
+"""The Secret of the root with what belongs to one control plane: its administrator's token, the key of its tokens."""
+
+from __future__ import annotations
+
+import secrets
+from base64 import b64decode, b64encode
+from dataclasses import dataclass
+
+from gateway.access.keys import new_key
+from gateway.clusters.definition import GROUP, KIND, VERSION, Described
+from gateway.credentials.kubeconfig import kubeconfig
+from gateway.jsontypes import JsonObject
+from gateway.settings.config import Settings
+from gateway.settings.control_planes import authority_of
+
+NAMESPACE = "kube-system"
+_TOKEN, _KEY, _KUBECONFIG = "token", "service-account.key", "kubeconfig"
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """The administrator's token, and the key (PEM) that signs the tokens of service accounts."""
+
+    token: str
+    key: str
+
+
+def name_of(control_plane: str) -> str:
+    """The name of the Secret."""
+    return f"control-plane-{control_plane}"
+
+
+def new_secret(settings: Settings, of: Described, url: str) -> JsonObject:
+    """A Secret with new credentials, without kind and apiVersion. It goes with its control plane. Raises OSError."""
+    token = secrets.token_urlsafe(32)
+    config = kubeconfig(url, authority_of(settings).read_bytes(), token)
+    owner = {"apiVersion": f"{GROUP}/{VERSION}", "kind": KIND, "name": of.name, "uid": of.uid}
+    texts = {_TOKEN: token.encode(), _KEY: new_key(), _KUBECONFIG: config.encode()}
+    return {
+        "metadata": {"name": name_of(of.name), "namespace": NAMESPACE, "ownerReferences": [owner]},
+        "type": f"{GROUP}/control-plane",
+        "data": {name: b64encode(text).decode() for name, text in texts.items()},
+    }
+
+
+def credentials_in(secret: JsonObject, of: Described) -> Credentials | None:
+    """The credentials in a Secret; None if it is of another control plane, or incomplete."""
+    data = secret.get("data") or {}
+    owners = secret["metadata"].get("ownerReferences") or ()
+    if _TOKEN not in data or _KEY not in data or of.uid not in [each["uid"] for each in owners]:
+        return None
+    try:
+        return Credentials(b64decode(data[_TOKEN]).decode(), b64decode(data[_KEY]).decode())
+    except ValueError:
+        return None

@@ -1,0 +1,231 @@
+"""The control planes of a process: those that exist, by their objects in the root, and those that are awake."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from time import monotonic
+
+from gateway.access.authentication import AudienceAgnostic
+from gateway.clusters.awake import Awake, Means
+from gateway.clusters.definition import GROUP, PLURAL, VERSION, Described, described
+from gateway.clusters.outbound import may_be_called
+from gateway.clusters.secrets import NAMESPACE, Credentials, credentials_in, name_of
+from gateway.clusters.visitors import Visitors
+from gateway.http.status import StatusError
+from gateway.kinds.identity import GroupVersionResource
+from gateway.outbound.client import Client
+from gateway.requests.parts import Gateway
+from gateway.settings.control_planes import common_prefix, settings_of
+from storage.common import Common
+from storage.fence import Fence
+from storage.following import ByName, follow
+
+logger = logging.getLogger(__name__)
+
+IDLE = 600.0  # seconds without a request or a watch after which a control plane rests
+LOOK = 60.0  # seconds between two looks
+_SECRETS = GroupVersionResource("", "v1", "secrets")
+
+
+@dataclass(slots=True, eq=False)
+class Row:
+    """One control plane: as it is described, and in memory if it is awake. `waking` is the task that loads it."""
+
+    described: Described
+    awake: Awake | None = None
+    waking: asyncio.Task[Awake] | None = field(default=None, repr=False)
+    gone: bool = False
+
+
+class Table:
+    """The rows, by name. A change in the root's objects ends, at once, the control planes that they no longer name."""
+
+    def __init__(self, root: Gateway, means: Means) -> None:
+        """`root` is the gateway of the process itself."""
+        self._root, self._means = root, means
+        self._rows: dict[str, Row] = {}
+        self._names: dict[str, str] = {}  # by uid
+        self._known: ByName[Described] = ByName("control planes", described, self._changed)
+        self._ending: set[asyncio.Task[None]] = set()
+        self._kinds = asyncio.Event()
+        self._fence: Fence | None = None
+        self.changes: asyncio.Queue[str] = asyncio.Queue()  # names, for the process that makes and ends them
+        database = root.services.database
+        prefix = f"{common_prefix(root.settings)}/".encode()
+        self.common = Common(database.client, database.servers, prefix, self._stirred)
+        root.endpoints.on_change(self._kinds.set)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(list(self._rows.values()))
+
+    def row(self, name: str) -> Row | None:
+        """The row of a control plane; None if there is none of the name."""
+        return self._rows.get(name)
+
+    @property
+    def uids(self) -> Collection[str]:
+        """The uids of all control planes."""
+        return self._names.keys()
+
+    async def run(self) -> None:
+        """Follows the objects in the root, and puts control planes to rest, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.common.feed.run())
+            group.create_task(self._rest())
+            while True:
+                self._kinds.clear()
+                try:
+                    endpoint = self._root.endpoints.of(GROUP, VERSION, PLURAL)
+                except KeyError:  # the definition is yet to be made
+                    await self._kinds.wait()
+                    continue
+                cache = endpoint.cache
+                end = follow([(endpoint.database.cache, cache)], self._known)
+                try:
+                    while not cache.closed and not endpoint.retired:
+                        await self._kinds.wait()
+                        self._kinds.clear()
+                finally:
+                    end()
+
+    def _changed(self, names: Collection[str], revision: int) -> None:
+        for name in names:
+            now, row = self._known.all.get(name), self._rows.get(name)
+            if row is not None and (now is None or now.is_ending or now.uid != row.described.uid):
+                self._drop(row)
+                row = None
+            if now is not None and not now.is_ending:
+                if row is None:
+                    self._rows[name] = Row(now)
+                    self._names[now.uid] = name
+                else:
+                    row.described = now
+            self.changes.put_nowait(name)
+
+    def _drop(self, row: Row) -> None:
+        row.gone = True
+        del self._rows[row.described.name]
+        self._names.pop(row.described.uid, None)
+        if row.awake is not None:
+            row.awake.stop()  # its watches end now
+        task = asyncio.ensure_future(self._end(row))
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+    async def _end(self, row: Row) -> None:
+        if row.waking is not None:
+            await asyncio.wait([row.waking])
+        awake, row.awake = row.awake, None
+        if awake is not None:
+            await awake.end()
+
+    async def ended(self) -> None:
+        """Waits until nothing is left here of the control planes that are gone."""
+        while self._ending:
+            await asyncio.wait(list(self._ending))
+
+    def described(self, name: str) -> Described | None:
+        """A control plane as its object describes it, also while it is being deleted."""
+        return self._known.all.get(name)
+
+    # in memory
+
+    async def awake(self, row: Row) -> Awake:
+        """The control plane of a row, which is loaded if it rests. Raises StatusError, StorageError."""
+        if row.awake is not None:
+            return row.awake
+        if row.waking is None:
+            row.waking = asyncio.create_task(self._wake(row), name="waking a control plane")
+            row.waking.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return await asyncio.shield(row.waking)
+
+    async def _wake(self, row: Row) -> Awake:
+        began = monotonic()
+        try:
+            credentials = self._credentials(row.described)
+            if credentials is None:
+                raise StatusError(503, "ServiceUnavailable", "the credentials of the control plane are yet to be made")
+            made = self._made(row, credentials)
+            try:
+                await made.begin()
+            except BaseException:
+                await made.end()
+                raise
+            row.awake = made
+            if self._fence is not None:
+                made.lead(self._fence)
+            logger.debug(
+                "a control plane is awake", extra={"cluster": row.described.name, "seconds": monotonic() - began}
+            )
+            return made
+        finally:
+            row.waking = None
+
+    def _credentials(self, of: Described) -> Credentials | None:
+        secret = self._root.services.admission.objects.cached(_SECRETS, NAMESPACE, name_of(of.name))
+        return None if secret is None else credentials_in(secret, of)
+
+    def _made(self, row: Row, credentials: Credentials) -> Awake:
+        services, of = self._root.services, row.described
+        settings = settings_of(services.settings, of.name, of.uid, credentials.token, credentials.key)
+        made = Awake(settings, of.uid, self.common, self._means, Client(reaches=may_be_called))
+        visitors = Visitors(services.authenticator, lambda: None if row.gone else row.described)
+        own = made.gateway.services.authenticator
+        own.add(AudienceAgnostic(visitors.tokens(), own.audiences))
+        own.add_certificates(visitors)
+        return made
+
+    def scratch(self, part: str) -> Awake:
+        """A control plane for the server itself, of no object: its part of etcd has another name than all others."""
+        settings = settings_of(self._root.settings, part, part, "", "")
+        return Awake(settings, part, self.common, self._means, Client(reaches=may_be_called))
+
+    def _stirred(self, uid: str) -> None:
+        """Wakes a control plane that another process has changed: the controllers of this one have to look at it."""
+        row = self._rows.get(self._names.get(uid, ""))
+        if row is not None and self._fence is not None and row.awake is None and row.waking is None:
+            asyncio.ensure_future(self.awake(row)).add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    async def _rest(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK)
+            now = monotonic()
+            for row in self:
+                since = None if row.awake is None else row.awake.rests_since()
+                if since is not None and now - since > IDLE:
+                    await self.rest(row)
+
+    async def rest(self, row: Row) -> None:
+        """Drops a control plane from memory. The next request wakes it."""
+        awake, row.awake = row.awake, None
+        if awake is not None:
+            await awake.end()
+
+    # leadership
+
+    def lead(self, fence: Fence) -> None:
+        """Runs the controllers of all control planes that are awake, from now on."""
+        self._fence = fence
+        for row in self:
+            if row.awake is not None:
+                row.awake.lead(fence)
+
+    async def follow(self) -> None:
+        """Runs no controllers of control planes any more."""
+        self._fence = None
+        await asyncio.gather(*(row.awake.follow() for row in self if row.awake is not None))
+
+    def stop(self) -> None:
+        """Ends all watches: the process stops."""
+        for row in self:
+            if row.awake is not None:
+                row.awake.stop()
+
+    async def close(self) -> None:
+        """Ends everything."""
+        for row in self:
+            self._drop(row)
+        await self.ended()

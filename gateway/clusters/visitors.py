@@ -1,0 +1,73 @@
+"""Users of the root in a control plane: those whom its object names as administrators, under another name.
+
+No group and no name of the system crosses, and no service account. What a visitor may do there is what the control
+plane's own RBAC gives the group root:admins: its ClusterRoleBinding is one of the objects that it begins with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from gateway.access.authentication import Authenticated, Authenticator, Headers, InvalidCredentials
+from gateway.clusters.definition import Described
+from gateway.controllers.bootstrap_objects import BootstrapObject
+from gateway.http.client_chain import ClientChain
+from gateway.http.user import User
+
+PREFIX = "root:"
+ADMINS = f"{PREFIX}admins"
+_SYSTEM = "system:"
+
+
+def binding() -> BootstrapObject:
+    """The ClusterRoleBinding that makes visitors administrators."""
+    group = "rbac.authorization.k8s.io"
+    content = {
+        "metadata": {"name": ADMINS},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"apiGroup": group, "kind": "Group", "name": ADMINS}],
+    }
+    return BootstrapObject(group, "v1", "clusterrolebindings", content)
+
+
+class Visitors:
+    """Authenticates users of the root in a control plane."""
+
+    def __init__(self, root: Authenticator, of: Callable[[], Described | None]) -> None:
+        """`root` knows the root's users; `of` returns the control plane as it is described now, None without one."""
+        self._root, self._of = root, of
+
+    def authenticate(self, chain: ClientChain, headers: Headers) -> User | None:
+        """The visitor who shows a client certificate that the root trusts. Raises InvalidCredentials for another."""
+        return self._inside(self._root.of_certificate(chain, headers))
+
+    def _inside(self, user: User | None) -> User | None:
+        described = self._of()
+        if user is None or described is None or user.name.startswith(_SYSTEM):
+            return None
+        if user.name in described.users or not described.groups.isdisjoint(user.groups):
+            return User(f"{PREFIX}{user.name}", (ADMINS,), user.uid and f"{PREFIX}{user.uid}")
+        return None
+
+    def tokens(self) -> VisitorTokens:
+        """Authenticates visitors by bearer tokens of the root."""
+        return VisitorTokens(self, self._root)
+
+
+class VisitorTokens:
+    """Authenticates visitors by bearer tokens of the root."""
+
+    def __init__(self, visitors: Visitors, root: Authenticator) -> None:
+        self._visitors, self._root = visitors, root
+
+    async def authenticate(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
+        """The visitor of a token; None if nobody may enter with it."""
+        described = self._visitors._of()
+        if described is None or not (described.users or described.groups):
+            return None
+        try:
+            found = await self._root.review(token, self._root.audiences)
+        except InvalidCredentials:
+            return None
+        user = self._visitors._inside(found.user)
+        return None if user is None else Authenticated(user, tuple(audiences))

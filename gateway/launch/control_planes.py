@@ -1,0 +1,82 @@
+"""Control planes below /clusters (--control-planes) as a part of a server process: made, begun and ended with it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+from typing import Protocol
+
+from gateway.clusters.answering import Answering, with_clusters
+from gateway.clusters.awake import Means
+from gateway.clusters.reconciling import Reconciler, install
+from gateway.clusters.table import Table
+from gateway.launch.background import Background, come_before
+from gateway.launch.ports import ANY_ADDRESS, loopback
+from gateway.outbound.client import Client
+from gateway.requests.parts import Gateway
+from gateway.settings.config import Settings
+from storage.database import Database
+
+logger = logging.getLogger(__name__)
+
+
+class MakeGateway(Protocol):
+    """Makes a gateway on a database and a client."""
+
+    def __call__(self, settings: Settings, /, *, on: tuple[Database, Client]) -> Gateway: ...
+
+
+def planes_of(root: Gateway, handler: Answering, make: MakeGateway) -> tuple[ControlPlanes, Answering]:
+    """The control planes of a process, and the application that passes requests to them or to `handler`.
+
+    `root` is the gateway of the process, `make` makes others.
+    """
+
+    def gateway(settings: Settings, database: Database, client: Client) -> Gateway:
+        made = make(settings, on=(database, client))
+        made.services.renderings, made.services.alarms = root.services.renderings, root.services.alarms
+        return made
+
+    table = Table(root, Means(gateway, lambda stopping: Background(stopping, _failed)))
+    reconciler = Reconciler(root, table, address_of(root.settings))
+    root.controllers.beside.append(reconciler.lead)
+    return ControlPlanes(root, table), with_clusters(handler, table)
+
+
+def address_of(settings: Settings) -> str:
+    """The URL of the server for clients of its control planes."""
+    if settings.kubeconfig_server:
+        return settings.kubeconfig_server.rstrip("/")
+    reached = settings.advertise_address if settings.bind_address in ANY_ADDRESS else ""
+    host = settings.external_hostname or reached or loopback(settings.bind_address)
+    return f"https://[{host}]:{settings.secure_port}" if ":" in host else f"https://{host}:{settings.secure_port}"
+
+
+def _failed(name: str, error: BaseException) -> None:
+    logger.error("%s of a control plane failed", name, exc_info=error)
+
+
+class ControlPlanes:
+    """The work of a process for all control planes."""
+
+    def __init__(self, root: Gateway, table: Table) -> None:
+        self._root, self._table = root, table
+
+    def begin(self, background: Background) -> None:
+        """Begins to follow the objects that describe control planes, once requests are answered."""
+        background.keep_up("control-planes", partial(self._run, self._root.served))
+
+    async def _run(self, started: asyncio.Event) -> None:
+        if not await come_before(self._root.stopping, started, self._root.services.policy.complete):
+            return
+        await install(self._root)
+        await self._table.run()
+
+    def stop(self) -> None:
+        """Ends all watches: the process stops."""
+        self._table.stop()
+
+    async def close(self) -> None:
+        """Ends everything."""
+        await self._table.close()
