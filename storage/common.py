@@ -11,16 +11,11 @@ import asyncio
 from collections.abc import Callable, Iterator
 
 from storage.cache import ResourceCache
-from storage.catching_up import Pasts
-from storage.checking import Checker
 from storage.consistency import ConsistentReads
-from storage.database import PROBE_TIMEOUT, Database
 from storage.errors import Compacted, Unavailable
 from storage.etcd import EtcdClient
 from storage.feed import Feed
 from storage.loading import Keep, Loaded, Told, load, take_over
-from storage.reads import Reads
-from storage.store import EtcdStore
 from storage.unowned import Taking, Unowned, Value
 from storage.watch_cache import WatchCache
 
@@ -131,32 +126,23 @@ class _OfParts(Unowned):
 
 
 class Common:
-    """The common client, cache and feed, and the databases of the parts. Needs an event loop."""
+    """The common cache, and the feed that fills it."""
 
-    def __init__(self, client: EtcdClient, servers: tuple[str, ...], root: bytes, stirred: Stirred) -> None:
-        """`root` ends with a slash; a part's keys begin with the root, the part's name and a slash."""
-        self.client, self._servers, self.root = client, servers, root
-        self.cache = CommonCache(root, stirred)
-        self.feed = Feed(client, self.cache, seeds=False, read=self.cache.read)
-        self._consistent = ConsistentReads(
-            self.cache, lambda: self.feed.probe(PROBE_TIMEOUT), self.feed.request_progress
-        )
+    def __init__(self, client: EtcdClient, cache: CommonCache, feed: Feed, consistent: ConsistentReads) -> None:
+        self.client, self.cache, self.feed, self.consistent = client, cache, feed, consistent
 
-    def part(self, name: str) -> Database:
-        """A database for a part, detached: its resources are to be registered before `attach`."""
-        client, feed, cache = self.client, self.feed, PartCache(self.cache, name)
-        store = EtcdStore(client, cache, Reads(client, cache, self._consistent), feed.acknowledged)
-        return Database(
-            self._servers, client, cache, feed, store, Checker(client, cache, feed.load_anew), Pasts(client)
-        )
+    @property
+    def root(self) -> bytes:
+        """What all keys begin with."""
+        return self.cache.root
 
-    async def attach(self, database: Database) -> None:
+    async def attach(self, whole: WatchCache) -> None:
         """Loads the objects of a part, and feeds its cache from now on. It has all writes that were acknowledged before
         the call. Raises StorageError.
         """
-        part, cache = _part(database), self.cache
+        part, cache = _part(whole), self.cache
         await self.feed.ready.wait()
-        await self._consistent.fresh()
+        await self.consistent.fresh()
         async with cache.loading:
             for _ in range(ATTEMPTS):
                 taking = cache.takings[part.name] = Taking(part.root, {})
@@ -189,9 +175,9 @@ class Common:
             resource.tell(None)
             resource.wake_all()
 
-    def detach(self, database: Database) -> None:
+    def detach(self, whole: WatchCache) -> None:
         """Feeds a part no longer; its watches are overrun, and its caches are empty."""
-        part = _part(database)
+        part = _part(whole)
         if self.cache.parts.get(part.name) is part:
             del self.cache.parts[part.name]
         part.attached = False
@@ -201,6 +187,6 @@ class Common:
             resource.wake_all()
 
 
-def _part(database: Database) -> PartCache:
-    assert isinstance(database.cache, PartCache), "it was made by `Common.part`"
-    return database.cache
+def _part(cache: WatchCache) -> PartCache:
+    assert isinstance(cache, PartCache), "it belongs to a part"
+    return cache

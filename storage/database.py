@@ -6,7 +6,7 @@ cache, no transaction and no comparison of revisions spans two etcds.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from storage.store import EtcdStore
 from storage.watch_cache import WatchCache
 
 if TYPE_CHECKING:
+    from storage.common import Common
     from storage.rereading import Rereading
 
 PROBE_TIMEOUT = 4.0  # seconds; a read waits for at most two probes, the running one and its own: under 10 s together
@@ -61,6 +62,27 @@ def database_of(
     checker, pasts = Checker(client, cache, feed.load_anew), Pasts(client)
     rereading = None if transformer is None else _rereading(feed, cache, pasts, transformer)
     return Database(settings.endpoints, client, cache, feed, store, checker, pasts, rereading)
+
+
+def common_of(beside: Database, root: bytes, stirred: Callable[[str], None]) -> Common:
+    """Makes what several registries below one root share, in the etcd of another database and with its client.
+
+    `root` ends with a slash. `stirred` is called with the name of a detached part of which a key has changed.
+    """
+    from storage.common import Common, CommonCache
+
+    client, cache = beside.client, CommonCache(root, stirred)
+    feed = Feed(client, cache, seeds=False, read=cache.read)
+    return Common(client, cache, feed, ConsistentReads(cache, lambda: feed.probe(PROBE_TIMEOUT), feed.request_progress))
+
+
+def part_of(common: Common, beside: Database, name: str) -> Database:
+    """The database of one of these registries, detached: its resources are to be registered before `Common.attach`."""
+    from storage.common import PartCache
+
+    client, feed, cache = common.client, common.feed, PartCache(common.cache, name)
+    store = EtcdStore(client, cache, Reads(client, cache, common.consistent), feed.acknowledged)
+    return Database(beside.servers, client, cache, feed, store, Checker(client, cache, feed.load_anew), Pasts(client))
 
 
 def _rereading(feed: Feed, cache: WatchCache, pasts: Pasts, transformer: Transformer) -> Rereading:

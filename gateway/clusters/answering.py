@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 
-from gateway.clusters.awake import Awake
+from gateway.clusters.awake import Answering, Awake
 from gateway.clusters.definition import GROUP, PLURAL, READY
 from gateway.clusters.paths import PREFIX, named, within
 from gateway.clusters.table import Table
@@ -14,8 +14,6 @@ from gateway.http.sending import Send
 from gateway.http.status import StatusError, not_found
 from gateway.requests.context import Receive, Scope
 from storage.errors import StorageError
-
-Answering = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 def with_clusters(root: Answering, table: Table) -> Answering:

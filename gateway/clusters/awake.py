@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Protocol
 
-from gateway.clusters.operations import OwnOperations
 from gateway.http.sending import Send
 from gateway.outbound.client import Client
 from gateway.requests.context import Receive, Scope
-from gateway.requests.handler import Handler
 from gateway.requests.parts import Gateway
 from gateway.settings.config import Settings
 from storage.common import Common
@@ -22,6 +20,9 @@ from storage.database import Database
 from storage.fence import Fence
 
 logger = logging.getLogger(__name__)
+
+Answering = Callable[[Scope, Receive, Send], Awaitable[None]]
+"""An ASGI application for HTTP requests only, without the lifespan protocol."""
 
 
 class Tasks(Protocol):
@@ -40,33 +41,27 @@ class Tasks(Protocol):
 class Means:
     """How a process makes the parts of a control plane."""
 
-    gateway: Callable[[Settings, Database, Client], Gateway]
+    gateway: Callable[[Settings, Database, Client], tuple[Gateway, Answering]]
     tasks: Callable[[asyncio.Event], Tasks]
 
 
 class Awake:
     """A control plane in memory. `begin` loads it, `end` leaves nothing of it."""
 
-    def __init__(self, settings: Settings, name: str, common: Common, means: Means, client: Client) -> None:
-        """`name` is that of its part of etcd. Raises ValueError for a key of tokens that is not valid."""
+    def __init__(self, settings: Settings, database: Database, common: Common, means: Means, client: Client) -> None:
+        """`database` is its part of `common`. Raises ValueError for a key of tokens that is not valid."""
         self._common, self._client = common, client
-        self._database = common.part(name)
-        self.gateway = means.gateway(settings, self._database, client)
-        self._handler = Handler(self.gateway, OwnOperations(self.gateway))
+        self.database = database
+        self.gateway, self._handler = means.gateway(settings, database, client)
         self._tasks = means.tasks(self.gateway.stopping)
         self._leading: asyncio.Task[None] | None = None
         self._requests = 0
         self._used = monotonic()
 
-    @property
-    def database(self) -> Database:
-        """Its part of etcd."""
-        return self._database
-
     async def begin(self) -> None:
         """Loads the objects, and serves the custom resources. Raises StorageError."""
         gateway = self.gateway
-        await self._common.attach(self._database)
+        await self._common.attach(self.database.cache)
         gateway.readable.set()
         gateway.furnished.set()
         self._tasks.keep_up("definitions", gateway.definitions.run)
@@ -121,11 +116,8 @@ class Awake:
         await self.follow()
         await self._tasks.end(leave=False)
         await self.gateway.endpoints.replace(self._defined(), [])
-        self._common.detach(self._database)
+        self._common.detach(self.database.cache)
         self._client.close()
 
     def _defined(self) -> list[Any]:
         return [each for each in self.gateway.registry.resources.values() if each.defined]
-
-
-Answer = Callable[[Scope, Receive, Send], Awaitable[None]]

@@ -18,8 +18,9 @@ from gateway.http.status import StatusError
 from gateway.kinds.identity import GroupVersionResource
 from gateway.outbound.client import Client
 from gateway.requests.parts import Gateway
+from gateway.settings.config import Settings
 from gateway.settings.control_planes import common_prefix, settings_of
-from storage.common import Common
+from storage.database import common_of, part_of
 from storage.fence import Fence
 from storage.following import ByName, follow
 
@@ -55,7 +56,7 @@ class Table:
         self.changes: asyncio.Queue[str] = asyncio.Queue()  # names, for the process that makes and ends them
         database = root.services.database
         prefix = f"{common_prefix(root.settings)}/".encode()
-        self.common = Common(database.client, database.servers, prefix, self._stirred)
+        self.common = common_of(database, prefix, self._stirred)
         root.endpoints.on_change(self._kinds.set)
 
     def __iter__(self) -> Iterator[Row]:
@@ -171,7 +172,7 @@ class Table:
     def _made(self, row: Row, credentials: Credentials) -> Awake:
         services, of = self._root.services, row.described
         settings = settings_of(services.settings, of.name, of.uid, credentials.token, credentials.key)
-        made = Awake(settings, of.uid, self.common, self._means, Client(reaches=may_be_called))
+        made = self._part(settings, of.uid)
         visitors = Visitors(services.authenticator, lambda: None if row.gone else row.described)
         own = made.gateway.services.authenticator
         own.add(AudienceAgnostic(visitors.tokens(), own.audiences))
@@ -181,7 +182,11 @@ class Table:
     def scratch(self, part: str) -> Awake:
         """A control plane for the server itself, of no object: its part of etcd has another name than all others."""
         settings = settings_of(self._root.settings, part, part, "", "")
-        return Awake(settings, part, self.common, self._means, Client(reaches=may_be_called))
+        return self._part(settings, part)
+
+    def _part(self, settings: Settings, name: str) -> Awake:
+        database = part_of(self.common, self._root.services.database, name)
+        return Awake(settings, database, self.common, self._means, Client(reaches=may_be_called))
 
     def _stirred(self, uid: str) -> None:
         """Wakes a control plane that another process has changed: the controllers of this one have to look at it."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from functools import partial
-from typing import Protocol
 
-from gateway.clusters.answering import Answering, with_clusters
-from gateway.clusters.awake import Means
+from gateway.clusters.answering import with_clusters
+from gateway.clusters.awake import Answering, Means
+from gateway.clusters.operations import OwnOperations
 from gateway.clusters.reconciling import Reconciler, install
 from gateway.clusters.table import Table
 from gateway.launch.background import Background, come_before
@@ -21,22 +22,18 @@ from storage.database import Database
 logger = logging.getLogger(__name__)
 
 
-class MakeGateway(Protocol):
-    """Makes a gateway on a database and a client."""
-
-    def __call__(self, settings: Settings, /, *, on: tuple[Database, Client]) -> Gateway: ...
+Make = Callable[[Settings, Database, Client, Callable[[Gateway], OwnOperations]], tuple[Gateway, Answering]]
+"""Makes a gateway on a database and a client, and the handler of its requests, with these operational paths."""
 
 
-def planes_of(root: Gateway, handler: Answering, make: MakeGateway) -> tuple[ControlPlanes, Answering]:
+def planes_of(root: Gateway, handler: Answering, make: Make) -> tuple[ControlPlanes, Answering]:
     """The control planes of a process, and the application that passes requests to them or to `handler`.
 
     `root` is the gateway of the process, `make` makes others.
     """
 
-    def gateway(settings: Settings, database: Database, client: Client) -> Gateway:
-        made = make(settings, on=(database, client))
-        made.services.renderings, made.services.alarms = root.services.renderings, root.services.alarms
-        return made
+    def gateway(settings: Settings, database: Database, client: Client) -> tuple[Gateway, Answering]:
+        return make(settings, database, client, OwnOperations)
 
     table = Table(root, Means(gateway, lambda stopping: Background(stopping, _failed)))
     reconciler = Reconciler(root, table, address_of(root.settings))

@@ -36,7 +36,7 @@ from gateway.aggregation.discovered import Discovered
 from gateway.aggregation.following import FollowedObjects
 from gateway.aggregation.objects import Objects as ForeignObjects
 from gateway.aggregation.registration import Registration
-from gateway.aggregation.running import AGGREGATION_HOOKS, Aggregation
+from gateway.aggregation.running import Aggregation
 from gateway.aggregation.services import GROUP as REGISTRATION
 from gateway.aggregation.services import RESOURCE as API_SERVICES
 from gateway.aggregation.services import ApiServices, GroupVersion
@@ -60,6 +60,7 @@ from gateway.kinds.objects import Objects
 from gateway.kinds.registry import Registry
 from gateway.kinds.service_objects import ServiceObjects
 from gateway.launch.app import Answering, App
+from gateway.launch.checks import checks_of
 from gateway.launch.kinds import registry_of
 from gateway.observability.siblings import Siblings
 from gateway.operations.application import Operational
@@ -67,6 +68,7 @@ from gateway.outbound.client import Client
 from gateway.outbound.identity import ClientIdentity
 from gateway.outbound.services import ServiceAddresses
 from gateway.quotas.charging import Charges
+from gateway.requests.elsewhere import Operations
 from gateway.requests.handler import Handler
 from gateway.requests.interposed import Interposed
 from gateway.requests.parts import Gateway
@@ -86,9 +88,6 @@ if TYPE_CHECKING:
     from gateway.encryption.encryption import Encryption
     from gateway.tracing.tracer import Tracer
 
-Check = Callable[[], str]
-"""A health check of background work: returns the problem, "" for none."""
-
 
 def app_of(settings: Settings, siblings: Path | None = None, feeder: Path | None = None) -> App:
     """The application of a server process. To be called on the event loop.
@@ -98,15 +97,26 @@ def app_of(settings: Settings, siblings: Path | None = None, feeder: Path | None
     file that the settings name cannot be used.
     """
     gateway, beside = gateway_of(settings, feeder), Siblings(siblings)
-    operational = Operational(gateway, beside, BOOTSTRAP_HOOKS, _checks(gateway))
+    operational = Operational(gateway, beside, BOOTSTRAP_HOOKS, checks_of(gateway))
     gateway.interposed.put(STARTING, while_starting(gateway, operational))
     handler: Answering = Handler(gateway, operational)
     planes = None
     if settings.control_planes:
         from gateway.launch.control_planes import planes_of
 
-        planes, handler = planes_of(gateway, handler, gateway_of)
+        planes, handler = planes_of(gateway, handler, partial(_beside, gateway))
     return App(gateway, _answering(settings, handler), operational, beside, planes)
+
+
+def _beside(
+    root: Gateway, settings: Settings, database: Database, client: Client, operations: Callable[[Gateway], Operations]
+) -> tuple[Gateway, Answering]:
+    """The gateway of a control plane below /clusters, and the handler of its requests. It shares with the root what is
+    of the process: the room for large answers, and the timer of watches.
+    """
+    gateway = gateway_of(settings, on=(database, client))
+    gateway.services.renderings, gateway.services.alarms = root.services.renderings, root.services.alarms
+    return gateway, Handler(gateway, operations(gateway))
 
 
 def _answering(settings: Settings, handler: Answering) -> Answering:
@@ -338,21 +348,6 @@ def _node_graph(state: _State) -> NodeGraph:
     graph = NodeGraph()
     state.follow(graph, *(kind.value for kind in VertexType if (*kind.value, "") in state.registry.resources))
     return graph
-
-
-def _checks(gateway: Gateway) -> dict[str, Check]:
-    """The health checks of background work, by kube-apiserver's names."""
-
-    def goes_on(of: Definitions | Aggregation) -> Check:
-        return lambda: "it has ended" if of.ended else ""
-
-    def defined() -> str:
-        return "" if gateway.definitions.ready.is_set() else "CustomResourceDefinitions are not served yet"
-
-    checks = {"crd-informer-synced": defined, "start-apiextensions-controllers": goes_on(gateway.definitions)}
-    checks |= dict.fromkeys(AGGREGATION_HOOKS, goes_on(gateway.aggregation))
-    found: dict[str, Check] = {f"poststarthook/{name}": check for name, check in checks.items()}
-    return found | {"autoregister-completion": gateway.aggregation.registration.missing}
 
 
 def _address(settings: Settings) -> str:

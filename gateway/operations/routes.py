@@ -72,7 +72,7 @@ def operations(gateway: Gateway, siblings: Siblings, paths: Callable[[], list[st
 def described_only(gateway: Gateway, paths: Callable[[], list[str]]) -> FastAPI:
     """The application of a control plane below /clusters: its version, issuer, keys, OpenAPI and paths, and no more."""
     app = FastAPI(title="apiserver-gateway", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
-    answers, router = _Answers(gateway, Siblings(None), paths), APIRouter()
+    answers, router = _Answers(gateway, None, paths), APIRouter()
     for path in ("/", "/index.html"):
         router.add_route(path, answers.show_paths, methods=ANY_METHOD)
     _add_documents(router, gateway.registry.release, gateway.settings, answers.issuer)
@@ -94,7 +94,7 @@ def _add_documents(router: APIRouter, release: Release, settings: Settings, issu
 class _Answers:
     """Answers the requests of the routes."""
 
-    def __init__(self, gateway: Gateway, siblings: Siblings, paths: Callable[[], list[str]]) -> None:
+    def __init__(self, gateway: Gateway, siblings: Siblings | None, paths: Callable[[], list[str]]) -> None:
         self._gateway, self._siblings, self._paths = gateway, siblings, paths
 
     def issuer(self, request: Request) -> bytes:
@@ -104,6 +104,7 @@ class _Answers:
         return openid.configuration(settings, address)
 
     async def show_metrics(self, request: Request) -> Response:
+        assert self._siblings is not None, "metrics are of a process"
         found = await self._siblings.all()
         if request.url.path == SLIS:
             found = [family for family in found if family.name in health.SLIS]
