@@ -3,6 +3,7 @@
 `aio` has the same functions for asyncio, `cases` a test case of unittest, and `containers` a server in a container.
 """
 
+from apiserver_gateway.testing.clusters import Cluster
 from apiserver_gateway.testing.definitions import install
 from apiserver_gateway.testing.requests import Refused, ask, namespace
 from apiserver_gateway.testing.server import ApiServer, ServerDidNotStart, api_server
@@ -12,6 +13,7 @@ from apiserver_gateway.testing.webhooks import Webhook, webhook
 
 __all__ = [
     "ApiServer",
+    "Cluster",
     "Refused",
     "ServerDidNotStart",
     "Snapshot",

@@ -43,7 +43,9 @@ class Server(Protocol):
 class Connections:
     """The idle connections to one server. Any thread may take one."""
 
-    def __init__(self) -> None:
+    def __init__(self, below: str = "") -> None:
+        """All paths are `below` that of a control plane, such as /clusters/NAME."""
+        self._below = below
         self._idle: list[HTTPSConnection] = []
         self._context: ssl.SSLContext | None = None
 
@@ -63,7 +65,7 @@ class Connections:
         connection = self._taken(server, timeout)
         try:
             try:
-                connection.request(asked.method, asked.path, content, headers)
+                connection.request(asked.method, f"{self._below}{asked.path}", content, headers)
                 answer = connection.getresponse()
             except (ConnectionError, HTTPException) as error:
                 raise ConnectionError(f"{server.url} does not answer: {error or type(error).__name__}") from None

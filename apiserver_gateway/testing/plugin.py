@@ -26,9 +26,11 @@ from apiserver_gateway.testing.server import ApiServer, ServerDidNotStart, api_s
 from apiserver_gateway.testing.state import restored
 
 if TYPE_CHECKING:
+    from apiserver_gateway.testing.clusters import Cluster
     from apiserver_gateway.testing.faults import Faults
     from apiserver_gateway.testing.pool import Pool
 
+FLAG = "--control-planes"
 REPORT = "--api-report"
 VERSION = "--kubernetes-version"
 REPORTS = "api-report"  # the directory for the option without a value
@@ -126,10 +128,10 @@ def _flags(config: pytest.Config, minor: str) -> list[str]:
 
 
 @contextmanager
-def _started(config: pytest.Config, minor: str) -> Iterator[ApiServer]:
+def _started(config: pytest.Config, minor: str, *more: str) -> Iterator[ApiServer]:
     with ExitStack() as stack:
         try:
-            server = stack.enter_context(api_server(*_flags(config, minor)))
+            server = stack.enter_context(api_server(*_flags(config, minor), *more))
         except ServerDidNotStart as error:
             pytest.fail(str(error), pytrace=False)
         yield server
@@ -194,6 +196,20 @@ def fresh_kubernetes_api(request: pytest.FixtureRequest, kubernetes_minor: str) 
         except ServerDidNotStart as error:
             pytest.fail(str(error), pytrace=False)
         yield server
+
+
+@pytest.fixture(scope="session")
+def kubernetes_clusters(request: pytest.FixtureRequest, kubernetes_minor: str) -> Iterator[ApiServer]:
+    """A server of the session whose control planes tests use: `with kubernetes_clusters.cluster() as cluster:`."""
+    with _started(request.config, kubernetes_minor, FLAG) as server:
+        yield server
+
+
+@pytest.fixture
+def kubernetes_cluster(kubernetes_clusters: ApiServer) -> Iterator[Cluster]:
+    """A control plane for one test alone: an API server of its own, on a server that all tests of the session share."""
+    with kubernetes_clusters.cluster() as cluster:
+        yield cluster
 
 
 @pytest.fixture

@@ -20,6 +20,9 @@ from apiserver_gateway.testing.processes import first_line, spawn
 from apiserver_gateway.throwaway import LOG, new_place, remove
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from apiserver_gateway.testing.clusters import Cluster
     from apiserver_gateway.testing.faults import Faults
     from apiserver_gateway.testing.forked import Forked
     from apiserver_gateway.testing.recorder import Recorder
@@ -83,6 +86,12 @@ class ApiServer:
         from apiserver_gateway.testing.recorder import Recorder
 
         return Recorder(self)
+
+    def cluster(self, name: str = "") -> AbstractContextManager[Cluster]:
+        """A control plane of this server for a block, `with api.cluster() as cluster:`. It needs --control-planes."""
+        from apiserver_gateway.testing.clusters import cluster
+
+        return cluster(self, name)
 
     def coordinates(self) -> dict[str, str]:
         """What another process needs to use the server, by `attached`."""

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from apiserver_gateway.testing.connections import Server
 from apiserver_gateway.testing.requests import PATIENCE, Refused, answer, ask
-from apiserver_gateway.testing.server import ApiServer
 
 Holds = Callable[[Mapping[str, Any]], bool]
 
@@ -33,7 +33,7 @@ def condition(kind: str, status: str = "True") -> Condition:
     return Condition(kind, status)
 
 
-def wait_for(server: ApiServer, path: str, holds: Holds, timeout: float = PATIENCE) -> dict[str, Any]:
+def wait_for(server: Server, path: str, holds: Holds, timeout: float = PATIENCE) -> dict[str, Any]:
     """Waits until `holds` is true for the object at `path`, and returns that state. The object need not exist yet.
 
     It watches, and does not poll. Raises Refused, and TimeoutError with the last seen state.
@@ -57,7 +57,7 @@ def wait_for(server: ApiServer, path: str, holds: Holds, timeout: float = PATIEN
     raise TimeoutError(f"{missed} in {timeout:g} s; {said(last)}") from None
 
 
-def _states(server: ApiServer, collection: str, name: str, deadline: float) -> Iterator[tuple[str, dict[str, Any]]]:
+def _states(server: Server, collection: str, name: str, deadline: float) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yields the present object as ADDED, and then its watch events: type and object. Raises TimeoutError."""
     from urllib.parse import urlencode
 

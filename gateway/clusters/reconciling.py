@@ -53,9 +53,8 @@ async def install(root: Gateway) -> None:
 class Reconciler:
     """The work of the leader."""
 
-    def __init__(self, root: Gateway, table: Table, address: str) -> None:
-        """`address` is the root's URL for clients."""
-        self._root, self._table, self._address = root, table, address
+    def __init__(self, root: Gateway, table: Table) -> None:
+        self._root, self._table = root, table
         self._queue: WorkQueue[str] = WorkQueue("control_planes", max_delay=60.0)
         self._actor = Actor(root.endpoints, ITSELF, manager=MANAGER)
         self._template: Template | None = None
@@ -91,7 +90,7 @@ class Reconciler:
     async def _make(self, of: Described) -> None:
         if not of.is_finalized and not await self._change(of, _finalize):
             return
-        url = f"{self._address}/clusters/{of.name}"
+        url = self._table.url_of(of.name)
         client, root = self._table.common.client, self._prefix(of)
         secrets = self._actor.of("", "v1", "secrets")
         if await self._actor.create(secrets, NAMESPACE, new_secret(self._root.settings, of, url)) is None:

@@ -44,9 +44,9 @@ class Row:
 class Table:
     """The rows, by name. A change in the root's objects ends, at once, the control planes that they no longer name."""
 
-    def __init__(self, root: Gateway, means: Means) -> None:
-        """`root` is the gateway of the process itself."""
-        self._root, self._means = root, means
+    def __init__(self, root: Gateway, means: Means, address: str) -> None:
+        """`root` is the gateway of the process itself, `address` its URL for clients."""
+        self._root, self._means, self._address = root, means, address
         self._rows: dict[str, Row] = {}
         self._names: dict[str, str] = {}  # by uid
         self._known: ByName[Described] = ByName("control planes", described, self._changed)
@@ -61,6 +61,10 @@ class Table:
 
     def __iter__(self) -> Iterator[Row]:
         return iter(list(self._rows.values()))
+
+    def url_of(self, name: str) -> str:
+        """The URL of a control plane for clients."""
+        return f"{self._address}/clusters/{name}"
 
     def row(self, name: str) -> Row | None:
         """The row of a control plane; None if there is none of the name."""
@@ -171,7 +175,9 @@ class Table:
 
     def _made(self, row: Row, credentials: Credentials) -> Awake:
         services, of = self._root.services, row.described
-        settings = settings_of(services.settings, of.name, of.uid, credentials.token, credentials.key)
+        settings = settings_of(
+            services.settings, of.name, of.uid, self.url_of(of.name), credentials.token, credentials.key
+        )
         made = self._part(settings, of.uid)
         visitors = Visitors(services.authenticator, lambda: None if row.gone else row.described)
         own = made.gateway.services.authenticator
@@ -181,7 +187,7 @@ class Table:
 
     def scratch(self, part: str) -> Awake:
         """A control plane for the server itself, of no object: its part of etcd has another name than all others."""
-        settings = settings_of(self._root.settings, part, part, "", "")
+        settings = settings_of(self._root.settings, part, part, self.url_of(part), "", "")
         return self._part(settings, part)
 
     def _part(self, settings: Settings, name: str) -> Awake:

@@ -21,6 +21,7 @@ COMMANDS = {
     "serve": "serve:command",
     "up": "up:command",
     "kubeconfig": "kubeconfig:command",
+    "cluster": "cluster:command",
     "backup": "backup:backup",
     "restore": "backup:restore",
     "export": "transfer:export",

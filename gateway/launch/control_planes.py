@@ -35,8 +35,8 @@ def planes_of(root: Gateway, handler: Answering, make: Make) -> tuple[ControlPla
     def gateway(settings: Settings, database: Database, client: Client) -> tuple[Gateway, Answering]:
         return make(settings, database, client, OwnOperations)
 
-    table = Table(root, Means(gateway, lambda stopping: Background(stopping, _failed)))
-    reconciler = Reconciler(root, table, address_of(root.settings))
+    table = Table(root, Means(gateway, lambda stopping: Background(stopping, _failed)), address_of(root.settings))
+    reconciler = Reconciler(root, table)
     root.controllers.beside.append(reconciler.lead)
     return ControlPlanes(root, table), with_clusters(handler, table)
 

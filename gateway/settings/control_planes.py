@@ -29,10 +29,10 @@ def common_prefix(settings: Settings) -> str:
     return f"{settings.etcd_prefix}-clusters"
 
 
-def settings_of(root: Settings, name: str, uid: str, token: str, key: str) -> Settings:
+def settings_of(root: Settings, name: str, uid: str, url: str, token: str, key: str) -> Settings:
     """The settings of a control plane: those of the server, without its credentials and without its ways to know users.
 
-    `token` is its administrator's, `key` signs its service account tokens (PEM). It shows no client certificate to any
+    `url` is its own, `token` its administrator's, `key` signs its service account tokens (PEM). It shows no client certificate to any
     server, signs no certificate, and reads no file of the root but the CA that its clients trust.
     """
     issuer = f"{root.service_account_issuer[0].rstrip('/')}/clusters/{name}"
@@ -64,7 +64,7 @@ def settings_of(root: Settings, name: str, uid: str, token: str, key: str) -> Se
         service_account_key_file=(),
         service_account_signing_key_file=None,
         service_account_key=key,
-        service_account_jwks_uri="",
+        service_account_jwks_uri=f"{url}/openid/v1/jwks",
         cluster_signing_cert_file=None,
         cluster_signing_key_file=None,
         admission_control_config_file=None,

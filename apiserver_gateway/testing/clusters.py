@@ -1,0 +1,64 @@
+"""Control planes of one server, for tests: each is an API server of its own, made and removed in milliseconds."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from base64 import b64decode
+from collections.abc import Iterator
+from pathlib import Path
+
+from apiserver_gateway.testing.connections import Connections
+from apiserver_gateway.testing.requests import PATIENCE, Refused, ask
+from apiserver_gateway.testing.server import ApiServer
+from apiserver_gateway.testing.waiting import wait_for
+
+PATH = "/apis/apiserver-gateway.dev/v1alpha1/controlplanes"
+_DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/controlplanes.apiserver-gateway.dev"
+
+
+class Cluster:
+    """A control plane of a server: `url`, `token`, `ca_file` and `kubeconfig` are for clients; the token is an
+    administrator's. All functions that take a server take it too: `ask(cluster, "GET", "/api/v1/namespaces")`.
+    """
+
+    def __init__(self, server: ApiServer, name: str, token: str, kubeconfig: Path) -> None:
+        self.server, self.name, self.token, self.kubeconfig = server, name, token, kubeconfig
+        self.url = f"{server.url}/clusters/{name}"
+        self.ca_file = server.ca_file
+        self.callback_host = server.callback_host
+        self.connections = Connections(f"/clusters/{name}")
+
+    def delete(self) -> None:
+        """Deletes the control plane; its keys are removed in the background. Raises Refused."""
+        self.connections.close()
+        self.kubeconfig.unlink(missing_ok=True)
+        ask(self.server, "DELETE", f"{PATH}/{self.name}")
+
+
+def made(server: ApiServer, name: str = "", timeout: float = PATIENCE) -> Cluster:
+    """Makes a control plane of a server that runs with --control-planes; without a name, it gets one of its own.
+
+    Raises Refused, TimeoutError.
+    """
+    name = name or f"test-{uuid.uuid4().hex[:12]}"
+    wait_for(server, _DEFINITION, lambda obj: bool((obj.get("status") or {}).get("acceptedNames")), timeout)
+    body = {"apiVersion": "apiserver-gateway.dev/v1alpha1", "kind": "ControlPlane", "metadata": {"name": name}}
+    ask(server, "POST", PATH, {**body, "spec": {}})
+    found = wait_for(server, f"{PATH}/{name}", lambda obj: (obj.get("status") or {}).get("phase") == "Ready", timeout)
+    secret = ask(server, "GET", f"/api/v1/namespaces/kube-system/secrets/{found['status']['secret']}")["data"]
+    kubeconfig = server.directory / f"kubeconfig-{name}"
+    kubeconfig.touch(0o600)
+    kubeconfig.write_bytes(b64decode(secret["kubeconfig"]))
+    return Cluster(server, name, b64decode(secret["token"]).decode(), kubeconfig)
+
+
+@contextlib.contextmanager
+def cluster(server: ApiServer, name: str = "") -> Iterator[Cluster]:
+    """A control plane that is deleted at the end of the block."""
+    found = made(server, name)
+    try:
+        yield found
+    finally:
+        with contextlib.suppress(Refused, ConnectionError):
+            found.delete()

@@ -1,0 +1,1 @@
+"""Control planes below /clusters."""

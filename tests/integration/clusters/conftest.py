@@ -1,0 +1,31 @@
+"""One server with control planes for all tests, and two control planes that only requests are sent to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from apiserver_gateway.testing import ApiServer, Cluster
+from tests.forked import api_server
+
+ADMIN = "alice"
+GROUP = "platform"
+
+
+@pytest.fixture(scope="package")
+def server() -> Iterator[ApiServer]:
+    with api_server("--control-planes") as running:
+        yield running
+
+
+@pytest.fixture(scope="package")
+def one(server: ApiServer) -> Iterator[Cluster]:
+    with server.cluster("one") as made:
+        yield made
+
+
+@pytest.fixture(scope="package")
+def other(server: ApiServer) -> Iterator[Cluster]:
+    with server.cluster("other") as made:
+        yield made

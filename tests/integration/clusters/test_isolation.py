@@ -1,0 +1,182 @@
+"""No way leads from one control plane to another or to the root: each test tries one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apiserver_gateway.testing import ApiServer, Cluster, Refused, ask, user, wait_for
+from tests.integration.server.client import ask as raw
+from tests.integration.server.client import connect
+
+NAMESPACES = "/api/v1/namespaces"
+PLANES = "/apis/apiserver-gateway.dev/v1alpha1/controlplanes"
+WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+
+
+def account_token(place: ApiServer | Cluster) -> str:
+    """A token of the service account default/default."""
+    path = "/api/v1/namespaces/default/serviceaccounts/default"
+    wait_for(place, path, bool)
+    return str(ask(place, "POST", f"{path}/token", {"spec": {}})["status"]["token"])
+
+
+def status(server: ApiServer, path: str, token: str | None, **more: Any) -> int:
+    return raw(server, "GET", path, token=token, **more).status
+
+
+def who(server: ApiServer, below: str, token: str) -> dict[str, Any]:
+    found = raw(server, "POST", f"{below}{WHO}", REVIEW, token=token)
+    assert found.status == 201, found.body
+    return dict(found.json["status"]["userInfo"])
+
+
+def test_a_token_is_good_in_its_own_control_plane_only(server: ApiServer, one: Cluster, other: Cluster) -> None:
+    places = {"": server.token, "/clusters/one": one.token, "/clusters/other": other.token}
+    for place in places:
+        for of, token in places.items():
+            assert status(server, f"{place}{NAMESPACES}", token) == (200 if of == place else 401), (place, of)
+
+
+def test_a_token_of_a_service_account_too(server: ApiServer, one: Cluster, other: Cluster) -> None:
+    places = {
+        "": account_token(server),
+        "/clusters/one": account_token(one),
+        "/clusters/other": account_token(other),
+    }
+    for place in places:
+        for of, token in places.items():
+            assert status(server, f"{place}{NAMESPACES}", token) == (403 if of == place else 401), (place, of)
+
+
+def test_a_connection_remembers_nobody_across_control_planes(server: ApiServer, one: Cluster, other: Cluster) -> None:
+    connection = connect(server)
+    try:
+        for _ in range(3):
+            for place, token in (("", server.token), ("/clusters/one", one.token), ("/clusters/other", other.token)):
+                for at, expected in (("", ""), ("/clusters/one", "one"), ("/clusters/other", "other")):
+                    connection.request("GET", f"{at}{NAMESPACES}", headers={"Authorization": f"Bearer {token}"})
+                    answer = connection.getresponse()
+                    answer.read()
+                    assert answer.status == (200 if at == place else 401), (at, place, expected)
+    finally:
+        connection.close()
+
+
+PATHS = (
+    "/clusters/one%2F..%2Fother/api",
+    "/clusters/one%2fapi",
+    "/clusters//one/api",
+    "/clusters/./one/api",
+    "/clusters/../clusters/one/api",
+    "/clusters/ONE/api",
+    "/clusters/one./api",
+    "/clusters/-one/api",
+    "/clusters/one%00/api",
+    f"/clusters/{'a' * 64}/api",
+    "/clusters/",
+    "/clusters/absent/api",
+)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_path_that_names_no_control_plane_is_not_found(server: ApiServer, one: Cluster, path: str) -> None:
+    found = raw(server, "GET", path, token=one.token)
+    assert found.status == 404 and found.json["kind"] == "Status"
+
+
+@pytest.mark.parametrize(
+    "path", ["/%63lusters/one/api", "//clusters/one/api", "/./clusters/one/api", "/Clusters/one/api"]
+)
+def test_another_spelling_leads_to_the_root(server: ApiServer, one: Cluster, path: str) -> None:
+    assert raw(server, "GET", path, token=one.token).status == 401
+    assert raw(server, "GET", path).status in (301, 404)
+
+
+@pytest.mark.parametrize("below", ["/../other", "/%2e%2e/other", "//../other", "/api/../../other", "/clusters/other"])
+def test_no_path_leads_out(server: ApiServer, one: Cluster, other: Cluster, below: str) -> None:
+    found = raw(server, "GET", f"/clusters/one{below}/api/v1/namespaces", token=one.token)
+    assert found.status in (301, 403, 404, 500)
+    assert b"kube-system" not in found.body
+    assert raw(server, "GET", f"/clusters/one{below}/api/v1/namespaces", token=other.token).status in (401, 500)
+
+
+def test_users_of_the_root_do_not_enter(server: ApiServer, one: Cluster) -> None:
+    masters = user(server, "mallory", groups=("system:masters",))
+    for token in (server.token, masters.token, account_token(server)):
+        assert status(server, f"/clusters/one{NAMESPACES}", token) == 401
+
+
+def test_an_administrator_enters_under_another_name(server: ApiServer) -> None:
+    made = {"apiVersion": "apiserver-gateway.dev/v1alpha1", "kind": "ControlPlane", "metadata": {"name": "visited"}}
+    ask(server, "POST", PLANES, {**made, "spec": {"admins": {"users": ["alice"], "groups": ["platform"]}}})
+    wait_for(server, f"{PLANES}/visited", lambda obj: (obj.get("status") or {}).get("phase") == "Ready")
+    below = "/clusters/visited"
+    for name, groups in (("alice", ()), ("bob", ("platform", "system:masters"))):
+        token = user(server, name, groups=groups).token
+        found = who(server, below, token)
+        assert found["username"] == f"root:{name}"
+        assert found["groups"] == ["root:admins", "system:authenticated"]
+        assert status(server, f"{below}/api/v1/secrets", token) == 200
+    stranger = user(server, "carol", groups=("system:masters",)).token
+    assert status(server, f"{below}{NAMESPACES}", stranger) == 401
+    token = user(server, "alice").token
+    ask(server, "PUT", f"{PLANES}/visited", {**ask(server, "GET", f"{PLANES}/visited"), "spec": {}})
+    assert status(server, f"{below}{NAMESPACES}", token) == 401, "who is an administrator no more leaves at once"
+    ask(server, "DELETE", f"{PLANES}/visited")
+
+
+@pytest.mark.parametrize("name", ["system:masters", "system:serviceaccounts"])
+def test_no_group_of_the_system_can_be_an_administrator(server: ApiServer, name: str) -> None:
+    made = {"apiVersion": "apiserver-gateway.dev/v1alpha1", "kind": "ControlPlane", "metadata": {"name": "no"}}
+    for who_enters in ("users", "groups"):
+        with pytest.raises(Refused, match="of the system cannot enter"):
+            ask(server, "POST", PLANES, {**made, "spec": {"admins": {who_enters: [name]}}})
+
+
+def test_a_service_account_that_is_named_does_not_enter(server: ApiServer) -> None:
+    made = {"apiVersion": "apiserver-gateway.dev/v1alpha1", "kind": "ControlPlane", "metadata": {"name": "named"}}
+    ask(server, "POST", PLANES, {**made, "spec": {"admins": {"groups": ["everybody"]}}})
+    wait_for(server, f"{PLANES}/named", lambda obj: (obj.get("status") or {}).get("phase") == "Ready")
+    token = user(server, "system:serviceaccount:default:default", groups=("everybody",)).token
+    assert status(server, f"/clusters/named{NAMESPACES}", token) == 401
+    ask(server, "DELETE", f"{PLANES}/named")
+
+
+def test_masters_of_one_are_nobody_at_the_root(server: ApiServer, one: Cluster) -> None:
+    assert "system:masters" in who(server, "/clusters/one", one.token)["groups"]
+    assert status(server, PLANES, one.token) == 401
+
+
+def test_impersonation_stays_inside(server: ApiServer, one: Cluster) -> None:
+    headers = {"Impersonate-User": "kubernetes-admin", "Impersonate-Group": "system:masters"}
+    found = raw(server, "POST", f"/clusters/one{WHO}", REVIEW, token=one.token, headers=headers)
+    assert found.json["status"]["userInfo"]["username"] == "kubernetes-admin"
+    assert status(server, NAMESPACES, one.token, headers=headers) == 401
+    assert raw(server, "GET", f"/clusters/other{NAMESPACES}", token=one.token, headers=headers).status in (401, 404)
+    nobody = {"Impersonate-User": "nobody"}
+    assert status(server, f"/clusters/one{NAMESPACES}", account_token(one), headers=nobody) == 403
+
+
+def test_headers_of_a_front_proxy_name_nobody(server: ApiServer, one: Cluster) -> None:
+    headers = {"X-Remote-User": "kubernetes-admin", "X-Remote-Group": "system:masters"}
+    assert status(server, f"/clusters/one{NAMESPACES}", None, headers=headers) == 403
+
+
+def test_a_request_is_not_signed_by_the_authority_of_the_root(server: ApiServer, one: Cluster) -> None:
+    kept = ask(one, "GET", "/api/v1/namespaces/kube-system/configmaps")["items"]
+    names = {each["metadata"]["name"] for each in kept}
+    assert "extension-apiserver-authentication" not in names, "the root's CAs vouch for nobody here"
+
+
+def test_the_issuer_is_its_own(server: ApiServer, one: Cluster, other: Cluster) -> None:
+    def told(place: ApiServer | Cluster) -> tuple[str, str]:
+        keys = ask(place, "GET", "/openid/v1/jwks")["keys"]
+        return ask(place, "GET", "/.well-known/openid-configuration")["issuer"], keys[0]["kid"]
+
+    issuers, keys = zip(*map(told, (server, one, other)), strict=True)
+    assert len(set(issuers)) == len(set(keys)) == 3
+    found = ask(one, "GET", "/.well-known/openid-configuration")
+    assert found["jwks_uri"] == f"{one.url}/openid/v1/jwks"
