@@ -11,7 +11,7 @@ from pathlib import Path
 from apiserver_gateway.testing.connections import Connections
 from apiserver_gateway.testing.requests import PATIENCE, Refused, ask
 from apiserver_gateway.testing.server import ApiServer
-from apiserver_gateway.testing.waiting import wait_for
+from apiserver_gateway.testing.waiting import condition, wait_for
 
 PATH = "/apis/apiserver-gateway.dev/v1alpha1/controlplanes"
 _DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/controlplanes.apiserver-gateway.dev"
@@ -42,7 +42,7 @@ def made(server: ApiServer, name: str = "", timeout: float = PATIENCE) -> Cluste
     Raises Refused, TimeoutError.
     """
     name = name or f"test-{uuid.uuid4().hex[:12]}"
-    wait_for(server, _DEFINITION, lambda obj: bool((obj.get("status") or {}).get("acceptedNames")), timeout)
+    wait_for(server, _DEFINITION, condition("Established"), timeout)
     body = {"apiVersion": "apiserver-gateway.dev/v1alpha1", "kind": "ControlPlane", "metadata": {"name": name}}
     ask(server, "POST", PATH, {**body, "spec": {}})
     found = wait_for(server, f"{PATH}/{name}", lambda obj: (obj.get("status") or {}).get("phase") == "Ready", timeout)

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from apiserver_gateway.testing.connections import Server
 from apiserver_gateway.testing.requests import Refused, ask
-from apiserver_gateway.testing.server import ApiServer
 from apiserver_gateway.testing.waiting import condition, wait_for
 
 KIND = "CustomResourceDefinition"
@@ -18,7 +18,7 @@ ENDINGS = (".yaml", ".yml", ".json")
 Definition = Mapping[str, Any]
 
 
-def install(server: ApiServer, *definitions: Definition | str | Path) -> None:
+def install(server: Server, *definitions: Definition | str | Path) -> None:
     """Creates CustomResourceDefinitions, or replaces existing ones, and waits until they are served.
 
     Each argument is a definition, the path of a YAML or JSON file, or a directory of such files. Raises Refused,
@@ -32,7 +32,7 @@ def install(server: ApiServer, *definitions: Definition | str | Path) -> None:
         wait_for(server, f"{PATH}/{definition['metadata']['name']}", condition("Established"))
 
 
-def _put(server: ApiServer, definition: Definition) -> None:
+def _put(server: Server, definition: Definition) -> None:
     __tracebackhide__ = True
     try:
         ask(server, "POST", PATH, definition)

@@ -32,8 +32,8 @@ def common_prefix(settings: Settings) -> str:
 def settings_of(root: Settings, name: str, uid: str, url: str, token: str, key: str) -> Settings:
     """The settings of a control plane: those of the server, without its credentials and without its ways to know users.
 
-    `url` is its own, `token` its administrator's, `key` signs its service account tokens (PEM). It shows no client certificate to any
-    server, signs no certificate, and reads no file of the root but the CA that its clients trust.
+    `url` is its own, `token` its administrator's, `key` signs its service account tokens (PEM). It shows no client
+    certificate to any server, signs no certificate, and reads no file of the root but the CA that its clients trust.
     """
     issuer = f"{root.service_account_issuer[0].rstrip('/')}/clusters/{name}"
     return replace(

@@ -176,7 +176,7 @@ def test_the_issuer_is_its_own(server: ApiServer, one: Cluster, other: Cluster) 
         keys = ask(place, "GET", "/openid/v1/jwks")["keys"]
         return ask(place, "GET", "/.well-known/openid-configuration")["issuer"], keys[0]["kid"]
 
-    issuers, keys = zip(*map(told, (server, one, other)), strict=True)
+    issuers, keys = zip(told(server), told(one), told(other), strict=True)
     assert len(set(issuers)) == len(set(keys)) == 3
     found = ask(one, "GET", "/.well-known/openid-configuration")
     assert found["jwks_uri"] == f"{one.url}/openid/v1/jwks"

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from apiserver_gateway.testing import ApiServer, Cluster, Refused, ask, condition, install, wait_for
-from apiserver_gateway.testing.connections import Asked
 from tests.integration.server.client import ask as raw
+from tests.integration.server.client import connect
+from tests.until import until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 SERVICES = "/api/v1/namespaces/default/services"
@@ -64,7 +65,7 @@ def test_two_have_the_same_kind_with_other_schemas(one: Cluster, other: Cluster)
     assert ask(other, "POST", WIDGETS, widget("large"))["spec"] == {"size": "large"}
     for place, wrong in ((one, "large"), (other, 1)):
         with pytest.raises(Refused, match=r"spec\.size"):
-            ask(place, "PUT", f"{WIDGETS}/w", widget(wrong))
+            ask(place, "POST", WIDGETS, widget(wrong))
 
 
 def test_a_kind_goes_from_one_and_stays_in_the_other(server: ApiServer) -> None:
@@ -79,8 +80,6 @@ def test_a_kind_goes_from_one_and_stays_in_the_other(server: ApiServer) -> None:
 
 
 def wait_for_absence(place: Cluster, path: str) -> None:
-    from tests.until import until
-
     def gone() -> bool:
         try:
             ask(place, "GET", path)
@@ -112,11 +111,18 @@ def test_a_watch_gets_events_of_its_own_control_plane_only(server: ApiServer, on
     begun = ask(one, "GET", MAPS)["metadata"]["resourceVersion"]
     for place, name in ((server, "of-root"), (other, "of-other"), (one, "of-one")):
         ask(place, "POST", MAPS, {"metadata": {"name": name}})
-    path = f"{MAPS}?watch=true&resourceVersion={begun}"
-    with one.connections.answer(one, Asked("GET", path, None, one.token), 60) as answered:
-        first = json.loads(answered.readline())
-        assert (first["type"], first["object"]["metadata"]["name"]) == ("ADDED", "of-one")
-        answered.close()
+    first = first_event(server, f"/clusters/one{MAPS}?watch=true&resourceVersion={begun}", one.token)
+    assert (first["type"], first["object"]["metadata"]["name"]) == ("ADDED", "of-one")
+
+
+def first_event(server: ApiServer, path: str, token: str) -> Any:
+    """The first event of a watch."""
+    connection = connect(server)
+    try:
+        connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
+        return json.loads(connection.getresponse().readline())
+    finally:
+        connection.close()
 
 
 def test_documents_name_paths_within_it(one: Cluster) -> None:
