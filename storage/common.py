@@ -23,7 +23,7 @@ ATTEMPTS = 20
 RETRY = 0.1  # seconds
 
 Stirred = Callable[[str], None]
-"""Is called with the name of a detached part of which a key has changed."""
+"""Is called with the name of a detached part of which a key was written."""
 
 
 class PartCache(WatchCache):
@@ -55,6 +55,24 @@ class PartCache(WatchCache):
 
     def reach(self, revision: int) -> asyncio.Future[None]:
         return self._common.reach(revision)
+
+    def remove(self, resource: ResourceCache) -> None:
+        if self.has(resource.spec.prefix):  # not after `end`
+            super().remove(resource)
+
+    def end(self) -> None:
+        """Ends all caches, and lets go of them: nothing of the part is left in memory, though caches and those who
+        listen to them refer to each other.
+        """
+        for resource in self:
+            resource.end()
+        self._by_segment.clear()
+
+    def forget_memos(self) -> None:
+        """Frees what was remembered for objects while they were loaded."""
+        for resource in self:
+            for entry in resource.all_entries():
+                entry.forget()
 
 
 class CommonCache(WatchCache):
@@ -115,8 +133,6 @@ class _OfParts(Unowned):
             part.unowned.remove(key)
         elif taking is not None:
             taking.changes[key] = None
-        else:
-            self._stirred(name.decode(errors="replace"))
 
     def start_over(self) -> None:
         for part in self._cache.parts.values():
@@ -174,6 +190,7 @@ class Common:
             resource.history.start = max(resource.history.start, part.reached)
             resource.tell(None)
             resource.wake_all()
+        part.forget_memos()
 
     def detach(self, whole: WatchCache) -> None:
         """Feeds a part no longer; its watches are overrun, and its caches are empty."""
@@ -181,10 +198,8 @@ class Common:
         if self.cache.parts.get(part.name) is part:
             del self.cache.parts[part.name]
         part.attached = False
-        for resource in part:
-            resource.closed = True
-            resource.start_over()
-            resource.wake_all()
+        part.unowned.start_over()
+        part.end()
 
 
 def _part(cache: WatchCache) -> PartCache:

@@ -103,6 +103,10 @@ class Entry:
             memo = self._memo = Memo()
         MEMOS.keep(memo, key, value, size)
 
+    def forget(self) -> None:
+        """Frees what is remembered for this version; it is computed again when it is needed."""
+        self._memo = None
+
     async def made(self, key: object, make: Callable[[Entry], Awaitable[T]], size_of: Callable[[T], int]) -> T:
         """The result of `make` for this version, remembered under a key. Concurrent callers share one call of `make`.
 

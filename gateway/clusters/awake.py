@@ -53,6 +53,7 @@ class Awake:
         self._common, self._client = common, client
         self.database = database
         self.gateway, self._handler = means.gateway(settings, database, client)
+        self.gateway.controllers.most_workers = 1  # each is a task that waits
         self._tasks = means.tasks(self.gateway.stopping)
         self._leading: asyncio.Task[None] | None = None
         self._requests = 0

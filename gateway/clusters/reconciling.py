@@ -97,7 +97,8 @@ class Reconciler:
             await self._claim(of)
         if not await is_made(client, root):
             await clear(client, root)
-            await (await self._objects()).write(client, root)
+            revision = await (await self._objects()).write(client, root)
+            await self._table.common.cache.reach(revision)  # so that these writes wake nobody
         await self._tell(of, READY, "True", "Made", "requests are answered", url)
         logger.info("a control plane is made", extra={"cluster": of.name})
 

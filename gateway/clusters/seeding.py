@@ -36,8 +36,8 @@ class Template:
 
     values: Sequence[tuple[bytes, bytes]]
 
-    async def write(self, client: EtcdClient, root: bytes) -> bool:
-        """Writes a copy below a root. Returns False if another process was faster. Raises StorageError."""
+    async def write(self, client: EtcdClient, root: bytes) -> int:
+        """Writes a copy below a root, unless another process was faster; returns the revision. Raises StorageError."""
         uids: dict[bytes, bytes] = {}
         now = now_text().encode()
 
@@ -50,8 +50,8 @@ class Template:
             puts = [put(key, value) for key, value in copies[start : start + _OPERATIONS]]
             written = await client.txn([mod_revision_is(root + MADE, 0)], puts)
             if not written.succeeded:
-                return False
-        return True
+                break
+        return written.revision
 
 
 async def is_made(client: EtcdClient, root: bytes) -> bool:

@@ -10,7 +10,7 @@ from time import monotonic
 
 from gateway.access.authentication import AudienceAgnostic
 from gateway.clusters.awake import Awake, Means
-from gateway.clusters.definition import GROUP, PLURAL, VERSION, Described, described
+from gateway.clusters.definition import GROUP, PLURAL, READY, VERSION, Described, described
 from gateway.clusters.outbound import may_be_called
 from gateway.clusters.secrets import NAMESPACE, Credentials, credentials_in, name_of
 from gateway.clusters.visitors import Visitors
@@ -197,7 +197,9 @@ class Table:
     def _stirred(self, uid: str) -> None:
         """Wakes a control plane that another process has changed: the controllers of this one have to look at it."""
         row = self._rows.get(self._names.get(uid, ""))
-        if row is not None and self._fence is not None and row.awake is None and row.waking is None:
+        if row is None or row.described.phase != READY or self._fence is None:
+            return
+        if row.awake is None and row.waking is None:
             asyncio.ensure_future(self.awake(row)).add_done_callback(lambda done: done.cancelled() or done.exception())
 
     async def _rest(self) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # imported later, so that the server starts faster
     from gateway.controllers.observing import Observer
 
 
+MOST_WORKERS = 64
 FOLLOWS = "generic-garbage-collector"  # the service account that watches objects of extension API servers
 
 
@@ -32,6 +33,7 @@ class Controllers:
         self._begun = False
         self._made: Sequence[Controller] = ()
         self._observers: list[Observer] = []  # has one element while they run
+        self.most_workers = MOST_WORKERS  # of one queue
         self.beside: list[Callable[[Fence], Coroutine[Any, Any, None]]] = []
         endpoints.on_change(self._kinds_changed)
 
@@ -91,7 +93,7 @@ class Controllers:
                 await observer.complete.wait()  # with half of the state, owners would seem to have no dependents
                 for each in made:
                     for queue, reconcile, workers in each.works():
-                        group.create_task(work(queue, reconcile, workers))
+                        group.create_task(work(queue, reconcile, min(workers, self.most_workers)))
         finally:
             end()
             self._made, self._observers = (), []

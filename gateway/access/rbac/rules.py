@@ -12,6 +12,7 @@ from itertools import chain, islice
 
 from gateway.http.request_info import RequestInfo
 from gateway.jsontypes import JsonObject, dumps
+from gateway.memo import Memory
 from gateway.time_limits import look
 from gateway.validation.field import go_quote
 
@@ -105,9 +106,20 @@ def compile_rule(spec: JsonObject) -> Rule:
     )
 
 
+_alike: Memory[bytes, tuple[Rule, ...]] = Memory(2 << 20)
+"""Compiled rules by their JSON: the default roles of all control planes share theirs."""
+
+
 def compile_rules(specs: Sequence[JsonObject] | None) -> tuple[Rule, ...]:
-    """Compiles the rules of a role."""
-    return tuple(compile_rule(spec) for spec in specs or ())
+    """Compiles the rules of a role, which must not be changed later."""
+    if not specs:
+        return ()
+    content = dumps(specs)
+    found = _alike.get(content)
+    if found is None:
+        found = tuple(map(compile_rule, specs))
+        _alike.keep(content, found, 8 * len(content))
+    return found
 
 
 FULL_AUTHORITY = compile_rules(
