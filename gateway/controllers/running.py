@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # imported later, so that the server starts faster
     from gateway.controllers.observing import Observer
 
 
-MOST_WORKERS = 64
+MOST_WORKERS = 1 << 10
 FOLLOWS = "generic-garbage-collector"  # the service account that watches objects of extension API servers
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gateway.aggregation.running import AGGREGATION_HOOKS, Aggregation
-from gateway.controllers.definitions import Definitions
+from gateway.customresources.definitions import Definitions
 from gateway.requests.parts import Gateway
 
 Check = Callable[[], str]
