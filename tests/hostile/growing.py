@@ -24,11 +24,11 @@ from typing import Any
 import yaml
 
 from apiserver_gateway.testing import ApiServer, api_server
+from tests.hostile.entries import Entries, Json, entry, minimal, reference, resolved
 from tests.hostile.probe import MEGABYTE, cpu_seconds, memory
 from tests.integration.server.client import connect
 from tests.limits import at_most
 
-Json = dict[str, Any]
 Step = str | int  # the name of a member; 0: the first item of a list; "*": a map's members
 
 SIZE = 2000  # entries
@@ -60,36 +60,6 @@ _VALID: Json = {
 }  # objects that are not in the table of the smallest ones
 # objects of these kinds affect other requests
 _FAR_REACHING = ("Validating", "Mutating", "APIService", "FlowSchema", "PriorityLevel", "CustomResourceDefinition")
-# members that tell entries apart; without them validation ends early
-_KEYS = (
-    "name",
-    "key",
-    "type",
-    "port",
-    "containerPort",
-    "ip",
-    "mountPath",
-    "kind",
-    "apiVersion",
-    "uid",
-    "devicePath",
-    "cidr",
-    "host",
-    "path",
-    "operator",
-    "driver",
-    "manager",
-    "topologyKey",
-    "image",
-)
-
-
-class Entries(Enum):
-    """The kinds of entries that a field is filled with."""
-
-    EQUAL = "equal"
-    DISTINCT = "distinct"
-    WRONG = "wrong"
 
 
 class Way(Enum):
@@ -125,7 +95,7 @@ class Field:
 
     def value(self, entries: Entries, size: int) -> Any:
         """Makes `size` entries."""
-        made = (_entry(self.schemas, self.item, entries, number) for number in range(size))
+        made = (entry(self.schemas, self.item, entries, number) for number in range(size))
         if self.steps[-1] == "*":
             return {f"a{number}.io/k{number}": each for number, each in enumerate(made)}
         return list(made)
@@ -134,13 +104,13 @@ class Field:
         """Makes an object with `size` entries in the field, and with the objects that enclose the field."""
         found: Json = json.loads(json.dumps(obj))
         here: Any = found
-        schema, steps = _resolved(self.schemas, self.body), [step for step in self.steps if step != "*"]
+        schema, steps = resolved(self.schemas, self.body), [step for step in self.steps if step != "*"]
         for step, after in zip(steps, [*steps[1:], None], strict=True):
             if step == 0:
-                schema = _resolved(self.schemas, schema["items"])
+                schema = resolved(self.schemas, schema["items"])
                 here = here[0]
                 continue
-            schema = _resolved(self.schemas, schema["properties"][step])
+            schema = resolved(self.schemas, schema["properties"][step])
             if after is None:
                 here[step] = self.value(entries, size)
             elif after == 0:
@@ -151,82 +121,16 @@ class Field:
         return found
 
 
-def _resolved(schemas: Json, schema: Json) -> Json:
-    while "$ref" in schema or len(schema.get("allOf") or ()) == 1:
-        if "$ref" in schema:
-            schema = schemas[schema["$ref"].rpartition("/")[2]]
-        else:
-            rest = {key: value for key, value in schema.items() if key != "allOf"}
-            schema = {**rest, **_resolved(schemas, schema["allOf"][0])}
-    return schema
-
-
-def _reference(schema: Json) -> str:
-    found: str = schema.get("$ref") or (schema.get("allOf") or [{}])[0].get("$ref") or ""
-    return found
-
-
-def minimal(schemas: Json, schema: Json, number: int, name: str = "", depth: int = 0) -> Any:
-    """A value with all required members, and with a number in the members that tell entries apart."""
-    schema = _resolved(schemas, schema)
-    if "oneOf" in schema or "anyOf" in schema:
-        return 80 if name.lower().endswith("port") else 1
-    match schema.get("type"):
-        case "array":
-            return [] if depth > 3 else [minimal(schemas, schema["items"], number, name, depth + 1)]
-        case "integer":
-            return 1 + number % 60_000
-        case "number":
-            return 1
-        case "boolean":
-            return True
-        case "string":
-            return _text(schema.get("format", ""), name, number)
-    members = schema.get("properties") or {}
-    wanted = [*schema.get("required", ()), *(key for key in _KEYS if key in members)] if depth < 5 else []
-    return {key: minimal(schemas, members[key], number, key, depth + 1) for key in dict.fromkeys(wanted)}
-
-
-def _text(form: str, name: str, number: int) -> str:
-    lower, address = name.lower(), f"10.{number // 250 % 250}.{number % 250}"
-    if form == "byte":
-        return "eA=="
-    if form == "date-time":
-        return "2024-01-01T00:00:00Z"
-    if "cidr" in lower:
-        return f"{address}.0/24"
-    if lower.endswith("ip"):
-        return f"{address}.1"
-    if lower.endswith("path"):
-        return f"/a{number}"
-    return "true" if lower == "expression" else f"a{number}"
-
-
-def _entry(schemas: Json, item: Json, entries: Entries, number: int) -> Any:
-    if entries is not Entries.WRONG:
-        return minimal(schemas, item, 7 if entries is Entries.EQUAL else number)
-    match _resolved(schemas, item).get("type"):
-        case "string":
-            return f"-Not_Valid/{number}/"
-        case "integer" | "number":
-            return -1 - number
-        case "boolean":
-            return False
-        case "array":
-            return []
-    return {}
-
-
 def fields(schemas: Json, schema: Json, outer: frozenset[str] = frozenset()) -> Iterator[tuple[tuple[Step, ...], Json]]:
     """The lists and maps in a schema: the steps to each, and the schema of its entries."""
-    reference = _reference(schema)
-    if (reference and reference in outer) or len(outer) > _DEEPEST:
+    found = reference(schema)
+    if (found and found in outer) or len(outer) > _DEEPEST:
         return
-    outer |= {reference} if reference else frozenset()
-    for name, below in (_resolved(schemas, schema).get("properties") or {}).items():
+    outer |= {found} if found else frozenset()
+    for name, below in (resolved(schemas, schema).get("properties") or {}).items():
         if name == "managedFields":
             continue
-        one = _resolved(schemas, below)
+        one = resolved(schemas, below)
         if one.get("type") == "array":
             yield (name,), one["items"]
             yield from (((name, 0, *steps), item) for steps, item in fields(schemas, one["items"], outer))
@@ -248,9 +152,9 @@ class Search:
     def fields(self) -> list[Field]:
         """All fields of all kinds; those of metadata only once."""
         found: list[Field] = []
-        for group_version, entry in self._get("/openapi/v3")["paths"].items():
+        for group_version, served in self._get("/openapi/v3")["paths"].items():
             if group_version.startswith(("api/", "apis/")) and group_version not in ("api", "apis"):
-                found += self._of_document(self._get(entry["serverRelativeURL"]))
+                found += self._of_document(self._get(served["serverRelativeURL"]))
         return [each for each in found if each.steps[0] != "metadata" or each.kind == "ConfigMap"]
 
     def _of_document(self, document: Json) -> Iterator[Field]:
@@ -313,7 +217,7 @@ class Search:
         base |= {"apiVersion": field.api_version, "kind": field.kind}
         if present is not None and way in (Way.PUT, Way.STATUS):
             base["metadata"] = {key: each for key, each in present["metadata"].items() if key != "managedFields"}
-        elif way is Way.APPLY:
+        elif way in (Way.POST, Way.APPLY):
             base["metadata"] = {"name": f"{NAME}2"}
         elif way in (Way.MERGE, Way.STRATEGIC):
             base = {"metadata": {"name": NAME}}

@@ -15,9 +15,17 @@ from gateway.apply.field_set import from_wire
 from gateway.apply.managed_fields import update_managed
 from gateway.cel.rules import compile_schema
 from gateway.customresources.keyed_lists import compile_lists
+from gateway.defaults import apply_defaults
+from gateway.http.request_info import RequestInfo
 from gateway.http.status import invalid
+from gateway.http.user import User
+from gateway.http.warnings import Warnings
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.metadata import drop_duplicate_owners
+from gateway.kinds.strategies import strategy_for
+from gateway.kinds.write_context import WriteContext
 from gateway.patches import json_patch, strategic_merge_patch
 from gateway.schema.body import parse_body
 from gateway.schema.catalog import type_for
@@ -30,6 +38,15 @@ from gateway.validation.schema_values import compile_values
 from tests.hostile.doubling import is_in_proportion
 
 CONFIG_MAP, POD = type_for("", "v1", "ConfigMap"), type_for("", "v1", "Pod")
+CONTAINER = {"name": "c", "image": "i"}
+PODS = strategy_for("", "pods")
+CREATED = WriteContext(
+    Attributes(User("me"), RequestInfo("create", "")),
+    builtin_registry().resources["", "v1", "pods", ""],
+    "default",
+    "p",
+    now="2020-01-01T00:00:00Z",
+)
 
 
 def body(value: Any) -> Callable[[], object]:
@@ -102,6 +119,33 @@ def with_a_long_key(size: int) -> Callable[[], object]:
     return lambda: (values(obj, "", None), found_twice(obj, ""), rules.validate(obj))
 
 
+def pod(**spec: Any) -> Callable[[], object]:
+    """Validates a pod, which must be valid, and makes its warnings."""
+    obj: JsonObject = {"metadata": {"name": "p", "namespace": "default"}, "spec": {"containers": [CONTAINER], **spec}}
+    apply_defaults("v1", "Pod", obj)
+    assert PODS.warnings_on_create is not None
+    warnings_on_create = PODS.warnings_on_create
+
+    def write() -> None:
+        assert PODS.validate(obj, CREATED) == []
+        Warnings().extend(warnings_on_create(obj, CREATED))
+
+    return write
+
+
+def projected(size: int) -> JsonObject:
+    """A volume of `size` secrets, each with a path of its own."""
+    items = ([{"key": "k", "path": f"p{i}"}] for i in range(size))
+    return {"name": "v", "projected": {"sources": [{"secret": {"name": "s", "items": each}} for each in items]}}
+
+
+def claimed(size: int) -> JsonObject:
+    """The specification of a pod of `size` claims, each of which its container uses."""
+    claims = [{"name": f"c{i}"} for i in range(size)]
+    spec = {"resourceClaims": [{**each, "resourceClaimName": "x"} for each in claims]}
+    return {**spec, "containers": [{**CONTAINER, "resources": {"claims": claims}}]}
+
+
 CASES: dict[str, Callable[[int], Callable[[], object]]] = {
     "containers": lambda n: body({"spec": {"containers": [{"name": f"c{i}", "image": "i"} for i in range(n)]}}),
     "repeated keys": lambda n: wrong('{"data":{' + ",".join(['"a":"b"'] * n) + "}}"),
@@ -162,6 +206,8 @@ CASES: dict[str, Callable[[int], Callable[[], object]]] = {
         labels={"a": "b"},
     ),
     "values below a long key": with_a_long_key,
+    "projected paths": lambda n: pod(volumes=[projected(n)]),
+    "claims of a container": lambda n: pod(**claimed(n)),
     "label selector": lambda n: lambda: labels.parse(",".join(f"a{i} in (b,c)" for i in range(n // 50))),
 }
 
