@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import uuid
 from typing import Any
 
@@ -9,9 +11,12 @@ import pytest
 
 from apiserver_gateway.testing import ApiServer
 from gateway.jsontypes import JsonObject
+from storage.etcd import EtcdClient, EtcdSettings
 from tests.hostile.probe import held_at_most
 from tests.hostile.test_bodies import send
 from tests.integration.customresources.definitions import DEFINITIONS, definition, establish, version
+from tests.integration.server.client import ask
+from tests.until import until
 
 LIMIT = 0.1
 GROUP = "costly.example.com"
@@ -132,3 +137,39 @@ def test_an_object_that_a_schema_refuses_holds_nobody(server: ApiServer, case: s
     with held_at_most(server, LIMIT):
         status, text = send(server, "POST", f"/apis/{group}/v1/namespaces/default/widgets", body)
     assert status == 422, text[:500]
+
+
+TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+STEEP = {"name": "Steep", "type": "string", "jsonPath": ".spec" + "...*" * 8}
+SMALL_OBJECTS = 1200
+
+
+def store(server: ApiServer, group: str, count: int) -> None:
+    """Writes small objects with a deep spec into etcd: to create as many by requests takes longer than the test."""
+    spec: JsonObject = {}
+    for _ in range(12):
+        spec = {"a": spec or 1}
+
+    async def write() -> None:
+        async with EtcdClient(EtcdSettings((server.etcd_endpoint,), timeout=60)) as client, asyncio.TaskGroup() as all_:
+            for number in range(count):
+                metadata = {"name": f"w{number}", "namespace": "default", "uid": str(uuid.uuid4())}
+                body = {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": metadata, "spec": spec}
+                key = f"/registry/{group}/widgets/default/w{number}".encode()
+                all_.create_task(client.put(key, json.dumps(body).encode()))
+
+    asyncio.run(write())
+
+
+def test_columns_that_look_at_small_objects_many_times_hold_nobody(server: ApiServer) -> None:
+    """A short object may cost as much as a long one, so that a piece of a table is not bounded by its bytes alone."""
+    group = f"g{uuid.uuid4().hex}.example.com"
+    anything = version("v1", {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}})
+    establish(server, definition(group, {**anything, "additionalPrinterColumns": [STEEP]}))
+    widgets = f"/apis/{group}/v1/namespaces/default/widgets"
+    store(server, group, SMALL_OBJECTS)
+    until(lambda: len(ask(server, "GET", widgets).json["items"]) == SMALL_OBJECTS)
+    with held_at_most(server, LIMIT):
+        table = ask(server, "GET", widgets, headers=TABLE).json
+    assert (table["kind"], len(table["rows"])) == ("Table", SMALL_OBJECTS)
+    assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Steep"]
