@@ -67,9 +67,8 @@ def _is_large(pattern: str, options: Any) -> bool:
     """Whether RE2 needs 4 ms or more to compile a pattern. No Python code runs then. The test takes at most 1 ms."""
     if len(pattern) < _SHORT and not _MULTIPLIES.search(pattern):
         return False
-    options.max_mem = _LITTLE_MEMORY
     try:
-        re2.compile(pattern, options)
+        _compile(pattern, options, _LITTLE_MEMORY)
     except re2.error as error:
         return _TOO_LARGE in error.args[0]
     return False
@@ -77,7 +76,10 @@ def _is_large(pattern: str, options: Any) -> bool:
 
 def _compile(pattern: str, options: Any, memory: int = _MAX_MEMORY) -> Any:
     options.max_mem = memory
-    return re2.compile(pattern, options)
+    try:
+        return re2.compile(pattern, options)
+    finally:
+        re2.purge()  # re2 keeps the last 128 itself, however large they are
 
 
 def _compile_in_turn(pattern: str, options: Any) -> Any:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from apiserver_gateway.testing import ApiServer
-from tests.hostile.probe import held_at_most, memory_returns
-from tests.hostile.test_bodies import PATIENCE
+from tests.hostile.probe import MEGABYTE, held_at_most, memory, memory_returns
+from tests.hostile.test_bodies import MAPS, PATIENCE
 from tests.integration.customresources.definitions import DEFINITIONS, definition, establish, version
-from tests.integration.server.client import connect
+from tests.integration.server.client import ask, connect
+from tests.limits import at_most
+from tests.until import until
 
 HELD = 0.1  # seconds
 COUNT = 60
@@ -64,3 +67,32 @@ def test_patterns_that_search_for_long_hold_nobody(server: ApiServer, schema: di
     with held_at_most(server, HELD):
         assert create(server, {**hard, "text": "ab" * 10_000}, path) == 201
         assert create(server, {**hard, "text": "ab" * 49_000}, path) in (201, 422)
+
+
+POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+RULES = [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]}]
+REFUSING = "!has(object.data) || object.data.all(key, !'abcdefgh'.matches(object.data[key]))"
+LEFT = 45 * MEGABYTE  # of 31 patterns of about 0.7 MB; they count as 64 MB, because they may grow
+
+
+@pytest.fixture
+def policy(server: ApiServer) -> Iterator[None]:
+    """A policy that matches a text with all patterns that an object has as its data."""
+    spec = {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": RULES}}
+    spec["validations"] = [{"expression": REFUSING}]
+    bound = {"policyName": "matching", "validationActions": ["Deny"]}
+    for path, made in ((POLICIES, spec), (f"{POLICIES[:-3]}ybindings", bound)):
+        assert ask(server, "POST", path, {"metadata": {"name": "matching"}, "spec": made}).status == 201
+    until(lambda: create(server, {"metadata": {"name": "one"}, "data": {"a": "b"}}, MAPS) == 422)
+    yield
+    for path in (f"{POLICIES[:-3]}ybindings", POLICIES):
+        ask(server, "DELETE", f"{path}/matching")
+
+
+def test_patterns_that_expressions_match_with_are_not_kept_beyond_a_size(server: ApiServer, policy: None) -> None:
+    """One user's objects, which are refused or never stored, have patterns of half a megabyte each."""
+    before = memory(server.pid)
+    for first in range(0, 100, 50):
+        data = {f"k{number}": rf"\pL{{1,60}}{number}" for number in range(first, first + 50)}
+        assert create(server, {"metadata": {"name": "one"}, "data": data}, MAPS) == 201
+    at_most((memory(server.pid) - before) / MEGABYTE, LEFT / MEGABYTE, "{found:.0f} MB more, {limit:.0f} are allowed")

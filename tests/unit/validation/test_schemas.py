@@ -1,11 +1,12 @@
 """CRD schemas: validation of values, field paths, and the allowed regular expressions."""
 
+import gc
 from typing import Any
 
 import pytest
 
 from gateway.jsontypes import JsonObject
-from gateway.validation.go_regexp import regexp_problem
+from gateway.validation.go_regexp import compiled, regexp_problem
 from gateway.validation.schema_defaults import pruned
 from gateway.validation.schema_paths import FieldPathError, follow
 from gateway.validation.schema_values import validate_value
@@ -128,6 +129,19 @@ def test_a_path_that_leads_nowhere(path: str, message: str) -> None:
 )
 def test_regular_expressions(pattern: str, problem: str) -> None:
     assert regexp_problem(pattern) == (f"error parsing regexp: {problem}" if problem else "")
+
+
+MOST = 64 << 20  # bytes that all cached patterns may take; see docs/limits.md
+LARGE = r"\pL{{1,4}}kept{}"
+
+
+def test_the_patterns_that_are_kept_are_bounded_in_bytes() -> None:
+    """Whoever keeps them: the server, or RE2's package."""
+    kind = type(compiled("a")[0])
+    assert all(compiled(LARGE.format(number))[0].options.max_mem > 1 << 20 for number in range(70))
+    kept = [each for each in gc.get_objects() if type(each) is kind and "kept" in each.pattern]
+    assert sum(each.options.max_mem for each in kept) <= MOST
+    assert LARGE.format(69) in {each.pattern for each in kept}, "the last one is kept"
 
 
 @pytest.mark.parametrize(("additional", "wrong"), [(False, []), ({"type": "string"}, ["anyOf[0]", "anyOf[1]"])])
