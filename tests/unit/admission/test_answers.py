@@ -55,3 +55,49 @@ def test_of_a_long_answer_it_is_said_what_cannot_be_read() -> None:
     answer = b'{"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", %b, "response": {"allowed": "yes"}}'
     with pytest.raises(Undecodable, match=r"cannot unmarshal string into .* of type bool"):
         asyncio.run(verdict(answer % LONG, "v1", "u", mutating=True))
+
+
+HALVES = {
+    "uid": "u",
+    "allowed": False,
+    "warnings": ["a\ud800b"],
+    "auditAnnotations": {"k\udfff": "\ud800"},
+    "status": {"message": "no\udc00", "details": {"causes": [{"message": "\ud800"}]}},
+}
+
+
+@pytest.mark.parametrize("beside", ["", "x" * 20_000], ids=["short", "long"])
+@pytest.mark.parametrize("mutating", [False, True])
+def test_halves_of_surrogate_pairs_are_replaced_where_the_answer_is_told(mutating: bool, beside: str) -> None:
+    """The writes are made by then: a text that cannot be sent would make the answer an error, or the event vanish."""
+    document = {"kind": "AdmissionReview", "apiVersion": V1, "response": HALVES, "beside": beside}
+    found = asyncio.run(verdict(json.dumps(document).encode(), "v1", "u", mutating=mutating))
+    assert (found.allowed, found.warnings, found.annotations) == (False, ["a\ufffdb"], {"k\ufffd": "\ufffd"})
+    assert found.status is not None
+    assert (found.status["message"], found.status["details"]["causes"]) == ("no\ufffd", [{"message": "\ufffd"}])
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        r'warnings: ["a\ud800b"]',
+        r'auditAnnotations: {k: "\udfff"}',
+        r'status: {message: "\ud800"}',
+        "status: &x {details: *x}",
+        'status: {details: {causes: [&c {message: "' + "x" * 60_000 + '"}' + ", *c" * 3000 + "]}}",
+        "warnings: &a [x,x,x,x,x,x,x,x,x,x]\n"
+        + "".join(
+            f"  y{level}: &b{level} [{','.join([f'*b{level - 1}' if level else '*a'] * 10)}]\n" for level in range(7)
+        ),
+    ],
+)
+def test_yaml_that_stands_for_too_much_or_is_no_text_cannot_be_decoded(response: str) -> None:
+    """The failurePolicy decides then, as for any other answer that cannot be read."""
+    answer = f"apiVersion: {V1}\nkind: AdmissionReview\nresponse:\n  uid: u\n  allowed: true\n  {response}\n"
+    with pytest.raises(Undecodable, match="error converting YAML to JSON"):
+        asyncio.run(verdict(answer.encode(), "v1", "u", mutating=False))
+
+
+def test_yaml_is_read() -> None:
+    answer = f"apiVersion: {V1}\nkind: AdmissionReview\nresponse:\n  uid: u\n  allowed: true\n  warnings: &w [a]\n"
+    assert asyncio.run(verdict(answer.encode(), "v1", "u", mutating=False)).warnings == ["a"]

@@ -18,6 +18,7 @@ from gateway.http.escapes import text_of, unescaped, valid_escapes
 from gateway.http.exchange import parse_query
 from gateway.jsontypes import MAX_DEPTH, depth, dumps
 from gateway.schema.body import SLOWLY, parse_body
+from gateway.schema.decode import parse_to_decode
 from gateway.schema.errors import DecodeError, YamlError
 from gateway.schema.outside import (
     MOST_MEMBERS,
@@ -51,7 +52,7 @@ def replaced(value: Any) -> Any:
 @given(VALUES)
 def test_no_half_of_a_surrogate_pair_comes_in_by_json(value: Any) -> None:
     written = json.dumps(value).encode()
-    for found in (read_json(written), parse_body(written)[0]):
+    for found in (read_json(written), parse_body(written)[0], parse_to_decode(written)[0]):
         dumps(found).decode()
         assert found == replaced(value)
 
