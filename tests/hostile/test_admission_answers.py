@@ -93,7 +93,7 @@ def test_large_answers_hold_nobody(server: ApiServer, answer: str) -> None:
     with (
         answering(respond) as client,
         webhook(server, lambda request: None, "configmaps", mutating=True, clientConfig=client, **ALONE),
-        held_at_most(server, 5 * LIMIT),
+        held_at_most(server, LIMIT),
     ):
         assert create(server).status == status
 

@@ -16,7 +16,7 @@ from tests.integration.server.client import Answer, ask
 
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations"
 MAPS = "/api/v1/namespaces/default/configmaps?dryRun=All"
-HELD = 0.3  # seconds, as of conversion webhooks
+HELD = 0.1  # seconds
 REVIEW = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":%b}'
 LIES = {
     **ANSWERS,

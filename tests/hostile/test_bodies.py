@@ -22,7 +22,7 @@ REVISIONS = "/apis/apps/v1/namespaces/default/controllerrevisions"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All"
 LONG = "9" * 5000
 PATIENCE = 240.0  # seconds for an answer: work that yields to other requests takes long on a busy machine
-HELD = 1.0  # seconds that an authenticated client may delay others
+HELD = 0.1  # seconds that an authenticated client may delay others
 
 
 def send(server: ApiServer, method: str, path: str, body: Any = b"", media_type: str = JSON) -> tuple[int, str]:

@@ -144,7 +144,7 @@ BROKEN = {
 @pytest.mark.parametrize("answer", BROKEN)
 def test_nonsense_is_a_503(server: ApiServer, backend: Backend, answer: str) -> None:
     backend.answer = BROKEN[answer]
-    with memory_returns(server), held_at_most(server, 3 * LIMIT):
+    with memory_returns(server), held_at_most(server, LIMIT):
         reply = asked(server, f"GET {ROOT}/things")
     assert reply.status == 503 and reply.body.startswith(b"error trying to reach service: ")
 
@@ -285,7 +285,7 @@ def test_a_server_that_is_this_one_ends_the_loop(server: ApiServer, backend: Bac
     changed = {"spec": {**own, "service": place}}
     ports = {"spec": {"ports": [{"port": server.port}]}}
     try:
-        with memory_returns(server), held_at_most(server, 3 * LIMIT):
+        with memory_returns(server), held_at_most(server, LIMIT):
             assert ask(server, "PATCH", service, ports, headers=merge).status == 200
             assert ask(server, "PATCH", f"{SERVICES}/v1.{GROUP}", changed, headers=merge).status == 200
             with within(10):

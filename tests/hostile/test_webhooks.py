@@ -84,7 +84,7 @@ ANSWERS = {
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_nonsense_is_an_error_of_the_webhooks(server: ApiServer, hook: Hook, answer: str) -> None:
     hook.answer = ANSWERS[answer]
-    with held_at_most(server, 3 * LIMIT), memory_returns(server):
+    with held_at_most(server, LIMIT), memory_returns(server):
         refused = create(server)
     assert refused.status == 500, refused.body
     assert f"conversion webhook for {GROUP}/v2, Kind=Widget failed" in refused.json["message"]

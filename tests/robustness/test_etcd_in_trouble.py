@@ -22,7 +22,7 @@ from tests.limits import within
 from tests.robustness.trouble import MAPS, Watcher, etcdctl, is_clear, proxied, small_disk, works, write
 from tests.until import until
 
-HELD = 0.25  # seconds
+HELD = 0.1  # seconds
 LONG = 30  # seconds that a write may take which nothing but a busy machine delays
 MEGABYTE = 1 << 20
 
