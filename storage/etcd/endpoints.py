@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import grpc
 from grpc import ChannelConnectivity
@@ -15,7 +15,8 @@ from storage.errors import OtherCluster, StorageError, Unanswered, Unavailable
 from storage.etcd.auth import Login
 from storage.etcd.belonging import Belonging
 from storage.etcd.errors import is_certainly_not_executed, is_token_stale, is_transient, translate
-from storage.etcd.generated import stubs
+from storage.etcd.generated import rpc_pb2, stubs
+from storage.etcd.http2.line import Line, LineCalls
 from storage.etcd.settings import EtcdSettings
 from storage.etcd.unary import UnaryCalls, unary
 from storage.instruments.timing import trace_headers
@@ -47,13 +48,17 @@ _RENEWALS = 2
 class EtcdEndpoint:
     """One etcd member's address, its channel and the gRPC methods on it, which are made once."""
 
-    __slots__ = ("address", "auth", "channel", "kv", "lease", "maintenance", "watch")
+    __slots__ = ("_lent", "_line", "address", "auth", "channel", "kv", "lease", "maintenance", "watch")
 
-    def __init__(self, address: str, channel: grpc.aio.Channel) -> None:
+    def __init__(self, address: str, channel: grpc.aio.Channel, line: Line | None = None) -> None:
+        """With a `line`, the calls that requests wait for are made over it."""
         self.address, self.channel = address, channel
         self.kv = stubs.KVStub(channel)
         # The calls that requests wait for. Only writes are gathered: reads are mostly shared probes and go out at once.
         self.kv.Range, self.kv.Txn = unary(self.kv.Range), unary(self.kv.Txn, gather=True)
+        self._lent, self._line = (self.kv.Range, self.kv.Txn), line
+        if line is not None:
+            self.kv.Range, self.kv.Txn = over_line(line, self.kv)
         self.watch = stubs.WatchStub(channel)
         self.lease = stubs.LeaseStub(channel)
         self.maintenance = stubs.MaintenanceStub(channel)
@@ -61,7 +66,9 @@ class EtcdEndpoint:
 
     async def close(self) -> None:
         """Cancels all calls and their callers, and disconnects."""
-        for each in (self.kv.Range, self.kv.Txn):
+        if self._line is not None:
+            self._line.close()
+        for each in self._lent:
             if isinstance(each, UnaryCalls):
                 each.cancel()
         await self.channel.close(None)
@@ -77,7 +84,14 @@ class Endpoints:
         self.timeout = settings.timeout
         self.login = Login(settings.username, settings.password)
         pings = _AMONG_OTHERS if len(settings.endpoints) > 1 else _ALONE
-        self._all = [EtcdEndpoint(address, open_channel(address, settings, pings)) for address in settings.endpoints]
+        self._all = [
+            EtcdEndpoint(
+                address,
+                open_channel(address, settings, pings),
+                None if is_secure(address, settings) else Line(address, pings),
+            )
+            for address in settings.endpoints
+        ]
         if not self._all:
             raise ValueError("no etcd endpoint given")
         self.current = self._all[0]
@@ -293,6 +307,31 @@ class _Call(Generic[Request, Response]):
         return Unanswered(str(failed))
 
 
+def over_line(
+    line: Line, kv: stubs.KVStub
+) -> tuple[
+    UnaryUnaryMultiCallable[rpc_pb2.RangeRequest, rpc_pb2.RangeResponse],
+    UnaryUnaryMultiCallable[rpc_pb2.TxnRequest, rpc_pb2.TxnResponse],
+]:
+    """The methods Range and Txn over a line; Range only for one key, or for a count."""
+    read = LineCalls(line, "/etcdserverpb.KV/Range", rpc_pb2.RangeResponse.FromString, kv.Range, _is_small)
+    write = LineCalls(line, "/etcdserverpb.KV/Txn", rpc_pb2.TxnResponse.FromString, kv.Txn)
+    return cast("UnaryUnaryMultiCallable[Any, Any]", read), cast("UnaryUnaryMultiCallable[Any, Any]", write)
+
+
+def _is_small(request: rpc_pb2.RangeRequest) -> bool:
+    return request.count_only or not request.range_end
+
+
+def is_secure(address: str, settings: EtcdSettings) -> bool:
+    """Whether an endpoint is reached by TLS."""
+    scheme, separator, _ = address.rpartition("://")
+    if scheme == "unix" or address.startswith("unix:"):
+        return False
+    files = settings.ca_file, settings.cert_file, settings.key_file
+    return scheme == "https" if separator else any(files)
+
+
 def open_channel(address: str, settings: EtcdSettings, pings: tuple[int, int] = _AMONG_OTHERS) -> grpc.aio.Channel:
     """A channel to HOST:PORT, http://HOST:PORT, https://HOST:PORT or unix:///PATH. Connects when first used.
 
@@ -305,14 +344,13 @@ def open_channel(address: str, settings: EtcdSettings, pings: tuple[int, int] = 
         ("grpc.keepalive_timeout_ms", answered),
         ("grpc.http2.ping_timeout_ms", answered),  # for gRPC's other pings, whose default is one minute
     ]
-    scheme, separator, target = address.rpartition("://")
+    scheme, _, target = address.rpartition("://")
     if scheme == "unix" or address.startswith("unix:"):
         return grpc.aio.insecure_channel(f"unix:{address.removeprefix('unix:').removeprefix('//')}", options=options)
-    files = settings.ca_file, settings.cert_file, settings.key_file
-    secure = scheme == "https" if separator else any(files)
     target = target.rstrip("/")
-    if not secure:
+    if not is_secure(address, settings):
         return grpc.aio.insecure_channel(target, options=options)
+    files = settings.ca_file, settings.cert_file, settings.key_file
     ca, cert, key = (file.read_bytes() if file else None for file in files)
     credentials = grpc.ssl_channel_credentials(root_certificates=ca, private_key=key, certificate_chain=cert)
     return grpc.aio.secure_channel(target, credentials, options=options)

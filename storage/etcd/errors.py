@@ -21,6 +21,7 @@ from storage.errors import (
     Unauthenticated,
     Unavailable,
 )
+from storage.etcd.http2.connection import NOT_BEGUN
 
 # an error of raft, with the code Unknown: there is no leader, or it hands over; nothing was proposed
 _DROPPED = "raft proposal dropped"
@@ -72,6 +73,7 @@ _NOT_SENT = (
     "failed to connect to all addresses",
     "DNS resolution failed",
     "connections to all backends failing",
+    NOT_BEGUN,
     OtherCluster.BEGINNING,
 )
 
