@@ -14,6 +14,7 @@ from gateway.apply.entries import Identity, identity_of, new_entry
 from gateway.apply.field_set import FieldSet, difference, of_paths, recursive_difference, union
 from gateway.apply.in_versions import InVersions, ToVersion
 from gateway.apply.nonconformity import nonconformity
+from gateway.apply.plain_creates import known_of, plain_names, size_of
 from gateway.apply.reconcile import reconciled
 from gateway.jsontypes import JsonObject, identical
 from gateway.schema.types import Type, compiled
@@ -68,6 +69,10 @@ def update_managed(
     """
     metadata = new["metadata"]
     sent = metadata.pop("managedFields", None)
+    if old is None and sent is None and (fields := _fields_of_plain(new, type_, reset, shared)):
+        writer = Identity(manager or "unknown", operation, api_version, subresource)
+        metadata["managedFields"] = [new_entry(writer, api_version, now, fields)]
+        return
     live = (old["metadata"].get("managedFields") or []) if old is not None else []
     known = _starting_point(sent, live, bool(subresource))
     if old is not None and not known:
@@ -189,6 +194,28 @@ def _compared_new(new: JsonObject, type_: Type, shared: Shared) -> Comparison:
     bare.pop(member, None)
     found = compare({name: given for name, given in empty.items() if name != member}, bare, type_)
     return Comparison(union(found.changed, {f"f:{member}": shared.fields}), found.removed)
+
+
+def _fields_of_plain(
+    new: JsonObject, type_: Type, reset: tuple[tuple[str, ...], ...], shared: Shared | None
+) -> FieldSet | None:
+    """The fields of a new object that follow from its names (see plain_creates.py); None for another object."""
+    if any(len(path) > 1 for path in reset) or (shared is not None and shared.fields is None):
+        return None
+    beside = {path[0] for path in reset}
+    if shared is not None:
+        if shared.member in beside:
+            return None
+        beside.add(shared.member)
+    if (names := plain_names(new, type_, NEVER_OWNED, beside)) is None:
+        return None
+    known = known_of(type_)
+    fields = known.get(names)
+    if fields is None:
+        empty, given = ({n: each for n, each in _owned(v, type_).items() if n not in beside} for v in (None, new))
+        fields = compare(empty, given, type_).changed
+        known.keep(names, fields, size_of(names))
+    return fields if shared is None else union(fields, {f"f:{shared.member}": shared.fields})
 
 
 @lru_cache(256)

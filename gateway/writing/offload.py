@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import ParamSpec, TypeVar
 
-from gateway.time_limits import in_thread, soon_or_in_thread
+from gateway.time_limits import TakesLong, at_once, in_thread
 
 BIG = 96 * 1024  # bytes; smaller ones block the loop for a few milliseconds at most
 
@@ -25,5 +25,9 @@ async def offloaded(size: int, work: Callable[P, T], *args: P.args, **named: P.k
 
     Work that raises TakesLong on the event loop runs again in a thread. There it is ended together with the request.
     """
-    done = partial(work, *args, **named)
-    return await (soon_or_in_thread(done) if size < BIG else in_thread(done))
+    if size < BIG:
+        try:
+            return at_once(work, *args, **named)
+        except TakesLong:
+            pass
+    return await in_thread(partial(work, *args, **named))
