@@ -19,11 +19,11 @@ from gateway.clusters.definition import (
 from gateway.clusters.secrets import NAMESPACE, name_of, new_secret
 from gateway.clusters.seeding import SCRATCH, Template, clear, is_made, template_of
 from gateway.clusters.table import Table
-from gateway.controllers.queue import WorkQueue, work
 from gateway.http.user import ITSELF
 from gateway.jsontypes import JsonObject
 from gateway.kinds.metadata import now_text
 from gateway.requests.parts import Gateway
+from gateway.work_queue import WorkQueue, work
 from gateway.writing.actor import Actor
 from gateway.writing.options import DeleteOptions
 from storage.errors import StorageError

@@ -110,4 +110,8 @@ def test_a_member_whose_url_etcd_refuses_waits_and_says_why(tmp_path: Path, monk
         assert joining.decide(60.0, told.append) == (EXISTING, {"a": url, "b": odd})
         server.shutdown()
     assert added == [odd, odd]
-    assert len(told) == 1 and told[0].startswith("b is waiting to join the etcd cluster: ") and "URL scheme must be" in told[0]
+    assert (
+        len(told) == 1
+        and told[0].startswith("b is waiting to join the etcd cluster: ")
+        and "URL scheme must be" in told[0]
+    )
