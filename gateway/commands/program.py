@@ -56,7 +56,7 @@ class Program(click.Group):
         name = args[0] if args else ""
         if name and not name.startswith("-") and name not in COMMANDS:
             similar = get_close_matches(name, COMMANDS, n=1)
-            hint = f"; do you mean {similar[0]}?" if similar else ""
+            hint = f" (do you mean {similar[0]}?)" if similar else ""
             raise click.UsageError(f"no such command '{name}'{hint}", ctx)
         return super().resolve_command(ctx, args)
 

@@ -25,7 +25,7 @@ def examine(settings: Settings) -> list[Finding]:
     if given is not None:
         found += _covering(given, _names(settings))
     elif not own.exists():
-        found.append(ok("certificates", f"a serving certificate will be made in {settings.cert_dir}"))
+        found.append(ok("certificates", f"a start creates a serving certificate in {settings.cert_dir}"))
     return [*found, *(finding for path in _keys(settings) for finding in _of_key(path))]
 
 

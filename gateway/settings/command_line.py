@@ -88,7 +88,7 @@ def _pairs(words: Sequence[str]) -> Iterator[tuple[str, str]]:
 def unknown(name: str) -> str:
     """The message for an unknown flag, with a flag of a similar name."""
     similar = get_close_matches(name, _BY_NAME, 1)
-    return f"there is no flag --{name}" + (f"; do you mean --{similar[0]}?" if similar else "")
+    return f"there is no flag --{name}" + (f" (do you mean --{similar[0]}?)" if similar else "")
 
 
 def settings_of(given: Given, environment: Mapping[str, str]) -> Settings:

@@ -371,7 +371,7 @@ class Settings:
         ):
             if unknown := sorted(names - PLUGINS.keys()):
                 similar = get_close_matches(unknown[0], PLUGINS, 1)
-                hint = f"; do you mean {similar[0]}?" if similar else ""
+                hint = f" (do you mean {similar[0]}?)" if similar else ""
                 raise InvalidSettings(f"{flag}: kube-apiserver has no admission plug-in {unknown[0]}{hint}")
         if both := sorted(self.enable_admission_plugins & self.disable_admission_plugins):
             raise InvalidSettings(f"{both[0]} is in both --enable-admission-plugins and --disable-admission-plugins")

@@ -102,11 +102,11 @@ def test_the_version_is_told() -> None:
     [
         (("nonsense",), "apiserver-gateway: no such command 'nonsense'; see apiserver-gateway --help"),
         (("kubeconfig",), "apiserver-gateway: missing option '--user'; see apiserver-gateway kubeconfig --help"),
-        (("serve", "--workres=1"), "apiserver-gateway: there is no flag --workres; do you mean --workers?; see"),
+        (("serve", "--workres=1"), "apiserver-gateway: there is no flag --workres (do you mean --workers?); see"),
         (("serve",), "apiserver-gateway: no etcd to store in"),
         (("envtest-assets", "/proc/none"), "apiserver-gateway: cannot use /proc/none: No such file or directory"),
         (("etcd", "install", "--sha256=x"), "apiserver-gateway: x is not a SHA-256"),
-        (("up", "--workres=1", "--", "true"), "apiserver-gateway: there is no flag --workres; do you mean --workers?"),
+        (("up", "--workres=1", "--", "true"), "apiserver-gateway: there is no flag --workres (do you mean --workers?)"),
         (("serve", "--config=/none"), "apiserver-gateway: --config: cannot read /none: No such file or directory"),
     ],
 )
@@ -216,7 +216,7 @@ def test_the_version_is_a_command_too() -> None:
 
 def test_an_unknown_command_is_told_with_one_that_is_named_alike() -> None:
     outcome = run("srve")
-    assert outcome.returncode == 1 and "no such command 'srve'; do you mean serve?" in outcome.stderr
+    assert outcome.returncode == 1 and "no such command 'srve' (do you mean serve?)" in outcome.stderr
     assert "do you mean" not in run("xyzzy").stderr
 
 

@@ -58,7 +58,7 @@ def test_switches_and_lists(words: list[str], texts: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--secure-prot=1"], "there is no flag --secure-prot; do you mean --secure-port?"),
+        (["--secure-prot=1"], "there is no flag --secure-prot (do you mean --secure-port?)"),
         (["--workers"], "--workers needs a value"),
         (["serve"], "serve takes flags only, not 'serve'"),
         (["--embedded-etcd", "x"], "serve takes flags only, not 'x'"),
