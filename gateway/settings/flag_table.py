@@ -63,12 +63,7 @@ _GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
             Flag("max-mutating-requests-inflight", number, "maximum concurrent writes; 0: no limit", "N"),
             Flag("max-watches-per-user", number, "maximum watches of one user on one process; 0: no limit", "N"),
             Flag("max-connections-per-address", int, "maximum connections of one address to one process", "N"),
-            Flag(
-                "request-timeout",
-                seconds,
-                "time limit of a request, except watches and other long-running requests",
-                "DURATION",
-            ),
+            Flag("request-timeout", seconds, "time limit of a request that is not long-running", "DURATION"),
             Flag(
                 "min-request-timeout",
                 number,
@@ -96,12 +91,7 @@ _GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
                 "MINOR",
                 choices=tuple(GIT_VERSIONS),
             ),
-            Flag(
-                "emulated-version",
-                emulated_version,
-                "an earlier Kubernetes minor, whose APIs and feature gates are served",
-                "MINOR",
-            ),
+            Flag("emulated-version", emulated_version, "an earlier minor, whose APIs and gates are served", "MINOR"),
             Flag(
                 "min-compatibility-version",
                 emulated_version,
@@ -174,12 +164,7 @@ _GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
     (
         "Secure serving",
         (
-            Flag(
-                "bind-address",
-                address,
-                "address to listen on; 0.0.0.0 and :: mean all IPv4 and IPv6 addresses",
-                "ADDRESS",
-            ),
+            Flag("bind-address", address, "address to listen on; 0.0.0.0 or :: for all IPv4 and IPv6", "ADDRESS"),
             Flag("secure-port", port, "port to serve HTTPS on; 0 takes a free one", "PORT"),
             Flag("cert-dir", Path, "where generated certificates, keys and the administrator's token are kept", "DIR"),
             Flag("tls-cert-file", Path, "the server's certificate, PEM, instead of a generated one", "FILE"),
@@ -311,12 +296,7 @@ _GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
                 "call endpoints of extension API servers, instead of cluster IPs",
                 "BOOL",
             ),
-            Flag(
-                "kubelet-certificate-authority",
-                Path,
-                "CAs of kubelets' certificates, PEM (default: certificates are not checked)",
-                "FILE",
-            ),
+            Flag("kubelet-certificate-authority", Path, "CAs of kubelets' certificates, PEM (default: any)", "FILE"),
             Flag("kubelet-client-certificate", Path, "client certificate for calls to kubelets, PEM", "FILE"),
             Flag("kubelet-client-key", Path, "its key, PEM", "FILE"),
             Flag("kubelet-port", port, "port of a kubelet if its node has none in its status", "PORT"),
@@ -382,12 +362,7 @@ _GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
                 "FILE",
             ),
             Flag("cluster-signing-key-file", Path, "its key, PEM", "FILE"),
-            Flag(
-                "cluster-signing-duration",
-                seconds,
-                "longest validity of the certificates that the server signs",
-                "DURATION",
-            ),
+            Flag("cluster-signing-duration", seconds, "longest validity of signed certificates", "DURATION"),
         ),
     ),
     (
