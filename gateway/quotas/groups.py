@@ -8,6 +8,9 @@ meanwhile, as a recount does, the comparison fails and the object is charged aga
 put are given back by the next transaction. The value that a group writes ends in white space of its own, so that no
 other write leaves an equal value.
 
+A transaction of etcd has at most 128 operations. A write that changes more quotas than `AT_ONCE` is charged like a
+group, in several transactions, and its object's transaction compares the first `AT_ONCE` of them.
+
 Objects in another etcd than the quotas are always charged like this, and put without a comparison. If a recount undoes
 the charge before the object is put, only the next recount corrects that (controllers/resource_quotas.py).
 """
@@ -35,6 +38,7 @@ from storage.protocol import Swap
 logger = logging.getLogger(__name__)
 
 MOST = 64  # writes of a group
+AT_ONCE = 100  # quotas that one transaction changes
 TOGETHER = 3  # times that a write is charged with others, before it is charged alone
 
 
@@ -173,16 +177,18 @@ class Line:
         except Exception as error:
             member.go.set_exception(error)
         else:
+            if len(swaps) > AT_ONCE:
+                return await self._together([member])
             member.go.set_result(swaps)
         await member.ended
 
     async def _together(self, members: list[_Member]) -> None:
-        charged, swaps, revision = await self._charge(members)
-        self._known.made(swaps, revision)
-        guards = {swap.key: Swap(swap.key, swap.value, revision, same=True) for swap in swaps}
+        charged, guards = await self._charge(members)
+        comparable = self._known.comparable
         for member in charged:
             if not member.go.done():
-                member.go.set_result([] if member.charged.apart else [guards[key] for key in member.charges])
+                unguarded = member.charged.apart or not comparable
+                member.go.set_result([] if unguarded else [guards[key] for key in sorted(member.charges)[:AT_ONCE]])
         for member in charged:
             if await member.ended is Ended.NOT_MADE:
                 self._owe(member, guards)
@@ -192,31 +198,54 @@ class Line:
             guard, owed = guards[key], self._owed.get(key)
             self._owed[key] = _Owed(guard.expected, guard.value, plus(owed.amounts, amounts) if owed else amounts)
 
-    async def _charge(self, members: list[_Member]) -> tuple[list[_Member], list[Swap], int]:
+    async def _charge(self, members: list[_Member]) -> tuple[list[_Member], dict[bytes, Swap]]:
         """Charges the members that fit, and gives back what is owed.
 
-        Returns the charged members, the written quotas, and their mod revision. A member that does not fit beside
-        others waits for their outcome. Raises StorageError.
+        Returns the charged members, and the swaps that write the charged quotas again if they are unchanged. A member
+        that does not fit beside others waits for their outcome. Raises StorageError.
         """
         mark = new_mark()
         while True:
             quotas = {quota.key: quota for quota in self._known.of(self._namespace)}
             present = dict(quotas)
             changed = await self._give_back(quotas)
+            lower = dict(quotas)
             charged, later = self._fitting(members, quotas)
             changed |= {key for member in charged for key in member.charges}
             swaps = [self._known.swap(present[key], quotas[key].used, mark) for key in sorted(changed)]
-            revision = await self._swapped(swaps)
-            if swaps and not revision:
+            guards = await self._swapped_all(swaps)
+            if len(guards) < len(swaps):
+                self._owe_back(guards, lower, quotas)
                 continue
             self._owed = {}
             self._waiting.extendleft(reversed(later))
-            return charged, swaps, revision
+            return charged, guards
+
+    async def _swapped_all(self, swaps: Sequence[Swap]) -> dict[bytes, Swap]:
+        """Writes quotas, `AT_ONCE` in a transaction, until one of them has changed. Returns the guards of the written
+        ones by key: swaps that write them again if they are unchanged.
+        """
+        guards: dict[bytes, Swap] = {}
+        for start in range(0, len(swaps), AT_ONCE):
+            piece = swaps[start : start + AT_ONCE]
+            revision = await self._swapped(piece)
+            if not revision:
+                break
+            self._known.made(piece, revision)
+            guards |= {swap.key: Swap(swap.key, swap.value, revision, same=True) for swap in piece}
+        return guards
+
+    def _owe_back(
+        self, guards: Mapping[bytes, Swap], lower: Mapping[bytes, Quota], quotas: Mapping[bytes, Quota]
+    ) -> None:
+        """Notes that the quotas of `guards` were charged, from `lower` to `quotas` for writes not made yet."""
+        for key, guard in guards.items():
+            before = lower[key].used
+            grown = {name: amount - before.get(name, ZERO) for name, amount in quotas[key].used.items()}
+            self._owed[key] = _Owed(guard.expected, guard.value, without_zeros(grown))
 
     async def _swapped(self, swaps: Sequence[Swap]) -> int:
         """Writes quotas in one transaction. Returns its revision, or 0 if nothing was written: one had changed."""
-        if not swaps:
-            return 0
         first, *others = swaps
         try:
             return await self._known.store.update(first.key, first.value, first.expected, 0, others)
