@@ -5,7 +5,7 @@ BIN := .venv/bin
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-.PHONY: help run test test-all engine-tools test-engine nodes-tools test-nodes lint types proto catalog minors etcd-wheel hostile bench docs release tools check clean
+.PHONY: help run test test-all engine-tools test-engine nodes-tools test-nodes lint types proto catalog minors upstream etcd-wheel hostile bench docs release tools check clean
 
 define environment
 @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python >= 3.11 is needed; name one with PYTHON=python3.12"; exit 1; }
@@ -71,6 +71,9 @@ proto: .venv/ready ## storage/etcd/generated from proto/
 
 catalog: .venv/ready ## the catalog of built-in types: make catalog FROM='--server https://... --token ...' or FROM='--saved DIR'
 	@$(BIN)/python hack/catalog.py $(FROM)
+
+upstream: .venv/ready ## what VERSION of Kubernetes changed (1.38.0-beta.0), as a worksheet in build/upstream, with Go
+	@$(BIN)/python hack/minors/upstream.py $(VERSION)
 
 minors: .venv/ready ## the facts of Kubernetes' minors in gateway/release/data, of its modules, with Go
 	@for each in gates lifecycle roles gotypes; do $(BIN)/python hack/minors/$$each.py $(ARGS) || exit 1; done

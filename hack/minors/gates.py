@@ -30,7 +30,9 @@ from typing import Any
 from written import DATA, lines_of, main
 
 TARGET = DATA / "gates.json"
-RELEASES = ("1.34.4", "1.35.4", "1.36.3", "1.37.2")
+BY_HAND = ("1.34.4", "1.35.4", "1.36.3", "1.37.2")
+RELEASES: tuple[str, ...] = BY_HAND
+"""The releases that the data is made of; hack/minors/upstream.py adds one."""
 # modules whose code kube-apiserver runs, and the folders of k8s.io/kubernetes that are other components'
 MODULES = ("apiserver", "apiextensions-apiserver", "kube-aggregator", "pod-security-admission", "component-helpers")
 ELSEWHERE = (
@@ -91,7 +93,10 @@ def module_folder(name: str, release: str) -> Path:
     version = f"v{release}" if name == "kubernetes" else f"v0.{release.partition('.')[2]}"
     folder = Path(cache) / "k8s.io" / f"{name}@{version}"
     if not folder.is_dir():
-        subprocess.run(["go", "mod", "download", f"k8s.io/{name}@{version}"], check=True)
+        # a module of a newer Go is downloaded too, although the command then fails
+        done = subprocess.run(["go", "mod", "download", f"k8s.io/{name}@{version}"], check=False)
+        if not folder.is_dir():
+            raise subprocess.CalledProcessError(done.returncode, done.args)
     return folder
 
 
@@ -132,13 +137,18 @@ def others(specs: list[list[Any]], minor: str, usual: list[Any]) -> Iterator[tup
             yield f"{major}.{least}", at
 
 
+def minor_of(release: str) -> str:
+    """The minor of a release: "1.38" for "1.38.0-beta.0"."""
+    return ".".join(release.split(".")[:2])
+
+
 def number(version: str) -> tuple[int, ...]:
     return tuple(map(int, version.split(".")[:2]))
 
 
 def build() -> Json:
     """The result as a JSON value."""
-    minors = [release.rpartition(".")[0] for release in RELEASES]
+    minors = [minor_of(release) for release in RELEASES]
     by_minor = {minor: declared(release) for minor, release in zip(minors, RELEASES, strict=True)}
     served: set[str] = set().union(*map(asked, RELEASES))
     gates: Json = {}

@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from gates import RELEASES
+from gates import RELEASES, minor_of
 from written import written
 
 HACK = Path(__file__).resolve().parent.parent
@@ -45,7 +45,7 @@ def main() -> int:
     check = parser.parse_args().check
     status = 0
     for release in RELEASES:
-        if (minor := release.rpartition(".")[0]) in OWN:
+        if (minor := minor_of(release)) in OWN:
             target, origin = HACK / f"gotypes-{minor}.json", "the modules give; run hack/minors/gotypes.py"
             status |= written(build(release), target, check, origin)
     return status

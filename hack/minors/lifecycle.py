@@ -22,7 +22,7 @@ import re
 import sys
 from typing import Any
 
-from gates import RELEASES, module_folder
+from gates import RELEASES, minor_of, module_folder
 from written import DATA, lines_of, main
 
 TARGET = DATA / "lifecycle.json"
@@ -72,7 +72,7 @@ def versions(release: str) -> Json:
 
 def build() -> Json:
     """The result as a JSON value."""
-    minors = [release.rpartition(".")[0] for release in RELEASES]
+    minors = [minor_of(release) for release in RELEASES]
     content: Json = {}
     for minor, release in zip(minors, RELEASES, strict=True):
         for place, facts in versions(release).items():

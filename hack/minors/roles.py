@@ -19,7 +19,7 @@ import sys
 from typing import Any
 
 import yaml
-from gates import RELEASES, module_folder
+from gates import RELEASES, minor_of, module_folder
 from written import DATA, lines_of, main
 
 TARGET = DATA / "roles.json"
@@ -44,7 +44,7 @@ def policy(release: str) -> Json:
 
 def build() -> Json:
     """What differs, by minor."""
-    by_minor = {release.rpartition(".")[0]: release for release in RELEASES}
+    by_minor = {minor_of(release): release for release in RELEASES}
     last = policy(by_minor[CATALOGUED])
     content: Json = {}
     for minor, release in by_minor.items():
