@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,7 +84,7 @@ class Manifests:
         if not self.directory.is_absolute():
             raise InvalidConfiguration(f"staticManifestsDir: {directory}: must be an absolute path")
         with ThreadPoolExecutor(1) as pool:  # compiling may take longer in a thread; nothing is served yet
-            self.use(pool.submit(self.read).result())
+            self.use(pool.submit(copy_context().run, self.read).result())
 
     def of(self, kind: str) -> list[JsonObject]:
         """The objects of a kind, sorted by name."""

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import cache
 from typing import TypeVar
 
@@ -16,12 +17,12 @@ _MOST = 4
 
 async def beside(work: Callable[[], T]) -> T:
     """Runs `work` in a thread; returns or raises what it does."""
-    return await asyncio.get_running_loop().run_in_executor(_pool(), work)
+    return await asyncio.get_running_loop().run_in_executor(_pool(), copy_context().run, work)
 
 
 def submit(work: Callable[[], object]) -> None:
     """Runs `work` in a thread and does not wait for it; `work` must not raise."""
-    _pool().submit(work)
+    _pool().submit(copy_context().run, work)
 
 
 @cache

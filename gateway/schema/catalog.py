@@ -6,6 +6,9 @@ The functions of this module use the catalog of the minor that the process serve
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -185,38 +188,51 @@ def catalog_of(minor: str) -> Catalog:
     return _of_file(catalog_file(minor))
 
 
-_served = catalog_of(DEFAULT)
+_of_process = catalog_of(DEFAULT)
+_here: ContextVar[Catalog | None] = ContextVar("catalog", default=None)
 
 
 def serve(minor: str) -> None:
-    """Sets the minor whose catalog the functions of this module use. A process serves one minor."""
-    global _served
-    _served = catalog_of(minor)
+    """Sets the minor whose catalog the functions of this module use in this process, outside of `serving`."""
+    global _of_process
+    _of_process = catalog_of(minor)
+
+
+@contextmanager
+def serving(minor: str) -> Iterator[None]:
+    """In the block, and in tasks and threads that are started there, the functions of this module use the catalog of a
+    minor: so that a process serves two of them.
+    """
+    before = _here.set(catalog_of(minor))
+    try:
+        yield
+    finally:
+        _here.reset(before)
 
 
 def served() -> Catalog:
-    """The catalog of the minor that this process serves."""
-    return _served
+    """The catalog of the minor that is served here."""
+    return _here.get() or _of_process
 
 
 def document() -> JsonObject:
     """The whole catalog of the served minor, as JSON."""
-    return _served.document
+    return served().document
 
 
 def type_of(type_name: str) -> Type:
     """The type of an OpenAPI definition name ("io.k8s.api.core.v1.Pod"). Raises KeyError if there is none."""
-    return _served.type_of(type_name)
+    return served().type_of(type_name)
 
 
 def type_name_for(group: str, version: str, kind: str) -> str:
     """The definition name of a kind, as `Catalog.type_name_for`. Raises KeyError."""
-    return _served.type_name_for(group, version, kind)
+    return served().type_name_for(group, version, kind)
 
 
 def type_for(group: str, version: str, kind: str) -> Type:
     """The type of a kind. Raises KeyError."""
-    return _served.type_for(group, version, kind)
+    return served().type_for(group, version, kind)
 
 
 def _relation(built: Type) -> str:
