@@ -27,6 +27,7 @@ class CborEncoder:
     memorable = True
     streamable = True
     apart = None
+    lasting = None
 
     def __init__(self, shape: Shape) -> None:
         self._shape = shape

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from gateway.encodings.list_meta import ListMeta
 from gateway.jsontypes import JsonObject
@@ -60,6 +60,13 @@ class AsJson(Protocol):
         """The JSON for `Encoder.items`, as an array."""
 
 
+Fresh = Callable[[Entry], bytes]
+"""Encodes an entry as `Encoder.entry` does, without use of the entry's memo."""
+
+Lasting = Callable[[Sequence[Entry], bool], tuple[bytes, float]]
+"""As `Encoder.items`, with the time until which the result is valid, in seconds since the epoch."""
+
+
 class Encoder(Protocol):
     """Makes the bytes of one endpoint's objects in one representation. The methods are synchronous."""
 
@@ -71,6 +78,14 @@ class Encoder(Protocol):
     @property
     def apart(self) -> AsJson | None:
         """The JSON for rendering in another process; None for encoders that never need one."""
+
+    @property
+    def fresh(self) -> Fresh | None:
+        """Encodes big objects in a thread; None for encoders that need none."""
+
+    @property
+    def lasting(self) -> Lasting | None:
+        """Encodes what contains ages, as a table does, and becomes outdated; None for encoders without ages."""
 
     def document(self, value: bytes) -> bytes:
         """Encodes an object of the endpoint's kind and version, given as JSON."""
@@ -95,19 +110,3 @@ class Encoder(Protocol):
 
     def opening(self, chunk: bytes) -> bytes:
         """Turns the first events of a stream into its opening: a table has its columns only there."""
-
-
-@runtime_checkable
-class Converting(Protocol):
-    """An encoder that encodes big objects in a thread."""
-
-    def fresh(self, entry: Entry) -> bytes:
-        """As `Encoder.entry`, without use of the entry's memo."""
-
-
-@runtime_checkable
-class Ageing(Protocol):
-    """An encoder whose results contain ages, such as a table's, and become outdated."""
-
-    def lasting(self, entries: Sequence[Entry], first: bool) -> tuple[bytes, float]:
-        """As `items`, and the time until which the result is valid, in seconds since the epoch."""

@@ -24,6 +24,8 @@ class RenderedEncoder(JsonEncoder):
         self.content_type = format_.content_type
         self._in_process = not format_.apart
 
+    fresh = lasting = None
+
     @property
     def apart(self) -> AsJson | None:
         return None if self._in_process else self

@@ -26,6 +26,8 @@ class JsonEncoder:
         self.shape = shape
         self._events = {type_: start + shape.head for type_, start in EVENTS.items()}
 
+    fresh = lasting = None
+
     @property
     def apart(self) -> AsJson | None:
         return None

@@ -29,6 +29,7 @@ class PartialEncoder:
     memorable = True
     streamable = True
     apart = None
+    fresh = lasting = None
 
     def __init__(self, shape: Shape, version: str) -> None:
         self._shape, self._version, self._fields = shape, version, shape.annotated_fields()
@@ -76,6 +77,7 @@ class PartialProtobufEncoder:
     memorable = True
     streamable = False  # a protobuf list starts with its length
     apart = None
+    fresh = lasting = None
 
     def __init__(self, shape: Shape, version: str) -> None:
         self._json, self._api_version = PartialEncoder(shape, version), f"meta.k8s.io/{version}"

@@ -23,6 +23,7 @@ class ProtobufEncoder:
     memorable = True
     streamable = False  # a protobuf list starts with its length
     apart = None
+    lasting = None
 
     def __init__(self, shape: Shape) -> None:
         self._shape = shape

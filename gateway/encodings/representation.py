@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gateway.encodings.encoder import Converting, Encoder
+from gateway.encodings.encoder import Encoder
 from gateway.encodings.registry import encode_plain
 from gateway.encodings.rendering_process import Apart
 from gateway.http.exchange import JSON_TYPE, Request, Response
@@ -30,8 +30,8 @@ async def represented_entry(encoder: Encoder, entry: Entry, apart: Apart) -> byt
     """Encodes an entry of the cache, as for the answer to a GET. Raises RenderingFailed."""
     if entry.size > _OFFLOAD_ENTRY and encoder.apart is not None:
         return await apart.yaml(encoder.apart.json_entry(entry))
-    if entry.size > _OFFLOAD and isinstance(encoder, Converting):
-        return await beside(lambda: encoder.fresh(entry))
+    if entry.size > _OFFLOAD and (fresh := encoder.fresh) is not None:
+        return await beside(lambda: fresh(entry))
     if entry.size > _OFFLOAD:
         await next_turn()
     return encoder.entry(entry)

@@ -27,6 +27,7 @@ class TableEncoder:
     memorable = True
     streamable = True
     apart = None
+    fresh = None
 
     def __init__(self, shape: Shape, version: str, include: Include) -> None:
         self._shape = shape

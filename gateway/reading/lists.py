@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 
-from gateway.encodings.encoder import Ageing, Encoder
+from gateway.encodings.encoder import Encoder, Lasting
 from gateway.encodings.list_meta import ListMeta
 from gateway.encodings.rendering_budget import Joined, Place, Renderings
 from gateway.endpoints.endpoint import Endpoint
@@ -123,10 +123,11 @@ async def _present_groups(joined: Joined, encoder: Encoder, entries: Sequence[En
     Concurrent callers share one renewal.
     """
     groups = await _groups_of(joined)
-    if not isinstance(encoder, Ageing) or not (stale := _stale(joined)):
+    lasting = encoder.lasting
+    if lasting is None or not (stale := _stale(joined)):
         return groups
     if joined.groups.done():
-        joined.groups = asyncio.ensure_future(_renewed(joined, encoder, entries, groups, stale))
+        joined.groups = asyncio.ensure_future(_renewed(joined, lasting, entries, groups, stale))
     return await _groups_of(joined)
 
 
@@ -136,13 +137,13 @@ def _stale(joined: Joined) -> list[int]:
 
 
 async def _renewed(
-    joined: Joined, encoder: Ageing, entries: Sequence[Entry], groups: Sequence[bytes], stale: Sequence[int]
+    joined: Joined, lasting: Lasting, entries: Sequence[Entry], groups: Sequence[bytes], stale: Sequence[int]
 ) -> list[bytes]:
     present = list(groups)
     for index in stale:
         start, end, _ = joined.parts[index]
         await next_turn()
-        present[index], until = encoder.lasting(entries[start:end], first=not start)
+        present[index], until = lasting(entries[start:end], not start)
         joined.parts[index] = start, end, until
     return present
 
@@ -150,13 +151,14 @@ async def _renewed(
 async def _join(
     renderings: Renderings, encoder: Encoder, entries: Sequence[Entry], joined: Joined | None = None
 ) -> list[bytes]:
-    if joined is None or not isinstance(encoder, Ageing):
+    lasting = encoder.lasting
+    if joined is None or lasting is None:
         step = LARGE if joined is None else encoder.step
         return [group async for group in _groups(renderings, encoder, entries, step)]
     groups = []
     for start, end in _steps(entries, encoder.step):
         await next_turn()
-        group, until = encoder.lasting(entries[start:end], first=not start)
+        group, until = lasting(entries[start:end], not start)
         groups.append(group)
         joined.parts.append((start, end, until))
     return groups

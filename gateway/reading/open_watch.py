@@ -42,6 +42,10 @@ class State(Protocol):
         """Ends the state, so that the watch works."""
         ...
 
+    def leave(self) -> None:
+        """Called by a new task of the watch: ends its rest."""
+        ...
+
 
 class Working:
     """The task of the watch is working. It finds changes by itself, so that the cache need not notify it."""
@@ -51,6 +55,9 @@ class Working:
 
     def end(self) -> None:
         """Does nothing: the watch works already."""
+
+    def leave(self) -> None:
+        """Does nothing."""
 
 
 WORKING = Working()

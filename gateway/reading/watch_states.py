@@ -46,6 +46,9 @@ class Waiting:
             watch = self._watch
             self._changed.set_result(watch.endpoint.cache.unserved(self._told, watch.view.interest))
 
+    def leave(self) -> None:
+        """Does nothing: the watch has a task."""
+
     def _told(self, position: int) -> None:
         """The cache calls this after a change. Changes before `position` do not concern the watch; -1 if unknown."""
         watch = self._watch

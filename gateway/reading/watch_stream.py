@@ -68,8 +68,7 @@ class WatchStream(OpenWatch):
         """The stream's chunks, each of whole events, until the timeout, the shutdown or an error. They also end when
         the stream rests; then the next call continues at the same position.
         """
-        if isinstance(self.state, Resting):
-            self.state.leave()
+        self.state.leave()
         if not self.deadline:
             self.start_clock()
         if self.failure is not None:

@@ -25,7 +25,7 @@ class Plain:
     """An encoder that writes as many bytes of an item as it has."""
 
     step = 1 << 20
-    apart = None
+    apart = lasting = None
 
     def items(self, entries: Sequence[Item], first: bool) -> bytes:
         return b"".join([b"%d" % (len(each.key) % 10) * each.size for each in entries])
