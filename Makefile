@@ -5,7 +5,7 @@ BIN := .venv/bin
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-.PHONY: help run test test-all engine-tools test-engine nodes-tools test-nodes lint types proto catalog minors upstream etcd-wheel hostile bench docs release tools check clean
+.PHONY: help run test test-all engine-tools test-engine nodes-tools test-nodes lint types generated proto catalog minors upstream cel digests internal-types policy etcd-wheel hostile bench docs release tools check clean
 
 define environment
 @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python >= 3.11 is needed; name one with PYTHON=python3.12"; exit 1; }
@@ -66,8 +66,12 @@ lint: .venv/ready ## style, by ruff
 types: .venv/ready ## types, by mypy
 	@$(BIN)/mypy
 
+# docs/releases.md lists all generators. Of these targets, `generated` needs nothing but this project.
+generated: .venv/ready ## code, pages, pictures and charts that are made of the project itself; ARGS=--check compares
+	@for each in proto flags metrics architecture chart simulate; do $(BIN)/python hack/$$each.py $(ARGS) || exit 1; done
+
 proto: .venv/ready ## storage/etcd/generated from proto/
-	@$(BIN)/python hack/proto.py
+	@$(BIN)/python hack/proto.py $(ARGS)
 
 catalog: .venv/ready ## the catalog of built-in types: make catalog FROM='--server https://... --token ...' or FROM='--saved DIR'
 	@$(BIN)/python hack/catalog.py $(FROM)
@@ -77,6 +81,20 @@ upstream: .venv/ready ## what VERSION of Kubernetes changed (1.38.0-beta.0), as 
 
 minors: .venv/ready ## the facts of Kubernetes' minors in gateway/release/data, of its modules, with Go
 	@for each in gates lifecycle roles gotypes; do $(BIN)/python hack/minors/$$each.py $(ARGS) || exit 1; done
+
+cel: .venv/ready ## the grammar of CEL, its declarations and recorded answers, of Go modules, with Go
+	@$(BIN)/python hack/cel_grammar.py
+	@$(BIN)/python hack/cel_answers.py --declarations
+	@$(BIN)/python hack/cel_answers.py
+
+digests: .venv/ready ## what Go makes of the sample objects in protobuf, for a test; with Go
+	@$(BIN)/python hack/protobuf_digests.py $(ARGS)
+
+internal-types: .venv/ready ## Go's internal types that messages print: make internal-types FROM='KUBERNETES API', folders of modules
+	@$(BIN)/python hack/internal_types.py $(FROM)
+
+policy: .venv/ready ## default roles and bindings: make policy FROM='--server https://... --token ...'
+	@$(BIN)/python hack/rbac_policy.py $(FROM)
 
 etcd-wheel: .venv/ready ## a wheel of the current etcd in dist/, built with Go: make etcd-wheel ARGS='--target linux/arm64'
 	@$(BIN)/python hack/etcd_wheel.py $(ARGS)
@@ -98,7 +116,7 @@ docs: .venv/docs ## the pages of docs/ as a site, in build/site
 	@echo "open build/site/index.html"
 
 release: .venv/release ## wheel, sdist, SBOM and licences in dist/, built, checked and tried
-	@$(BIN)/python hack/release.py $(ARGS)
+	@$(BIN)/python .ci/release.py $(ARGS)
 
 tools: engine-tools ## programs that some tests run beside the server (etcd, Kubernetes, Compose), built once
 	@.ci/tools

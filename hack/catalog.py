@@ -35,9 +35,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from minors.written import written
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
 
-ROOT = Path(__file__).resolve().parent.parent
+from hack.written import written  # noqa: E402
+
 OWN = ("1.37",)  # the minors that have a catalog of their own
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -270,8 +272,7 @@ def main() -> int:
             parser.error("one of --server, --saved or --check is needed")
         return 0 if go_facts_fresh(target, json.loads(target.read_text()), go_types) else 1
     fetch = saved_documents(options.saved) if options.saved else live_documents(options.server, options.token)
-    origin = "these documents give; run hack/catalog.py without --check"
-    return written(text_of(build(fetch, go_types)), target, options.check, origin)
+    return written(text_of(build(fetch, go_types)), target, options.check)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Records skipped tests, and errors in servers' logs, for a check after the run.
 
-With APISERVER_GATEWAY_FINDINGS=FILE each is a line of JSON in that file; hack/findings.py compares them with a list of
+With APISERVER_GATEWAY_FINDINGS=FILE each is a line of JSON in that file; .ci/findings.py compares them with a list of
 known ones. Each process of pytest-xdist writes its own. A server's log is read when the server ends.
 """
 

@@ -1,4 +1,4 @@
-"""Records how long each test took, for the table at the end of the gate (hack/times.py).
+"""Records how long each test took, for the table at the end of the gate (.ci/times.py).
 
 With APISERVER_GATEWAY_TIMES=FILE each line of that file has a test's name and the seconds of one of its phases.
 """

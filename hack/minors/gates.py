@@ -27,7 +27,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from written import DATA, lines_of, main
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from hack.written import DATA, lines_of, write_or_check
 
 TARGET = DATA / "gates.json"
 BY_HAND = ("1.34.4", "1.35.4", "1.36.3", "1.37.2")
@@ -176,4 +178,4 @@ def text_of(content: Json) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main("hack/minors/gates.py", __doc__, TARGET, lambda: text_of(build())))
+    sys.exit(write_or_check(TARGET, lambda: text_of(build()), __doc__))

@@ -20,10 +20,14 @@ from __future__ import annotations
 import json
 import re
 import sys
+from pathlib import Path
 from typing import Any
 
 from gates import RELEASES, minor_of, module_folder
-from written import DATA, lines_of, main
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from hack.written import DATA, lines_of, write_or_check
 
 TARGET = DATA / "lifecycle.json"
 ON_BY_DEFAULT = re.compile(r"\n\t*(\w*[sS]table\w*EnabledByDefault) = \[\]schema\.GroupVersion\{(.*?)\n\t\}", re.S)
@@ -87,4 +91,4 @@ def text_of(content: Json) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main("hack/minors/lifecycle.py", __doc__, TARGET, lambda: text_of(build())))
+    sys.exit(write_or_check(TARGET, lambda: text_of(build()), __doc__))

@@ -16,11 +16,15 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import yaml
 from gates import RELEASES, minor_of, module_folder
-from written import DATA, lines_of, main
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from hack.written import DATA, lines_of, write_or_check
 
 TARGET = DATA / "roles.json"
 CATALOGUED = "1.36"
@@ -61,4 +65,4 @@ def text_of(content: Json) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main("hack/minors/roles.py", __doc__, TARGET, lambda: text_of(build())))
+    sys.exit(write_or_check(TARGET, lambda: text_of(build()), __doc__))

@@ -15,7 +15,8 @@ from tests.upstream.__main__ import TOOLS
 
 ROOT = Path(__file__).resolve().parents[2]
 UPSTREAM = ROOT / "tests" / "upstream"
-SCRIPTS = sorted([*(ROOT / "hack").rglob("*.py"), *UPSTREAM.rglob("*.py")])
+SCRIPTS = sorted([*(ROOT / "hack").rglob("*.py"), *(ROOT / ".ci").glob("*.py"), *UPSTREAM.rglob("*.py")])
+SHARED = "written.py"  # what generators have in common
 ALONE = re.compile(r"-m tests\.upstream\.\w+")
 SERVED = {
     "catalog.py": "is made of a kube-apiserver's OpenAPI documents",
@@ -79,7 +80,19 @@ def test_tools_are_called_by_their_one_entry() -> None:
     assert found == []
 
 
-def test_hack_has_generators_and_the_gates_own_tools_alone() -> None:
+def test_each_generator_is_reachable_by_make_and_listed_on_a_page() -> None:
+    """What hack/ has is listed as a generator. The tools of the gate and of a release are in .ci/."""
+    makefile, page = (ROOT / "Makefile").read_text("utf-8"), (ROOT / "docs" / "releases.md").read_text("utf-8")
+    made = set(re.findall(r"python (hack/[\w/]+\.py)", makefile))
+    for names, folder in re.findall(r"for each in ([\w ]+); do \$\(BIN\)/python (hack/[\w/]*)\$\$each\.py", makefile):
+        made |= {f"{folder}{name}.py" for name in names.split()}
+    there = {path.relative_to(ROOT).as_posix() for path in (ROOT / "hack").rglob("*.py") if path.name != SHARED}
+    assert made == there
+    rows = "".join(line for line in page.splitlines() if line.startswith("| `hack/"))
+    assert set(re.findall(r"`(hack/[\w/]+\.py)`", rows)) == there
+
+
+def test_hack_has_generators_alone() -> None:
     """Programs that compare servers, measure them or record answers are in tests/upstream."""
     talks = {"http.client", "urllib.request", "apiserver_gateway.testing"}
     for script in (ROOT / "hack").rglob("*.py"):

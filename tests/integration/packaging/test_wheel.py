@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from hack.release import build
 from tests import plugins
+from tests.scripts import loaded
 
 ROOT = Path(__file__).parents[3]
+build = loaded(ROOT / ".ci" / "release.py").build
 SOURCES = ("apiserver_gateway", "gateway", "storage", "pyproject.toml", "setup.py", "README.md", "LICENSE")
 MOMENT = "1700000000"  # seconds since the epoch, as the time of the commit
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints where the time of a run of the gate went: by part with its budget, by folder of tests, and the slowest tests.
 
-    hack/times.py PARTS TESTS
+    .ci/times.py PARTS TESTS
 
 A line of PARTS is `PART<tab>SECONDS<tab>BUDGET`; parts with the budget `once` are not counted. A line of TESTS is what
 tests/times.py writes.

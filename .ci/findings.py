@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Judges what a test run left beside its failures: exit 1 for a skip or a server's error that nobody has announced.
 
-    APISERVER_GATEWAY_FINDINGS=FILE make test; hack/findings.py FILE [STEP ...]
+    APISERVER_GATEWAY_FINDINGS=FILE make test; .ci/findings.py FILE [STEP ...]
 
 It ends with a table of what was not checked: skipped tests by their reason, and the lines that begin with `SKIPPED:` in
 the files of STEP, which are what steps of the gate have printed.
@@ -19,7 +19,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-EXPECTED = Path(__file__).resolve().parents[1] / ".ci" / "findings-expected.txt"
+EXPECTED = Path(__file__).with_name("findings-expected.txt")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the unit tests on the other interpreters that are at hand: those on PATH and those of pyenv.
 
-    hack/interpreters.py [--quick] [PYTEST ARGUMENTS]
+    .ci/interpreters.py [--quick] [PYTEST ARGUMENTS]
 
 Each gets an environment with what tests need, kept in the cache directory for the next run. The oldest version is that
 of pyproject.toml. They run side by side, and what each says is printed when it is done. With --quick it is a part of
