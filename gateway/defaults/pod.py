@@ -6,7 +6,7 @@ resources, KEP-2837); PodStatus and PodIP for the addresses.
 
 from __future__ import annotations
 
-from gateway.defaults.pod_resources import default_pod_resources
+from gateway.defaults.pod_level_resources import default_pod_resources
 from gateway.defaults.pod_spec import POD_SPEC, drop_retired_annotations
 from gateway.defaults.quantities import round_up
 from gateway.defaults.registry import Defaulters

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gateway.admission.limits.constraints import OF_CLAIMS, OF_PODS, Usage, quantities, violations
 from gateway.admission.limits.pod_usage import pod_usage
-from gateway.defaults.pod_resources import default_pod_resources
+from gateway.defaults.pod_level_resources import default_pod_resources
 from gateway.jsontypes import JsonObject
 
 ANNOTATION = "kubernetes.io/limit-ranger"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gateway.admission.limits.constraints import quantities
-from gateway.defaults.pod_resources import containers_total
+from gateway.defaults.pod_level_resources import containers_total
 from gateway.jsontypes import JsonObject
 from gateway.schema.quantity import Quantity
 

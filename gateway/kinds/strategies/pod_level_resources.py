@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from gateway.defaults.pod_resources import complete_pod_resources
+from gateway.defaults.pod_level_resources import complete_pod_resources
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies.status import keep
 from gateway.kinds.strategy import Strategy

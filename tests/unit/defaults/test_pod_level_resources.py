@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.defaults import apply_defaults, apply_gated_defaults
-from gateway.defaults.pod_resources import complete_pod_resources
+from gateway.defaults.pod_level_resources import complete_pod_resources
 
 
 def resources_of(resources: dict[str, Any], *containers: dict[str, Any], init: tuple[Any, ...] = ()) -> dict[str, Any]:
