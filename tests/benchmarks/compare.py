@@ -2,6 +2,9 @@
 
     python -m tests.benchmarks.compare TREE_BEFORE TREE_AFTER [--rounds 15] [--only WORD] [--objects 5000] [--json FILE]
 
+The exit status is 1 if a case takes over 3 % more CPU (--limit 1.03): both by the median of the ratios and by the least
+of all rounds.
+
 Both serve from embedded etcds, and take turns in slices of some hundred requests, each once before and once after the
 other; what is compared is the time for which the threads of a server ran (/proc/PID/task/*/schedstat, nanoseconds). So
 others who use the machine matter little: rates would be theirs. On a busy one caches are shared, too; then the ratio of
@@ -32,6 +35,7 @@ from tests.benchmarks.guarded import COUNTED, GUARDED, guards, quota, safe_pod
 from tests.benchmarks.objects import NAMESPACE, TOKEN, deployment, pod
 
 CONNECTIONS = 8
+LIMIT = 1.03
 WATCHERS, WRITES = 50, 40
 APPLIED = 40
 JSON = "application/json"
@@ -324,6 +328,11 @@ async def run(options: argparse.Namespace, servers: tuple[Server, Server]) -> di
     return found
 
 
+def slower(found: Mapping[str, Mapping[str, float]], limit: float) -> list[str]:
+    """The cases above the limit. The median and the least of all rounds have to agree: others use the caches too."""
+    return [name for name, each in found.items() if min(each["ratio"], each["least"]) > limit]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("before", type=Path)
@@ -331,6 +340,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--objects", type=int, default=5000)
     parser.add_argument("--only", default="", help="words, separated by commas; a case whose name has one is measured")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="the ratio above which a case is too slow")
     parser.add_argument("--json", type=Path, help="write what was measured here, too")
     options = parser.parse_args()
     with ExitStack() as stack:
@@ -340,6 +350,8 @@ def main() -> None:
         found = asyncio.run(run(options, (servers[0], servers[1])))
     if options.json:
         options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="ascii")
+    if slow := slower(found, options.limit):
+        sys.exit(f"more than {options.limit} of the CPU before: {', '.join(slow)}")
 
 
 if __name__ == "__main__":
