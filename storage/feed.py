@@ -58,8 +58,7 @@ class Feed:
         read: Read = load,
     ) -> None:
         """`shared` connects to the process that reads etcd for all workers. With `seeds`, the histories start with the
-        changes of the last minutes. `first` are the key prefixes that are loaded first if there are very many objects.
-        `read` reads what a whole load needs.
+        changes of the last minutes. `first` are the prefixes of very many keys that a load by `read` loads first.
         """
         self._client, self._cache, self.shared = client, cache, shared
         self._watch: Watch | SharedWatch | None = None
@@ -164,7 +163,18 @@ class Feed:
         if not self._following or revision <= self._cache.reached:
             return
         self._own.add(events)
-        self._apply(self._own.following(self._cache.reached))
+        self._go_on()
+
+    def passed(self, revision: int) -> None:
+        """Notes that this process has written outside the root, in a transaction of this revision: it has no event."""
+        if self._following and revision > self._cache.reached:
+            self._own.skip(revision)
+            self._go_on()
+
+    def _go_on(self) -> None:
+        events, reached = self._own.following(self._cache.reached)
+        self._apply(events)
+        self._cache.advance(reached)
 
     def listen(self, listener: Callable[[int], None]) -> Callable[[], None]:
         """Calls `listener` with the revision of each own write, in the writer's task. Returns a function to end it."""
@@ -338,7 +348,7 @@ class Feed:
             self._own.told(event.kv.mod_revision)
         self._apply([event for event in events if event.kv.mod_revision > reached])
         if self._own:
-            self._apply(self._own.following(self._cache.reached))
+            self._go_on()
 
     def _apply(self, events: list[Event]) -> None:
         if not events:

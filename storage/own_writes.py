@@ -27,13 +27,18 @@ class OwnWrites:
         if len(self._waiting) < MAX_WAITING:
             self._waiting[events[-1].kv.mod_revision] = events
 
-    def following(self, reached: int) -> list[Event]:
-        """Removes and returns the events of the revisions that follow `reached` without a gap, in order."""
+    def skip(self, revision: int) -> None:
+        """Adds a revision without events: this process has written something that the cache does not have."""
+        if len(self._waiting) < MAX_WAITING:
+            self._waiting[revision] = ()
+
+    def following(self, reached: int) -> tuple[list[Event], int]:
+        """Removes the revisions that follow `reached` without a gap; returns their events and the last of them."""
         found: list[Event] = []
         while (events := self._waiting.pop(reached + 1, None)) is not None:
             found += events
             reached += 1
-        return found
+        return found, reached
 
     def told(self, revision: int) -> None:
         """Drops the write of a revision, because the watch has brought it."""

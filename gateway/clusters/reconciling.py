@@ -97,7 +97,7 @@ class Reconciler:
             await self._claim(of)
         if not await is_made(client, root):
             await clear(client, root)
-            revision = await (await self._objects()).write(client, root)
+            revision = await (await self._objects()).write(client, root, self._root.feed.passed)
             await self._table.common.cache.reach(revision)  # so that these writes wake nobody
         await self._tell(of, READY, "True", "Made", "requests are answered", url)
         logger.info("a control plane is made", extra={"cluster": of.name})
@@ -123,7 +123,7 @@ class Reconciler:
         if of.phase != ENDING:
             await self._tell(of, ENDING, "False", "Deleted", "its keys are being removed")
         await self._table.ended()
-        await clear(self._table.common.client, self._prefix(of))
+        self._root.feed.passed(await clear(self._table.common.client, self._prefix(of)))
         await self._actor.delete(self._actor.of("", "v1", "secrets"), NAMESPACE, name_of(of.name), DeleteOptions())
         await self._change(of, _unfinalize)
         logger.info("a control plane is gone", extra={"cluster": of.name})

@@ -7,7 +7,7 @@ plane gets a copy, with uids and times of its own.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -36,8 +36,11 @@ class Template:
 
     values: Sequence[tuple[bytes, bytes]]
 
-    async def write(self, client: EtcdClient, root: bytes) -> int:
-        """Writes a copy below a root, unless another process was faster; returns the revision. Raises StorageError."""
+    async def write(self, client: EtcdClient, root: bytes, wrote: Callable[[int], None]) -> int:
+        """Writes a copy below a root, unless another process was faster; returns the last revision.
+
+        `wrote` is called with the revision of each transaction. Raises StorageError.
+        """
         uids: dict[bytes, bytes] = {}
         now = now_text().encode()
 
@@ -51,6 +54,7 @@ class Template:
             written = await client.txn([mod_revision_is(root + MADE, 0)], puts)
             if not written.succeeded:
                 break
+            wrote(written.revision)
         return written.revision
 
 
@@ -82,6 +86,7 @@ async def template_of(scratch: Awake) -> Template:
         await clear(database.client, root)
 
 
-async def clear(client: EtcdClient, root: bytes) -> None:
-    """Removes all keys below a root. Raises StorageError."""
-    await client.delete(root, prefix_end(root))
+async def clear(client: EtcdClient, root: bytes) -> int:
+    """Removes all keys below a root. Returns the revision of that, 0 if there were none. Raises StorageError."""
+    answer = await client.delete(root, prefix_end(root))
+    return answer.revision if answer.deleted else 0

@@ -58,6 +58,9 @@ class Table:
         prefix = f"{common_prefix(root.settings)}/".encode()
         self.common = common_of(database, prefix, self._stirred)
         root.endpoints.on_change(self._kinds.set)
+        # two feeds of one etcd: a write below one root is a revision without events for the other
+        database.feed.listen(self.common.feed.passed)
+        self.common.feed.listen(database.feed.passed)
 
     def __iter__(self) -> Iterator[Row]:
         return iter(list(self._rows.values()))

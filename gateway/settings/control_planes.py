@@ -49,6 +49,7 @@ def settings_of(root: Settings, name: str, uid: str, url: str, token: str, key: 
         authentication_config=None,
         authentication_token_webhook_config_file=None,
         oidc_issuer_url="",
+        oidc_ca_file=None,
         authorization_mode=("RBAC",),
         authorization_config=None,
         authorization_webhook_config_file=None,

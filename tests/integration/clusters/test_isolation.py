@@ -180,3 +180,28 @@ def test_the_issuer_is_its_own(server: ApiServer, one: Cluster, other: Cluster) 
     assert len(set(issuers)) == len(set(keys)) == 3
     found = ask(one, "GET", "/.well-known/openid-configuration")
     assert found["jwks_uri"] == f"{one.url}/openid/v1/jwks"
+
+
+def hook(url: str) -> dict[str, Any]:
+    rule = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["endpoints"]}
+    called = {"clientConfig": {"url": url}, "sideEffects": "None", "admissionReviewVersions": ["v1"], "rules": [rule]}
+    return {"metadata": {"name": "h"}, "webhooks": [{"name": "h.example.com", **called}]}
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "169.254.169.254", "[::ffff:127.0.0.1]"])
+def test_a_webhook_cannot_lead_to_this_host(server: ApiServer, host: str) -> None:
+    with server.cluster() as cluster:
+        hooks = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+        ask(cluster, "POST", hooks, hook(f"https://{host}:{server.port}/api"))
+        with pytest.raises(Refused, match="permission denied"):
+            ask(cluster, "POST", "/api/v1/namespaces/default/endpoints", {"metadata": {"name": "e"}})
+
+
+def test_a_proxy_cannot_lead_to_this_host(server: ApiServer, one: Cluster) -> None:
+    node = {"metadata": {"name": "n"}}
+    ask(one, "POST", "/api/v1/nodes", node)
+    addresses = {"status": {"addresses": [{"type": "InternalIP", "address": "127.0.0.1"}]}}
+    ask(one, "PUT", "/api/v1/nodes/n/status", {**ask(one, "GET", "/api/v1/nodes/n"), **addresses})
+    with pytest.raises(Refused) as refused:
+        ask(one, "GET", f"/api/v1/nodes/https:n:{server.port}/proxy/api")
+    assert refused.value.status in (400, 403, 503)

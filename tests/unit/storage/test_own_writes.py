@@ -131,6 +131,19 @@ async def test_all_that_one_revision_changed_is_there_at_once(node: Node) -> Non
     assert node.seen() == [2, 3, 3, 3, 4]
 
 
+async def test_a_revision_of_an_own_write_elsewhere_is_passed_in_its_turn(node: Node) -> None:
+    node.feed.passed(3)
+    assert node.cache.reached == 1, "revision 2 may have an event"
+    node.feed.acknowledged(event(2))
+    assert (node.cache.reached, node.seen()) == (3, [2])
+    node.feed.passed(4)
+    assert (node.cache.reached, node.seen()) == (4, [2])
+    node.stream.tell(event(2))
+    node.stream.tell(event(5, "b"))
+    await node.cache.reach(5)
+    assert node.seen() == [2, 5]
+
+
 async def test_nothing_is_taken_over_while_the_stream_is_away(node: Node) -> None:
     """Until the stream is back, the next revision of etcd may belong to another change."""
     await node.stop()

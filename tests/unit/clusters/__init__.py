@@ -1,0 +1,1 @@
+"""Tests of gateway/clusters that need no server."""

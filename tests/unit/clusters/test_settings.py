@@ -1,0 +1,56 @@
+"""A control plane has no credential of the root: each setting of the root that may hold one is replaced."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from gateway.settings.config import InvalidSettings, Settings
+from gateway.settings.control_planes import check_beside, settings_of
+from gateway.settings.etcd_overrides import etcd_overrides
+
+KEPT = frozenset({
+    # of etcd: the client is shared, and no request sees them
+    "etcd_cafile", "etcd_certfile", "etcd_keyfile", "data_dir",
+    # refused together with --control-planes
+    "audit_policy_file", "audit_webhook_config_file", "encryption_provider_config",
+    # written by the start of the process only
+    "kubeconfig_out",
+})  # fmt: skip
+
+
+def test_no_file_of_the_root_is_read_but_its_authority() -> None:
+    files = [each.name for each in fields(Settings) if str(each.type) == "Path | None" and each.name not in KEPT]
+    root = Settings(**{name: Path(f"/root/{name}") for name in files}, cert_dir=Path("/root"))  # type: ignore[arg-type]
+    made = settings_of(root, "a", "uid", "https://h/clusters/a", "token", "key")
+    assert {name: value for name in files if (value := getattr(made, name)) is not None} == {
+        "tls_cert_file": Path("/root/tls_cert_file")
+    }
+    assert made.cert_dir == Path("/root/control-planes")
+    assert not made.service_account_key_file
+
+
+def test_it_has_its_own_names_and_keys() -> None:
+    root = Settings(admin_token="of the root", service_account_issuer=("https://k",), api_audiences=("a",))
+    made = settings_of(root, "a", "uid", "https://h/clusters/a", "token", "key")
+    assert (made.admin_token, made.service_account_key) == ("token", "key")
+    assert made.service_account_issuer == ("https://k/clusters/a",)
+    assert made.api_audiences == ()
+    assert made.etcd_prefix == "/registry-clusters/uid"
+    assert made.service_account_jwks_uri == "https://h/clusters/a/openid/v1/jwks"
+
+
+@pytest.mark.parametrize(
+    ("flag", "settings"),
+    [
+        ("--workers", Settings(workers=2)),
+        ("--etcd-servers-overrides", Settings(etcd_servers_overrides=etcd_overrides("/events#http://etcd:2379"))),
+        ("--encryption-provider-config", Settings(encryption_provider_config=Path("e"))),
+        ("--audit-policy-file", Settings(audit_policy_file=Path("p"))),
+    ],
+)
+def test_what_does_not_go_with_control_planes_is_refused(flag: str, settings: Settings) -> None:
+    with pytest.raises(InvalidSettings, match=f"--control-planes does not go with {flag} yet"):
+        check_beside(settings)

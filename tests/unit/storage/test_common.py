@@ -1,0 +1,75 @@
+"""Several registries behind one feed: the key tells whose a change is, and all have reached the same revision."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from storage.common import CommonCache, PartCache
+from storage.unowned import Taking
+from tests.unit.storage.canonical import SPEC, canonical
+
+ROOT = b"/registry-clusters/"
+
+
+class Registries:
+    """A common cache with the attached part `a`, the part `b` that is being attached, and the detached part `c`."""
+
+    def __init__(self) -> None:
+        self.stirred: list[str] = []
+        self.common = CommonCache(ROOT, self.stirred.append)
+        self.parts = {name: PartCache(self.common, name) for name in "abc"}
+        self.caches = {
+            name: part.register(replace(SPEC, prefix=part.root + b"pods/")) for name, part in self.parts.items()
+        }
+        self.parts["a"].attached = True
+        self.common.parts[b"a"] = self.parts["a"]
+        self.common.takings[b"b"] = Taking(self.parts["b"].root, {})
+        self.common.advance(7)
+
+
+def test_a_key_belongs_to_the_resource_of_its_part() -> None:
+    made = Registries()
+    assert made.common.of_key(ROOT + b"a/pods/n/x") is made.caches["a"]
+    for key in (b"b/pods/n/x", b"c/pods/n/x", b"a/other/x", b"a", b"pods/n/x", b""):
+        assert made.common.of_key(ROOT + key) is None
+    assert list(made.common) == [made.caches["a"]]
+
+
+def test_a_part_has_reached_what_the_feed_has_reached() -> None:
+    made = Registries()
+    assert made.parts["a"].reached == 7
+    assert made.parts["b"].reached == made.parts["c"].reached == 0
+    made.common.advance(9)
+    made.common.forget(8)
+    assert (made.parts["a"].reached, made.parts["a"].compacted) == (9, 8)
+
+
+def test_a_change_of_no_resource_goes_to_whom_it_belongs() -> None:
+    made = Registries()
+    for name in "abc":
+        made.common.unowned.put(ROOT + name.encode() + b"/other/x", canonical("x"), 8)
+    assert made.parts["a"].unowned.size
+    assert list(made.common.takings[b"b"].changes) == [ROOT + b"b/other/x"]
+    assert made.stirred == ["c"]
+    made.common.unowned.remove(ROOT + b"b/other/x")
+    made.common.unowned.remove(ROOT + b"c/other/x")
+    assert made.common.takings[b"b"].changes == {ROOT + b"b/other/x": None}
+    assert made.stirred == ["c"], "a deletion, such as of an expired event, wakes nobody"
+
+
+def test_a_load_of_everything_makes_what_is_being_attached_void() -> None:
+    made = Registries()
+    made.common.unowned.start_over()
+    assert made.common.takings[b"b"].void
+
+
+async def test_nothing_is_left_of_a_part_that_has_ended() -> None:
+    made = Registries()
+    part, cache = made.parts["a"], made.caches["a"]
+    told: list[object] = []
+    cache.listen(told.append)
+    cache.put(part.root + b"pods/n/x", canonical("x"), 8)
+    part.end()
+    assert told[-1] is None, "those who listen forget it"
+    assert cache.closed and not len(cache) and not list(part)
+    part.remove(cache)  # a kind that goes later finds nothing to remove
