@@ -13,6 +13,7 @@ from gateway.http.exchange import TEXT_TYPE
 from gateway.http.sending import Send
 from gateway.requests.context import Receive
 from gateway.requests.parts import Gateway
+from gateway.requests.plain_answers import NO_SNIFF
 
 if TYPE_CHECKING:
     from gateway.operations.framework import FastAPI
@@ -31,7 +32,7 @@ class OwnOperations:
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["path"] in _HEALTH:
-            headers = [(b"content-length", b"%d" % len(_OK)), (b"content-type", TEXT_TYPE)]
+            headers = [NO_SNIFF, (b"content-length", b"%d" % len(_OK)), (b"content-type", TEXT_TYPE)]
             await send({"type": "http.response.start", "status": 200, "headers": headers})
             await send({"type": "http.response.body", "body": _OK})
             return
