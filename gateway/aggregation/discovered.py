@@ -122,7 +122,7 @@ class Discovered:
         except Unusable as error:
             log.info(
                 "the discovery document of an extension API server is not usable",
-                extra={"name": name, "error": str(error)},
+                extra={"apiservice": name, "error": str(error)},
             )
             now = None
         if self._services.get(name) is None:  # it was deleted meanwhile

@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import http.client
+import json
 import re
 import socket
 import ssl
@@ -21,6 +22,7 @@ from apiserver_gateway.testing import ApiServer
 from gateway.credentials.certificates import ensure_certificates, server_context
 from tests.hostile.probe import held_at_most, memory_returns
 from tests.hostile.wire import Reply, Wire
+from tests.integration.customresources.definitions import MERGE
 from tests.integration.server.client import ask
 from tests.limits import within
 from tests.until import until
@@ -32,15 +34,23 @@ LIMIT = 0.1
 OK = b"HTTP/1.1 200 OK\r\n"
 SWITCH = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n"
 UPGRADE = ("Connection: Upgrade", "Upgrade: echo")
+LIST = b'{"kind":"APIResourceList","groupVersion":"hostile.example.com/v1","resources":[]}'
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 HEAD = re.compile(rb"([A-Z]+) (\S+) HTTP/1\.1\r\n(.*?)\r\n\r\n", re.DOTALL)
+
+
+def nothing(_path: bytes) -> bytes:
+    """The discovery of a server without resources."""
+    return OK + b"Content-Length: %d\r\n\r\n%b" % (len(LIST), LIST)
 
 
 @dataclass
 class Backend:
-    """An extension API server that answers discovery. Requests below it are answered by `answer`."""
+    """An extension API server that answers discovery by `discovery`. Requests below it are answered by `answer`."""
 
     port: int = 0
     bundle: str = ""
+    discovery: Callable[[bytes], bytes] = nothing
     answer: Callable[[ssl.SSLSocket], None] = lambda _: None
     heads: list[bytes] = field(default_factory=list)
     ended: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
@@ -59,8 +69,7 @@ class Backend:
                 while found := HEAD.match(said):
                     said = said[found.end() :]
                     if b"/things" not in found[2]:
-                        known = b'{"kind":"APIResourceList","groupVersion":"hostile.example.com/v1","resources":[]}'
-                        connection.sendall(OK + b"Content-Length: %d\r\n\r\n%b" % (len(known), known))
+                        connection.sendall(self.discovery(found[2]))
                         continue
                     self.heads.append(found[0])
                     self.busy.add(connection)
@@ -76,6 +85,7 @@ class Backend:
 @pytest.fixture
 def backend(server: ApiServer, registered: Backend) -> Backend:
     """The extension API server, available, and without connections of an earlier test."""
+    registered.discovery = nothing
     until(lambda: ask(server, "GET", ROOT).status == 200)
     until(lambda: not registered.busy)
     return registered
@@ -276,9 +286,46 @@ def test_a_tunnel_that_nobody_reads_holds_back_who_writes(server: ApiServer, bac
         assert backend.ended.acquire(timeout=60)
 
 
+def large(resources: int, subresources: int, more: int = 0) -> tuple[Callable[[bytes], bytes], list[str]]:
+    """Discovery of many resources that is another one each time; and the names of the first resources."""
+    names: list[str] = []
+    told = {"responseKind": {"kind": "K"}, "verbs": ["get"]}
+    below = [{"subresource": f"s{number}", **told} for number in range(subresources)]
+
+    def answer(path: bytes) -> bytes:
+        if path.partition(b"?")[0] != b"/apis":
+            return nothing(path)
+        names.append(f"r{len(names)}x0")
+        each = {**told, "scope": "Namespaced", "subresources": below, "more": "x" * more}
+        listed = [{"resource": f"{names[-1][:-1]}{number}", **each} for number in range(resources)]
+        items = [{"metadata": {"name": GROUP}, "versions": [{"version": "v1", "resources": listed}]}]
+        found = {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "items": items}
+        body = json.dumps(found, separators=(",", ":")).encode()
+        return OK + b"Content-Type: %b\r\nContent-Length: %d\r\n\r\n%b" % (AGGREGATED.encode(), len(body), body)
+
+    return answer, names
+
+
+DISCOVERY = {"used": (4900, 9), "too many": (30_000, 0), "too long": (4900, 9, 500)}
+
+
+@pytest.mark.parametrize("size", DISCOVERY)
+def test_discovery_of_megabytes_that_changes_holds_nobody(server: ApiServer, backend: Backend, size: str) -> None:
+    """It is read and compared in a thread; what has too many resources, or is too long, is of no use."""
+    backend.discovery, names = large(*DISCOVERY[size])
+    with held_at_most(server, LIMIT):
+        for priority in (20, 21, 22):  # a change of the APIService has its discovery read again
+            asked_before = len(names)
+            spec = {"spec": {"versionPriority": priority}}
+            answer = ask(server, "PATCH", f"{SERVICES}/v1.{GROUP}", spec, headers=MERGE)
+            assert answer.status == 200, answer.body
+            until(lambda before=asked_before: len(names) > before)
+        expected = f'"{names[-1]}"' if size == "used" else '"freshness":"Stale"'
+        until(lambda: expected in ask(server, "GET", "/apis", headers={"Accept": AGGREGATED}).body.decode())
+
+
 def test_a_server_that_is_this_one_ends_the_loop(server: ApiServer, backend: Backend) -> None:
     """The Service of an available APIService is made to lead to this server itself: requests do not loop for ever."""
-    merge = {"Content-Type": "application/merge-patch+json"}
     service = "/api/v1/namespaces/default/services/ext"
     own = {"insecureSkipTLSVerify": True, "caBundle": None}
     place = {"namespace": "default", "name": "ext", "port": server.port}
@@ -286,8 +333,8 @@ def test_a_server_that_is_this_one_ends_the_loop(server: ApiServer, backend: Bac
     ports = {"spec": {"ports": [{"port": server.port}]}}
     try:
         with memory_returns(server), held_at_most(server, LIMIT):
-            assert ask(server, "PATCH", service, ports, headers=merge).status == 200
-            assert ask(server, "PATCH", f"{SERVICES}/v1.{GROUP}", changed, headers=merge).status == 200
+            assert ask(server, "PATCH", service, ports, headers=MERGE).status == 200
+            assert ask(server, "PATCH", f"{SERVICES}/v1.{GROUP}", changed, headers=MERGE).status == 200
             with within(10):
                 status = asked(server, f"GET {ROOT}/things").status
                 # 401: the APIService is still available, and the front proxy's CA is not in this server's
@@ -295,5 +342,5 @@ def test_a_server_that_is_this_one_ends_the_loop(server: ApiServer, backend: Bac
                 assert status in (401, 403, 503, 508)
     finally:
         back = {"spec": {"insecureSkipTLSVerify": None, "caBundle": backend.bundle, "service": {"port": backend.port}}}
-        ask(server, "PATCH", service, {"spec": {"ports": [{"port": backend.port}]}}, headers=merge)
-        ask(server, "PATCH", f"{SERVICES}/v1.{GROUP}", back, headers=merge)
+        ask(server, "PATCH", service, {"spec": {"ports": [{"port": backend.port}]}}, headers=MERGE)
+        ask(server, "PATCH", f"{SERVICES}/v1.{GROUP}", back, headers=MERGE)

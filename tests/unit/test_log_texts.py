@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import logging
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -102,3 +103,32 @@ def test_a_test_provokes_what_is_logged() -> None:
 def test_no_other_text_is_named() -> None:
     assert BY_NAME.keys() <= logged().keys()
     assert len(logged()) > 40, "they are not found any more"
+
+
+TAKEN = {*vars(logging.makeLogRecord({})), "message", "asctime"}  # logging raises KeyError for such a member of `extra`
+
+
+def fields(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """The names that a module gives to `extra` of log records, and their lines; also of a dict with a variable's
+    name.
+    """
+    given = [node.value for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg == "extra"]
+    variables = {node.id for node in given if isinstance(node, ast.Name)}
+    dicts = [node for node in given if isinstance(node, ast.Dict)]
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign([ast.Name(name)], ast.Dict() as made) if name in variables:
+                dicts.append(made)
+    yield from ((key.lineno, key.value) for each in dicts for key in each.keys if isinstance(key, ast.Constant))
+
+
+def test_no_field_of_a_record_has_a_name_that_logging_refuses() -> None:
+    """Such a call raises where it is meant to report: a document that was of no use was asked for again and again."""
+    bad = ast.parse('log.info("a", extra={"name": 1, "error": 2})\nextra = {"args": 1}\nlog.info("b", extra=extra)')
+    assert [name for _, name in fields(bad) if name in TAKEN] == ["name", "args"]
+    found = []
+    for room in ROOMS:
+        for file in sorted((ROOT / room).rglob("*.py")):
+            if "extra=" in (source := file.read_text(encoding="utf-8")):
+                found += [(f"{file}:{line}", name) for line, name in fields(ast.parse(source)) if name in TAKEN]
+    assert found == []
