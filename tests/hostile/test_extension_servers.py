@@ -15,14 +15,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
 from apiserver_gateway.testing import ApiServer
 from gateway.credentials.certificates import ensure_certificates, server_context
+from gateway.proxies import spdy
 from tests.hostile.probe import held_at_most, memory_returns
 from tests.hostile.wire import Reply, Wire
 from tests.integration.customresources.definitions import MERGE
+from tests.integration.proxies.test_tunnels import prepared
 from tests.integration.server.client import ask
 from tests.limits import within
 from tests.until import until
@@ -68,7 +71,7 @@ class Backend:
                 said += data
                 while found := HEAD.match(said):
                     said = said[found.end() :]
-                    if b"/things" not in found[2]:
+                    if b"/things" not in found[2] and b"/exec/" not in found[2]:
                         connection.sendall(self.discovery(found[2]))
                         continue
                     self.heads.append(found[0])
@@ -322,6 +325,38 @@ def test_discovery_of_megabytes_that_changes_holds_nobody(server: ApiServer, bac
             until(lambda before=asked_before: len(names) > before)
         expected = f'"{names[-1]}"' if size == "used" else '"freshness":"Stale"'
         until(lambda: expected in ask(server, "GET", "/apis", headers={"Accept": AGGREGATED}).body.decode())
+
+
+PINGS = spdy.Session().pong(spdy.Frame(spdy.PING, 0, b"\0\0\0\2", False)) * 20_000
+EXEC = "/api/v1/namespaces/default/pods/p/exec?command=x&container=c&stdout=true"
+SOCKET = ("Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", f"Sec-WebSocket-Key: {'A' * 22}==")
+
+
+@pytest.fixture
+def kubelet(server: ApiServer, tmp_path: Path) -> Iterator[Backend]:
+    """The kubelet of a pod, which answers exec by `answer`."""
+    files, made = ensure_certificates(tmp_path, ["127.0.0.1"]), Backend()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        context = server_context(files.certificate, files.key)
+        threading.Thread(target=made.serve, args=(listener, context), daemon=True).start()
+        prepared(server, listener.getsockname()[1])
+        yield made
+
+
+@pytest.mark.parametrize("frames", [PINGS, spdy.Session().data(1, b"") * 20_000], ids=["pings", "empty data"])
+def test_a_kubelet_that_floods_an_exec_holds_nobody(server: ApiServer, kubelet: Backend, frames: bytes) -> None:
+    upgraded = b"Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: v4.channel.k8s.io\r\n\r\n"
+
+    def flood(connection: ssl.SSLSocket) -> None:
+        connection.sendall(b"HTTP/1.1 101 Switching Protocols\r\n" + upgraded)
+        for _ in range(10):
+            connection.sendall(frames)
+
+    kubelet.answer = flood
+    with memory_returns(server), held_at_most(server, LIMIT), Wire(server) as wire:
+        wire.request(f"GET {EXEC}", *SOCKET, "Sec-WebSocket-Protocol: v5.channel.k8s.io")
+        assert b" 101 " in wire.socket.recv(1000)
+        assert kubelet.ended.acquire(timeout=60)
 
 
 def test_a_server_that_is_this_one_ends_the_loop(server: ApiServer, backend: Backend) -> None:

@@ -44,14 +44,17 @@ def test_a_first_write_of_a_kind_holds_nobody(fresh: ApiServer) -> None:
             assert answer.status == 201, answer.body
 
 
-def test_a_first_definition_of_many_versions_holds_nobody(fresh: ApiServer) -> None:
+def test_a_first_definition_of_many_versions_and_its_deletion_hold_nobody(fresh: ApiServer) -> None:
     first = version("v1", {"spec": {"type": "object"}})
-    body = definition("manies.example.com", first)
+    body, path = definition("manies.example.com", first), "/apis/manies.example.com/v1499/namespaces/default/widgets"
     body["spec"]["versions"] += [{**first, "name": f"v{number}", "storage": False} for number in range(2, 1500)]
     with held_at_most(fresh, MANY_HELD):
         answer = ask(fresh, "POST", DEFINITIONS, body)
         assert answer.status == 201, answer.body
-        until(lambda: ask(fresh, "GET", "/apis/manies.example.com/v1499/namespaces/default/widgets").status == 200)
+        until(lambda: ask(fresh, "GET", path).status == 200)
+    with held_at_most(fresh, MANY_HELD):
+        assert ask(fresh, "DELETE", f"{DEFINITIONS}/widgets.manies.example.com").status == 200
+        until(lambda: ask(fresh, "GET", path).status == 404)
 
 
 def test_many_first_applies_of_a_kind_are_taken_at_once(fresh: ApiServer) -> None:

@@ -38,8 +38,9 @@ class Streams:
         while not condition():
             assert await self.take()
 
-    async def say(self, name: str, data: bytes, last: bool = False) -> None:
-        await self._peer.say(self._reading.data(self.numbers[name], data, last=last))
+    async def say(self, name: str, data: bytes, last: bool = False, times: int = 1) -> None:
+        """Sends a frame of data; with `times` as many at once."""
+        await self._peer.say(self._reading.data(self.numbers[name], data, last=last) * times)
 
     async def reset(self, number: int) -> None:
         """Refuses a stream."""

@@ -13,7 +13,7 @@ from gateway.http.user import User
 from gateway.http.websocket import BINARY, CLOSE, PING, PONG, frame
 from gateway.http.websocket_messages import Messages
 from gateway.outbound.client import Client as Outbound
-from gateway.proxies import spdy
+from gateway.proxies import channels, spdy
 from gateway.proxies.channels import Channels
 from gateway.proxies.kubelets import Kubelet
 from gateway.proxies.outcomes import outcome_of
@@ -57,14 +57,14 @@ def session(answering: Answering, options: dict[str, Any], *said: bytes) -> list
         for each in said:
             client.queue.put_nowait(each)
         async with serving(answering) as target:
-            channels = Channels(asked(), Outbound(), Kubelet("127.0.0.1", target.port, target), "/exec/n/p/c", options)
-            running = asyncio.create_task(channels.run(client))
+            carried = Channels(asked(), Outbound(), Kubelet("127.0.0.1", target.port, target), "/exec/n/p/c", options)
+            running = asyncio.create_task(carried.run(client))
             while frame(CLOSE, b"\x03\xe8") not in client.got:
                 client.more.clear()
                 await asyncio.wait_for(client.more.wait(), 30)
             client.queue.put_nowait(b"")
             await asyncio.wait_for(running, 30)
-            await channels.aclose()
+            await carried.aclose()
         return client.got
 
     return messages(asyncio.run(run()))
@@ -155,9 +155,9 @@ def test_a_client_that_goes_ends_the_session(said: bytes) -> None:
         client = Client()
         client.queue.put_nowait(said)
         async with serving(upgrading(carry)) as target:
-            channels = Channels(asked(), Outbound(), Kubelet("127.0.0.1", target.port, target), "/exec/n/p/c", ALL)
+            carried = Channels(asked(), Outbound(), Kubelet("127.0.0.1", target.port, target), "/exec/n/p/c", ALL)
             await asyncio.wait_for(channels.run(client), 30)
-            await channels.aclose()
+            await carried.aclose()
             await asyncio.wait_for(ended.wait(), 30)
 
     asyncio.run(run())
@@ -200,6 +200,25 @@ def test_many_frames_of_a_kubelet_are_looked_at_in_turns() -> None:
             turns += 1
             found += session.feed(b"")
         assert len(found) == 2000 and turns > 5
+
+
+def test_others_have_their_turn_between_the_pieces_of_a_flood(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = [0]
+
+    async def turn() -> None:
+        turns[0] += 1
+        await asyncio.sleep(0)
+
+    async def flood(streams: Streams) -> None:
+        await streams.until(lambda: {"error", "stdout"} <= set(streams.numbers))
+        await streams.say("stdout", b"", times=5000)
+        await streams.say("stdout", b"", last=True)
+        await streams.say("error", b"", last=True)
+        await streams.take()
+
+    monkeypatch.setattr(channels, "next_turn", turn)
+    assert json.loads(session(upgrading(flood), {"stdout": True})[-2][1])["status"] == "Success"
+    assert turns[0] > 5
 
 
 def test_a_ping_has_four_bytes() -> None:
