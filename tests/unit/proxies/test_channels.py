@@ -156,7 +156,7 @@ def test_a_client_that_goes_ends_the_session(said: bytes) -> None:
         client.queue.put_nowait(said)
         async with serving(upgrading(carry)) as target:
             carried = Channels(asked(), Outbound(), Kubelet("127.0.0.1", target.port, target), "/exec/n/p/c", ALL)
-            await asyncio.wait_for(channels.run(client), 30)
+            await asyncio.wait_for(carried.run(client), 30)
             await carried.aclose()
             await asyncio.wait_for(ended.wait(), 30)
 
