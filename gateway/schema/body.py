@@ -5,7 +5,7 @@ They differ for duplicate keys, invalid UTF-8, lone surrogates, deep nesting and
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import isfinite
 from typing import Any
 
@@ -72,6 +72,7 @@ def _parse(data: bytes, float_place: str) -> tuple[Any, list[str]]:
     # (white space, escapes), so quotation marks are counted: each string has two, and only \u0022 adds some.
     if data.startswith(written) or (data.count(b'"') == written.count(b'"') and b"\\u0022" not in data):
         return Body(value, data) if type(value) is dict else value, []
+    del value, written  # the exact parser needs the memory
     return _parse_slowly(data, float_place)
 
 
@@ -95,7 +96,7 @@ def _parse_slowly(data: bytes, float_place: str) -> tuple[Any, list[str]]:
         raise not_a_float(number, float_place)
     found: list[str] = []
     _find_duplicates(exact, found)
-    value = plain(exact)
+    value = plain(exact, spend=True)
     return (Body(value, data, bool(found), number) if isinstance(value, dict) else value), found
 
 
@@ -106,17 +107,22 @@ def not_a_float(number: str, place: str = "value") -> DecodeError:
 
 def too_large(value: Any) -> str:
     """The text of the first number in a `parse_exactly` value that no float64 can hold; "" if there is none."""
-    todo = [value]
+    todo: list[Iterator[Any]] = [iter((value,))]
     while todo:
-        value = todo.pop()
-        if type(value) is Number:
-            if not isfinite(float(value)):
-                return value.text
-        elif isinstance(value, dict):
-            todo += [item for _, item in reversed(tuple(pairs(value)))]
-        elif isinstance(value, list):
-            todo += reversed(value)
+        for item in todo[-1]:
+            if type(item) is Number:
+                if not isfinite(float(item)):
+                    return item.text
+            elif item and isinstance(item, dict | list):
+                todo.append(_values(item))
+                break
+        else:
+            todo.pop()
     return ""
+
+
+def _values(value: dict[str, Any] | list[Any]) -> Iterator[Any]:
+    return (item for _, item in pairs(value)) if isinstance(value, dict) else iter(value)
 
 
 def has_infinity(value: Any) -> bool:
@@ -127,40 +133,47 @@ def has_infinity(value: Any) -> bool:
         if type(value) is float:
             if not isfinite(value):
                 return True
-        elif isinstance(value, dict):
-            todo += value.values()
-        elif isinstance(value, list):
-            todo += value
+        elif isinstance(value, dict | list):
+            todo += [item for item in _values(value) if item and isinstance(item, float | dict | list)]
     return False
 
 
 def _find_duplicates(value: Any, found: list[str]) -> None:
     """Adds messages about repeated keys to `found`, in the order of the document, each once."""
     told = 0
-    todo: list[tuple[Any, Path, bool]] = [(value, None, False)]
+    todo = [_places(value, None)]
     while todo:
-        value, path, repeated = todo.pop()
-        if repeated:
-            text = f"duplicate field {quoted(path_text(path))}"
-            if text not in found:
-                found.append(text)
-            told += 1
-            if len(found) >= MAX_PROBLEMS or told >= MAX_TOLD:
-                return
-        inner: list[tuple[Any, Path, bool]] = []
-        if isinstance(value, list):
-            inner = [(item, (path, index), False) for index, item in enumerate(value) if _can_have_keys(item)]
-        elif isinstance(value, PairsObject):
-            seen: set[str] = set()
-            for key, item in value.pairs:
-                if key in seen or _can_have_keys(item):
-                    inner.append((item, (path, key), key in seen))
-                seen.add(key)
-        todo += reversed(inner)
+        for item, path, repeated in todo[-1]:
+            if repeated:
+                text = f"duplicate field {quoted(path_text(path))}"
+                if text not in found:
+                    found.append(text)
+                told += 1
+                if len(found) >= MAX_PROBLEMS or told >= MAX_TOLD:
+                    return
+            if _can_have_keys(item):
+                todo.append(_places(item, path))
+                break
+        else:
+            todo.pop()
+
+
+def _places(value: Any, path: Path) -> Iterator[tuple[Any, Path, bool]]:
+    """The items of a list or object that may hold keys, and those of repeated keys; with their places."""
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            if _can_have_keys(item):
+                yield item, (path, index), False
+    elif isinstance(value, PairsObject):
+        seen: set[str] = set()
+        for key, item in value.pairs:
+            if key in seen or _can_have_keys(item):
+                yield item, (path, key), key in seen
+            seen.add(key)
 
 
 def _can_have_keys(value: Any) -> bool:
-    return isinstance(value, dict | list)
+    return bool(value) and isinstance(value, dict | list)
 
 
 def path_text(path: Path) -> str:
@@ -172,21 +185,27 @@ def path_text(path: Path) -> str:
     return "".join(reversed(pieces)).removeprefix(".")
 
 
-def plain(value: Any) -> Any:
-    """A `parse_exactly` value with ordinary dicts and floats. Works without recursion, for deep values."""
+def plain(value: Any, *, spend: bool = False) -> Any:
+    """A `parse_exactly` value with ordinary dicts and floats. Works without recursion, for deep values.
+
+    With `spend`, the objects of `value` become empty: they are not in memory together with their copies.
+    """
     holder = [value]
-    todo: list[tuple[Any, Any]] = [(holder, 0)]
+    todo: list[Any] = [holder]
     while todo:
-        container, place = todo.pop()
-        item = container[place]
-        if type(item) is Number:
-            container[place] = float(item)
-        elif isinstance(item, dict):
-            item = container[place] = dict(item)
-            todo += [(item, key) for key in item]
-        elif isinstance(item, list):
-            item = container[place] = list(item)
-            todo += [(item, index) for index in range(len(item))]
+        container = todo.pop()
+        for place, item in container.items() if type(container) is dict else enumerate(container):
+            if type(item) is Number:
+                container[place] = float(item)
+            elif isinstance(item, dict):
+                made: Any = item.spent() if spend and type(item) is PairsObject else dict(item)
+                container[place] = made
+                if made:
+                    todo.append(made)
+            elif isinstance(item, list):
+                container[place] = made = item if spend else list(item)
+                if made:
+                    todo.append(made)
     return holder[0]
 
 

@@ -21,7 +21,7 @@ from gateway.jsontypes import JsonObject
 from gateway.memo import memo
 from gateway.schema import quantity, structural
 from gateway.schema.body import Body, has_infinity, not_a_float, parse_exactly, parse_to_decode, too_large
-from gateway.schema.errors import MOST_ITEMS, DecodeError, Marks, Mismatch
+from gateway.schema.errors import MOST_ITEMS, DecodeError, Marks, Mismatch, most_items
 from gateway.schema.exact import Number, PairsObject
 from gateway.schema.refusals import spelt
 from gateway.schema.times import TimeError, canonical_microtime, canonical_time
@@ -55,13 +55,17 @@ _CONVERTED_JSON = "v1.JSON"  # of apiextensions: conversion to the internal vers
 Decoder = Callable[[Any, Marks], Any]  # value that is not null, marks left where a field was unknown -> Go's value
 
 
-def decode(type_: Type, value: Any, report: DecodeReport) -> JsonObject:
+def decode(type_: Type, value: Any, report: DecodeReport, sent: int = 0) -> JsonObject:
     """The object that Go would hold after decoding `value`: a new dict, which shares only free-form JSON with `value`.
 
     `value` is the unchanged result of `parse_to_decode`, or plain JSON. Adds unknown and duplicate fields to `report`.
+    `sent` is the size of the body that `value` comes from, 0 if it comes from none: it bounds the objects in lists.
     Raises DecodeError, in kube-apiserver's words.
     """
-    marks = Marks()
+    if not sent and type(value) is Body:
+        sent = len(value.raw)
+    most = most_items(sent) if sent else MOST_ITEMS
+    marks = Marks(most)
     source = value
     number = value.too_large if type(value) is Body else ""
     if number and type_.structural:
@@ -75,7 +79,7 @@ def decode(type_: Type, value: Any, report: DecodeReport) -> JsonObject:
     try:
         result: JsonObject = zero(type_) if value is None else _decoder(type_)(value, marks)
     except Mismatch:
-        return _second_look(type_, source, report)
+        return _second_look(type_, source, report, most)
     if number and (not marks or has_infinity(result)):  # the decoder took it: it is in free-form JSON, or left out
         raise not_a_float(number)
     if marks:
@@ -85,7 +89,7 @@ def decode(type_: Type, value: Any, report: DecodeReport) -> JsonObject:
     return result
 
 
-def _second_look(type_: Type, source: Any, report: DecodeReport) -> JsonObject:
+def _second_look(type_: Type, source: Any, report: DecodeReport, most: int) -> JsonObject:
     """Raises the DecodeError for a value that did not fit. Returns the object if the value fits with exact numbers.
 
     A quantity, for example, may be a number, whose text counts.
@@ -98,7 +102,7 @@ def _second_look(type_: Type, source: Any, report: DecodeReport) -> JsonObject:
         exact = parse_exactly(source.raw) if type(source) is Body else spelt(source)
     examine(type_, exact, report.problems)
     try:
-        result: JsonObject = _decoder(type_)(merged(type_, exact), Marks())
+        result: JsonObject = _decoder(type_)(merged(type_, exact), Marks(most))
     except Mismatch:
         if number := too_large(exact):
             raise not_a_float(number) from None
@@ -200,9 +204,7 @@ def _list(type_: Type) -> Decoder:
     def decode_structs(value: Any, marks: Marks) -> Any:
         if type(value) is not list:
             raise Mismatch
-        marks.left -= len(value)
-        if marks.left < 0:
-            raise DecodeError(f"the lists of the object have more than {MOST_ITEMS} objects together; send fewer")
+        marks.take(len(value))
         return [_zero_elem(type_) if item is None else decoder(item, marks) for item in value]
 
     return decode_structs if elem.kind is TypeKind.STRUCT else decode_list

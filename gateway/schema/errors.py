@@ -3,15 +3,16 @@
 MOST_ITEMS = 100_000
 """The most objects in all lists of one object of a built-in kind. etcd accepts 1.5 MiB, and an object with content
 takes more than 15 bytes. An empty one takes three bytes in a body, but hundreds of bytes with its defaults."""
+_FEW_ITEMS = 10_000
+_BYTES_OF_ITEM = 16
 
 
-class Marks(list[None]):
-    """Has one element for each unknown field that decoders met. `left` is how many more objects lists may have."""
+def most_items(sent: int) -> int:
+    """The most objects in all lists of an object that was sent in so many bytes.
 
-    __slots__ = ("left",)
-
-    def __init__(self) -> None:
-        self.left = MOST_ITEMS
+    A short body with many empty objects would take a hundred times its size in memory.
+    """
+    return min(MOST_ITEMS, max(_FEW_ITEMS, sent // _BYTES_OF_ITEM))
 
 
 class Mismatch(Exception):
@@ -20,6 +21,21 @@ class Mismatch(Exception):
 
 class DecodeError(ValueError):
     """A body cannot be decoded; the message has the words of Go's decoders."""
+
+
+class Marks(list[None]):
+    """Has one element for each unknown field that decoders met, and counts the objects in lists."""
+
+    __slots__ = ("_left", "_most")
+
+    def __init__(self, most: int = MOST_ITEMS) -> None:
+        self._left = self._most = most
+
+    def take(self, count: int) -> None:
+        """Counts the objects of a list. Raises DecodeError if all lists together have too many."""
+        self._left -= count
+        if self._left < 0:
+            raise DecodeError(f"the lists of the object have more than {self._most} objects together; send fewer")
 
 
 class EmbeddedError(DecodeError):

@@ -7,20 +7,37 @@ from typing import Any
 
 
 class PairsObject(dict[str, Any]):
-    """An object whose `pairs` are all members in the order written, also repeated ones. As a dict it has the last."""
+    """An object whose `pairs` are all members in the order written, also repeated ones. As a dict it has the last.
 
-    __slots__ = ("pairs",)
+    The pairs are kept apart only if a member is repeated: millions of small objects would take twice the memory.
+    """
+
+    __slots__ = ("_all",)
 
     def __init__(self) -> None:
         super().__init__()
-        self.pairs: list[tuple[str, Any]] = []
+        self._all: list[tuple[str, Any]] | None = None
 
     def __deepcopy__(self, memo: object) -> PairsObject:
         return self  # no code changes it after parsing
 
+    @property
+    def pairs(self) -> Iterable[tuple[str, Any]]:
+        return self.items() if self._all is None else self._all
+
     def append(self, key: str, value: Any) -> None:
-        self.pairs.append((key, value))
+        if self._all is not None:
+            self._all.append((key, value))
+        elif key in self:
+            self._all = [*self.items(), (key, value)]
         self[key] = value
+
+    def spent(self) -> dict[str, Any]:
+        """Returns its members as a plain dict, and becomes empty, so that both need not be in memory."""
+        made = dict(self)
+        self.clear()
+        self._all = None
+        return made
 
 
 def pairs(value: dict[str, Any]) -> Iterable[tuple[str, Any]]:

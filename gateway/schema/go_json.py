@@ -37,6 +37,9 @@ def _one_mark_a_byte(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("go-json", _one_mark_a_byte)
 
 
+_EMPTY = PairsObject()
+_KEYS, _KEY_LENGTH = 4096, 64  # so many different keys of at most this length are kept once for a document
+
 Spell = Callable[[str, str], str]
 """Takes the JSON text of a string (without quotation marks) and the string; returns the value to use for it."""
 
@@ -55,6 +58,7 @@ class _Parser:
         self.at = 0
         self.open: list[PairsObject | list[Any]] = []
         self.keys: list[str] = []  # for each open object, the key of the member that is being read
+        self.names: dict[str, str] = {}  # keys that were read, so that equal ones are one string
 
     def document(self) -> Any:
         while True:
@@ -74,25 +78,25 @@ class _Parser:
         if first == '"':
             return self._string(), True
         if first == "{":
-            return self._open(PairsObject(), "}")
+            return self._open(PairsObject, "}")
         if first == "[":
-            return self._open([], "]")
+            return self._open(list, "]")
         if first and first in "-0123456789":
             return self._number(), True
         if first in _LITERALS:
             return self._literal(first), True
         self._fail("looking for beginning of value")
 
-    def _open(self, container: PairsObject | list[Any], closing: str) -> tuple[Any, bool]:
-        self.open.append(container)
-        if len(self.open) > MAX_DEPTH:
+    def _open(self, make: type[PairsObject] | type[list[Any]], closing: str) -> tuple[Any, bool]:
+        if len(self.open) >= MAX_DEPTH:
             self._fail("exceeded max depth")
         self.at += 1
         self._skip_space()
         if self.text[self.at : self.at + 1] == closing:
             self.at += 1
-            return self.open.pop(), True
-        if isinstance(container, PairsObject):
+            return _EMPTY if make is PairsObject else [], True
+        self.open.append(make())
+        if make is PairsObject:
             self._key()
         return None, False
 
@@ -100,7 +104,12 @@ class _Parser:
         self._skip_space()
         if self.text[self.at : self.at + 1] != '"':
             self._fail("looking for beginning of object key string")
-        self.keys.append(self._string())
+        name = self._string()
+        if len(name) <= _KEY_LENGTH and len(self.names) < _KEYS:
+            name = self.names.setdefault(name, name)
+        else:
+            name = self.names.get(name, name)
+        self.keys.append(name)
         self._skip_space()
         if self.text[self.at : self.at + 1] != ":":
             self._fail("after object key")

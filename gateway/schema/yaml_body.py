@@ -24,6 +24,10 @@ MAX_DEPTH = 1000
 _TOO_DEEP = "exceeded maximum nesting depth"  # libyaml's words
 MAX_EXPANDED = 8 << 20
 """The most characters in all scalars of a document. A scalar counts again each time an alias repeats it."""
+_FREE_SIZE, _SIZE_OF_BYTE = 1 << 20, 16  # fewer characters are allowed in a short document: so many, and for each byte
+_FREE_NODES_OF_ALIASES, _BYTES_OF_NODE = 10_000, 8
+"""The most nodes that all aliases of a document stand for: these, or one for so many bytes. A node that is decoded
+takes up to a hundred times the bytes of an alias."""
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DEEP = 100
@@ -49,7 +53,7 @@ def parse_yaml(data: bytes, *, alone: bool = False) -> tuple[Any, list[str]]:
         if read:
             return value, []
     loader = _LOADER(data)
-    builder = _Builder()
+    builder = _Builder(len(data))
     try:
         value = builder.document(loader)
         if alone and builder.has_another(loader):
@@ -134,8 +138,11 @@ class _Open:
 class _Builder:
     """Builds JSON from the parser's events."""
 
-    def __init__(self) -> None:
+    def __init__(self, size: int) -> None:
+        """`size` is that of the document in bytes."""
         self.duplicates: list[str] = []
+        self._most_aliased = max(_FREE_NODES_OF_ALIASES, size // _BYTES_OF_NODE)
+        self._most_size = min(MAX_EXPANDED, _FREE_SIZE + _SIZE_OF_BYTE * size)
         self._anchors: dict[str, _Measured | None] = {}  # None while the anchored collection is open
         self._open: list[_Open] = []
         self._nodes = self._aliased = self._size = self._brackets = self._scanning = 0
@@ -281,7 +288,7 @@ class _Builder:
             part = min(max((self._nodes - _FEW_NODES) / (_MANY_NODES - _FEW_NODES), 0), 1)
             if self._aliased / self._nodes > _SHARE_OF_FEW - (_SHARE_OF_FEW - _SHARE_OF_MANY) * part:
                 raise YamlError("yaml: document contains excessive aliasing")
-        if self._size > MAX_EXPANDED:
+        if self._size > self._most_size or self._aliased > self._most_aliased:
             raise YamlError("yaml: document contains excessive aliasing")
         if self._brackets > _DEEP:
             self._scanning += self._brackets

@@ -80,6 +80,7 @@ class _Reader:
     warnings: Warnings
     resource: Resource
     unstored: tuple[str, ...] = ()  # set by `read`
+    sent: int = 0  # the size of the body in bytes
 
     def read(self, data: bytes, media_type: str) -> JsonObject:
         strict: list[str] = []
@@ -119,7 +120,7 @@ class _Reader:
 
     def _parse(self, data: bytes, media_type: str, strict: list[str]) -> tuple[Any, str, str]:
         """The value of a body, and the version and kind that it names. Adds duplicate keys of YAML to `strict`."""
-        api_version, kind = self.api_version, self.kind
+        api_version, kind, self.sent = self.api_version, self.kind, len(data)
         other = taken_beside(api_version, kind)
         if media_type == PROTOBUF:
             value = parse_protobuf(data, self.type, api_version, kind, any_version=bool(other))
@@ -133,7 +134,7 @@ class _Reader:
         return value, version, named
 
     def _decoded(self, value: Any, report: DecodeReport) -> JsonObject:
-        obj = decode(self.type, value, report)
+        obj = decode(self.type, value, report, self.sent)
         if (read := self.resource.read_internal) is not None and "metadata" in obj:
             read(obj)
         return obj

@@ -26,6 +26,7 @@ INTERVAL = 0.02  # seconds between two GETs
 PATH = "/api/v1/namespaces/default?resourceVersion=0"
 PATIENCE = 60.0  # seconds that one GET may take before the probe gives up
 MEGABYTE = 1 << 20
+_UNRELATED = 8 * MEGABYTE  # that a server's memory may vary by without large bodies
 
 
 @dataclass(slots=True)
@@ -103,6 +104,22 @@ def memory_returns(server: ApiServer, *, share: float = 0.2, patience: float = 6
         select.select([], [], [], 0.1)
         now = memory(server.pid)
     at_most(now / MEGABYTE, before * (1 + share) / MEGABYTE, "{found:.0f} MB are in use, {limit:.0f} are allowed")
+
+
+@contextlib.contextmanager
+def kept_at_most(server: ApiServer, sent: int, *, times: int = 10, patience: float = 60.0) -> Iterator[None]:
+    """Asserts that the server soon keeps at most `times` the bytes that are sent in the block, and a little more.
+
+    A little: what the allocator and the first use of a feature keep, whatever is sent.
+    """
+    before = memory(server.pid)
+    yield
+    limit = before + times * sent + _UNRELATED
+    deadline, now = time.monotonic() + patience, memory(server.pid)
+    while now > limit and time.monotonic() < deadline:
+        select.select([], [], [], 0.1)
+        now = memory(server.pid)
+    at_most(now / MEGABYTE, limit / MEGABYTE, "{found:.0f} MB are in use, {limit:.0f} are allowed")
 
 
 def is_alive(server: ApiServer) -> bool:

@@ -151,6 +151,8 @@ CASES: dict[str, Callable[[int], Callable[[], object]]] = {
     "repeated keys": lambda n: wrong('{"data":{' + ",".join(['"a":"b"'] * n) + "}}"),
     "unknown keys": lambda n: wrong("{" + ",".join(f'"k{i}":1' for i in range(n)) + "}"),
     "repeated keys below a long one": lambda n: wrong(f'{{"a":1,"a":2,"{"k" * n * 10}":[{",".join(["{}"] * n)}]}}'),
+    "yaml keys": lambda n: read_yaml("".join(f"k{i}:\n" for i in range(n))),
+    "yaml keys in brackets": lambda n: read_yaml("{" + ",".join(f"k{i}" for i in range(n)) + "}"),
     "yaml list": lambda n: read_yaml("[" + "a, " * n + "]"),
     "yaml repeated keys": lambda n: read_yaml("a: b\n" * n),
     "yaml aliases": lambda n: read_yaml("a: &a [x, y]\nb: [" + "*a, " * n + "]"),

@@ -59,7 +59,7 @@ MESSAGES = {
     "conditions": (
         "Pod",
         NAMED + CONTAINER + field(3, field(2, b"") * MANY),
-        201,
+        400,  # more objects than a body of this size may have in lists
     ),
 }
 
@@ -75,7 +75,7 @@ def test_short_fields_in_protobuf(server: ApiServer, case: str) -> None:
     assert status == expected, text[:300]
 
 
-@pytest.mark.parametrize(("count", "expected"), [(30_000, 422), (300_000, 400)])
+@pytest.mark.parametrize(("count", "expected"), [(10_000, 422), (30_000, 400), (300_000, 400)])
 def test_many_containers(server: ApiServer, count: int, expected: int) -> None:
     """Each container gets a volume mount for the service account's token before the pod is validated."""
     body = '{"metadata":{"name":"many"},"spec":{"containers":[' + ",".join(["{}"] * count) + "]}}"

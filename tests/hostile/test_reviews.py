@@ -8,13 +8,14 @@ import pytest
 
 from apiserver_gateway.testing import ApiServer
 from gateway.jsontypes import JsonObject
-from tests.hostile.probe import held_at_most, memory_returns
+from tests.hostile.probe import held_at_most, kept_at_most, memory_returns
 from tests.hostile.test_bodies import send
 from tests.hostile.wire import Wire
 
 HELD = 0.1  # seconds that an authenticated client may delay others
 AUTHORIZATION, AUTHENTICATION = "authorization.k8s.io", "authentication.k8s.io"
 MANY = 100_000
+USERS, GROUPS, LONG_GROUP = 1000, 470, 100
 TOKEN = "/api/v1/namespaces/default/serviceaccounts/default/token"
 
 
@@ -65,3 +66,12 @@ def test_hundreds_of_headers_of_impersonation_hold_nobody(server: ApiServer, hea
             "GET /api/v1/namespaces/default", "Impersonate-User: alice", *(header.format(i) for i in range(count))
         )
         assert wire.reply().status == (403 if count == 1000 else 400)
+
+
+def test_users_with_many_groups_are_not_kept(server: ApiServer) -> None:
+    """The caches of flow control, of RBAC and of impersonation are bounded in bytes, not in users."""
+    groups = [f"Impersonate-Group: {number}{'g' * LONG_GROUP}" for number in range(GROUPS)]
+    with held_at_most(server, HELD), kept_at_most(server, USERS * GROUPS * LONG_GROUP, times=0), Wire(server) as wire:
+        for number in range(USERS):
+            wire.request("GET /api/v1/namespaces/default", f"Impersonate-User: user-{number}", *groups)
+            assert wire.reply().status == 403

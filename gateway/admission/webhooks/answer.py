@@ -115,9 +115,9 @@ async def _read(answer: bytes, version: str) -> JsonObject:
     try:
         type_ = _REVIEWS.get(api_version, _REVIEWS[f"{GROUP}/{version}"])
         if is_long:
-            review = await asyncio.to_thread(decode, type_, value, DecodeReport())
+            review = await asyncio.to_thread(decode, type_, value, DecodeReport(), len(answer))
         else:
-            review = decode(type_, value, DecodeReport())
+            review = decode(type_, value, DecodeReport(), len(answer))
     except DecodeError as error:
         if kind == KIND:
             raise Undecodable(str(error)) from None

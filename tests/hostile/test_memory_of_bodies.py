@@ -1,0 +1,119 @@
+"""Bodies of more than 100 KB need at most so many times their size while they are read; a server keeps little of them.
+
+What the reader and the decoder allocate is counted, so that no other load changes the result. Buffers of orjson's
+writer do not count: it reserves address space that it does not touch.
+"""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+import pytest
+
+from apiserver_gateway.testing import ApiServer
+from gateway.schema import body
+from gateway.schema.catalog import type_for
+from gateway.schema.decode import DecodeReport, decode, parse_to_decode
+from gateway.schema.outside import read_yaml
+from tests.hostile.probe import held_at_most, kept_at_most
+from tests.hostile.test_bodies import YAML, send
+from tests.limits import at_most
+
+SIZE = 120_000  # bytes
+TIMES = 55  # bytes of memory for a byte
+HELD = 0.1  # seconds
+ROUNDS = 5
+PODS, MAPS = "/api/v1/namespaces/default/pods?dryRun=All", "/api/v1/namespaces/default/configmaps?dryRun=All"
+
+
+def many(head: str, entry: str, tail: str, size: int = SIZE) -> bytes:
+    """A text with as many entries, separated by commas, as fit into the size. `{}` in an entry is its number."""
+    count = (size - len(head + tail)) // (len(entry.replace("{n}", "00000")) + 1)
+    return (head + ",".join(entry.replace("{n}", f"{number:05}") for number in range(count)) + tail).encode()
+
+
+JSONS = {
+    "empty containers": ("Pod", '{"spec":{"containers":[', "{}", "]}}"),
+    "nulls": ("Pod", '{"spec":{"containers":[', "null", "]}}"),
+    "empty volumes": ("Pod", '{"spec":{"volumes":[', "{}", "]}}"),
+    "containers, one wrong": ("Pod", '{"spec":{"containers":[1,', "{}", "]}}"),
+    "unknown objects": ("Pod", '{"x":[', "{}", "]}"),
+    "unknown lists": ("Pod", '{"x":[', "[]", "]}"),
+    "numbers beside a wrong member": ("Pod", '{"spec":1,"x":[', "1", "]}"),
+    "objects beside a repeated member": ("Pod", '{"spec":{},"spec":{},"x":[', "{}", "]}"),
+    "nested ones beside a repeated member": ("Pod", '{"spec":{},"spec":{},"x":[', '{"a":{}}', "]}"),
+    "floats beside a repeated member": ("Pod", '{"spec":{},"spec":{},"x":[', "1e1", "]}"),
+    "members": ("ConfigMap", '{"data":{', '"{n}":""', "}}"),
+    "wrong members": ("ConfigMap", '{"data":{', '"{n}":1', "}}"),
+    "members beside a repeated one": ("ConfigMap", '{"x":1,"x":{', '"{n}":{}', "}}"),
+}
+YAMLS = {
+    "aliases of an object": ("Pod", "x: &a {}\nspec: {containers: [", "*a", "]}"),
+    "aliases of a list": ("Pod", "x: &a [1,2,3,4,5,6,7,8,9]\nspec: {containers: [", "*a", "]}"),
+    "members": ("ConfigMap", "data: {", "a{n}", "}"),
+    "lists": ("ConfigMap", "x: [", "[]", "]"),
+    "anchors": ("ConfigMap", "x: [", "&a{n} a", "]"),
+    "repeated members": ("ConfigMap", "x: {", "a: ", "}"),
+}
+
+
+class _Json:
+    """orjson, without the memory that its writer reserves."""
+
+    loads = staticmethod(orjson.loads)
+    most = 0
+
+    def dumps(self, value: Any) -> bytes:
+        self.most = max(self.most, tracemalloc.get_traced_memory()[1])
+        written = bytes(bytearray(orjson.dumps(value)))
+        tracemalloc.reset_peak()
+        return written
+
+
+def peak(work: Callable[[], object], json: _Json) -> int:
+    """The most bytes that are allocated at a time during the second of two runs; the first one compiles."""
+    for _ in range(2):
+        json.most = 0
+        tracemalloc.start()
+        try:
+            work()
+        except ValueError:
+            pass
+        found = max(json.most, tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    return found
+
+
+@pytest.mark.parametrize(("form", "name"), [*(("json", name) for name in JSONS), *(("yaml", name) for name in YAMLS)])
+def test_a_body_needs_little_memory_while_it_is_read(monkeypatch: pytest.MonkeyPatch, form: str, name: str) -> None:
+    kind, *parts = (JSONS if form == "json" else YAMLS)[name]
+    data, type_ = many(*parts), type_for("", "v1", kind)
+    json = _Json()
+    monkeypatch.setattr(body, "orjson", json)
+
+    def read() -> object:
+        value = parse_to_decode(data)[0] if form == "json" else read_yaml(data)[0]
+        return value, decode(type_, value, DecodeReport(), len(data))
+
+    at_most(peak(read, json) / len(data), TIMES, "a byte takes {found:.0f} bytes, {limit:.0f} are allowed")
+
+
+@pytest.mark.parametrize("name", JSONS)
+def test_nothing_of_large_bodies_is_kept(server: ApiServer, name: str) -> None:
+    kind, *parts = JSONS[name]
+    data = many(*parts, size=500_000)
+    with held_at_most(server, HELD), kept_at_most(server, ROUNDS * len(data)):
+        for _ in range(ROUNDS):
+            assert send(server, "POST", PODS if kind == "Pod" else MAPS, data)[0] in (400, 422)
+
+
+@pytest.mark.parametrize("name", YAMLS)
+def test_nothing_of_yaml_is_kept(server: ApiServer, name: str) -> None:
+    kind, *parts = YAMLS[name]
+    data = many(*parts)
+    with held_at_most(server, HELD), kept_at_most(server, ROUNDS * len(data)):
+        for _ in range(ROUNDS):
+            assert send(server, "POST", PODS if kind == "Pod" else MAPS, data, YAML)[0] in (400, 422)
