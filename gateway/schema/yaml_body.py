@@ -122,6 +122,9 @@ class _Measured:
         self.value, self.nodes, self.size, self.height, self.raw = value, nodes, size, height, raw
 
 
+_PLACED = _Measured(None, 1, 0, 0)  # a scalar that is in its collection
+
+
 class _Open:
     """A collection that is not complete yet."""
 
@@ -178,24 +181,33 @@ class _Builder:
         return False
 
     def _scalar(self, event: yaml.ScalarEvent) -> _Measured:
-        tag = event.tag
+        """Reads a scalar. Its result is used only if the scalar is the whole document."""
+        tag, text = event.tag, valid(event.value)
         if tag is None or tag == "!":
             tag = PLAIN if event.implicit[0] else ""
-        raw = scalar(tag, valid(event.value))
-        self._count(1, len(event.value))
-        top = self._open[-1] if self._open else None
-        if top is not None and type(top.value) is dict and top.key is _NO_KEY:
+        raw, size = scalar(tag, text), len(text)
+        self._nodes += 1
+        self._size += size
+        if self._aliased or self._brackets > _DEEP or self._size > self._most_size:
+            self._count(0, 0)
+        if not self._open:
+            return _Measured(json_number(raw), 1, size, 0, raw)
+        top = self._open[-1]
+        if type(top.value) is dict and top.key is _NO_KEY:
             top.key = raw
             top.merging = tag == PLAIN and raw == "<<"
             if event.anchor:
-                self._anchors[event.anchor] = _Measured(raw, 1, len(event.value), 0, raw)
-            return _Measured(raw, 1, 0, 0)
-        done = _Measured(json_number(raw), 1, len(event.value), 0, raw)
-        if event.anchor:
-            self._anchors[event.anchor] = done
-        if top is not None:
+                self._anchors[event.anchor] = _Measured(raw, 1, size, 0, raw)
+        elif event.anchor or top.merging or type(top.key) is not str:
+            done = _Measured(json_number(raw), 1, size, 0, raw)
+            if event.anchor:
+                self._anchors[event.anchor] = done
             self._put(top, done, event)
-        return done
+        else:  # nearly all scalars are values of members whose keys are strings
+            name = top.key if top.key not in top.value else self._checked_key(top, raw, event)
+            top.value[name] = raw if raw is None or type(raw) is str else json_number(raw)
+            top.key = _NO_KEY
+        return _PLACED
 
     def _start(self, event: Any, value: Any) -> None:
         if self._open:

@@ -57,9 +57,8 @@ _VALID: Json = {
     "batch/v1/Job": {"spec": _JOB},
     "batch/v1/CronJob": {"spec": {"schedule": "* * * * *", "jobTemplate": {"spec": _JOB}}},
     "v1/Event": {"metadata": {"namespace": "default"}, "involvedObject": {"namespace": "default"}},
+    "admissionregistration.k8s.io/v1/MutatingWebhookConfiguration": {"webhooks": []},  # the smallest would be called
 }  # objects that are not in the table of the smallest ones
-# objects of these kinds affect other requests
-_FAR_REACHING = ("Validating", "Mutating", "APIService", "FlowSchema", "PriorityLevel", "CustomResourceDefinition")
 
 
 class Way(Enum):
@@ -84,6 +83,7 @@ class Field:
     schemas: Json
     steps: tuple[Step, ...]
     item: Json  # the schema of an entry
+    named: bool = True  # whether objects have paths: reviews and bindings have none
 
     @property
     def name(self) -> str:
@@ -161,14 +161,23 @@ class Search:
         schemas = document.get("components", {}).get("schemas", {})
         for path, operations in document["paths"].items():
             post = operations.get("post")
-            if post is None or path.endswith("}") or f"{path}/{{name}}" not in document["paths"]:
+            if post is None or "{name}" in path or "requestBody" not in post:
                 continue
             named = post["x-kubernetes-group-version-kind"]
             version = f"{named['group']}/{named['version']}".removeprefix("/")
             body = next(iter(post["requestBody"]["content"].values()))["schema"]
             collection = path.replace("{namespace}", "default")
             for steps, item in fields(schemas, body):
-                yield Field(named["kind"], version, collection, body, schemas, steps, item)
+                yield Field(
+                    named["kind"],
+                    version,
+                    collection,
+                    body,
+                    schemas,
+                    steps,
+                    item,
+                    f"{path}/{{name}}" in document["paths"],
+                )
 
     def _get(self, path: str) -> Json:
         found: Json = json.loads(self._send("GET", path)[1])
@@ -189,7 +198,9 @@ class Search:
     def tries(self, field: Field) -> list[tuple[Way, Entries]]:
         """The ways to try a field. Those that need a stored object are left out if none could be created."""
         ways = [Way.STATUS] if field.in_status else [Way.POST, Way.APPLY, Way.PUT, Way.MERGE, Way.STRATEGIC]
-        if self.existing(field) is None:
+        if not field.named:
+            ways = [Way.POST]
+        elif self.existing(field) is None:
             ways = [way for way in ways if way in (Way.POST, Way.APPLY)]
         return [(way, entries) for way in ways for entries in Entries]
 
@@ -200,32 +211,35 @@ class Search:
         return self._existing[field.collection]
 
     def _made(self, field: Field) -> Json | None:
-        if field.kind.startswith(_FAR_REACHING):
+        if not field.named:
             return None
         known = self._minimal.get(f"{field.api_version}/{field.collection.rpartition('/')[2]}", {}).get("members")
         valid = _VALID.get(f"{field.api_version}/{field.kind}") or known or {}
         for obj in (valid, minimal(field.schemas, field.body, 0)):
-            named = {**obj, "apiVersion": field.api_version, "kind": field.kind, "metadata": {"name": NAME}}
+            name = obj.get("metadata", {}).get("name", NAME)  # some kinds tell what their objects are called
+            named = {**obj, "apiVersion": field.api_version, "kind": field.kind, "metadata": {"name": name}}
             if self._send("POST", field.collection, json.dumps(named).encode())[0] in (201, 409):
-                return self._get(f"{field.collection}/{NAME}")
+                return self._get(f"{field.collection}/{name}")
         return None
 
     def request(self, field: Field, way: Way, entries: Entries, size: int) -> tuple[str, str, bytes, str]:
         """Returns method, path, body and media type of a request."""
         present = self.existing(field)
-        base = {**(present or minimal(field.schemas, field.body, 0)), "metadata": {"name": NAME}}
+        name = present["metadata"]["name"] if present else NAME
+        base = {**(present or minimal(field.schemas, field.body, 0)), "metadata": {"name": name}}
         base |= {"apiVersion": field.api_version, "kind": field.kind}
         if present is not None and way in (Way.PUT, Way.STATUS):
             base["metadata"] = {key: each for key, each in present["metadata"].items() if key != "managedFields"}
         elif way in (Way.POST, Way.APPLY):
-            base["metadata"] = {"name": f"{NAME}2"}
+            base["metadata"] = {"name": f"{name}2"}
         elif way in (Way.MERGE, Way.STRATEGIC):
-            base = {"metadata": {"name": NAME}}
+            base = {"metadata": {"name": name}}
         obj = field.filled(base, entries, size)
         method, media_type, part = way.value
         path = field.collection if way is Way.POST else f"{field.collection}/{base['metadata']['name']}{part}"
         more = "&fieldManager=growing&force=true" if way is Way.APPLY else ""
-        return method, f"{path}?dryRun=All&fieldValidation=Ignore{more}", json.dumps(obj).encode(), media_type
+        stored = "dryRun=All&" if field.named else ""
+        return method, f"{path}?{stored}fieldValidation=Ignore{more}", json.dumps(obj).encode(), media_type
 
     def judge(self, field: Field, way: Way, entries: Entries, size: int = SIZE) -> str:
         """Tries a field. Returns the statuses of the answers. Raises AssertionError if the entries cost more than their

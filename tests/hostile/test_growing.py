@@ -21,6 +21,11 @@ FAULTS = [
     ("v1/ResourceQuota:spec.scopeSelector.matchExpressions", Way.POST, Entries.EQUAL),
     ("storage.k8s.io/v1/StorageClass:allowedTopologies", Way.POST, Entries.WRONG),
     ("v1/Node:status.addresses", Way.STATUS, Entries.DISTINCT),
+    ("apiextensions.k8s.io/v1/CustomResourceDefinition:status.conditions", Way.STATUS, Entries.DISTINCT),
+    ("admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy:spec.variables", Way.PUT, Entries.DISTINCT),
+    ("admissionregistration.k8s.io/v1/MutatingWebhookConfiguration:webhooks", Way.MERGE, Entries.EQUAL),
+    ("authorization.k8s.io/v1/SubjectAccessReview:spec.groups", Way.POST, Entries.DISTINCT),
+    ("authentication.k8s.io/v1/TokenReview:spec.audiences", Way.POST, Entries.DISTINCT),
 ]
 LARGER = {"v1/Pod:spec.volumes.0.projected.sources": 6000}  # what else is done for each entry hides a smaller number
 SAMPLE, PARTS = 401, 4  # one of SAMPLE tries, spread over PARTS tests

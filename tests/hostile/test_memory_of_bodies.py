@@ -6,6 +6,7 @@ writer do not count: it reserves address space that it does not touch.
 
 from __future__ import annotations
 
+import contextlib
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
@@ -78,10 +79,8 @@ def peak(work: Callable[[], object], json: _Json) -> int:
     for _ in range(2):
         json.most = 0
         tracemalloc.start()
-        try:
+        with contextlib.suppress(ValueError):
             work()
-        except ValueError:
-            pass
         found = max(json.most, tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     return found
