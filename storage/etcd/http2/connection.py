@@ -18,6 +18,7 @@ from storage.etcd.http2.headers import decoded
 _PREFIX = 5  # bytes before a message of gRPC: whether it is compressed, and its length
 _OK, _UNKNOWN, _DEADLINE, _INTERNAL, _UNAVAILABLE = 0, 2, 4, 13, 14  # status codes of gRPC
 _BUSY = ("429", "502", "503", "504")  # answers of a proxy that stand for UNAVAILABLE
+_LOOKS = 4  # for signs of life, in the time between two pings
 _REFILL = 1 << 30  # received bytes after which the connection's window is opened anew
 NOT_BEGUN = "etcd has not begun the call"  # how the details of a call begin that etcd has certainly not seen
 LATE = "Deadline Exceeded"
@@ -53,7 +54,8 @@ class Connection(asyncio.Protocol):
         self._next, self._largest_last = 1, frames.MAX_WINDOW
         self._window = self._of_stream = 0  # bytes that may be sent; none before the server's settings have come
         self._most = 0
-        self._received, self._heard = 0, 0.0  # bytes since the window was opened; when the last ones came
+        self._received, self._heard = 0, monotonic()  # bytes since the window was opened; when the last ones came
+        self._asked = 0.0  # when the last ping was sent
         self._block, self._block_of, self._block_flags = b"", 0, 0  # a header block that goes on
         self._timer: asyncio.TimerHandle | None = None  # for the first deadline
         self._due = float("inf")
@@ -66,7 +68,7 @@ class Connection(asyncio.Protocol):
         said = {frames.HEADER_TABLE_SIZE: 0, frames.ENABLE_PUSH: 0, frames.INITIAL_WINDOW_SIZE: frames.MAX_WINDOW}
         more = frame(frames.WINDOW_UPDATE, 0, 0, (frames.MAX_WINDOW - frames.WINDOW).to_bytes(4, "big"))
         self._send(frames.PREFACE + frames.settings(said) + more)
-        self._ticker = self._loop.call_later(self._every, self._tick)
+        self._ticker = self._loop.call_later(self._every / _LOOKS, self._tick)
 
     def takes(self, size: int) -> bool:
         """Whether a call with a message of `size` bytes can be sent now, as a whole."""
@@ -254,17 +256,16 @@ class Connection(asyncio.Protocol):
 
     def _tick(self) -> None:
         """Asks for a sign of life if calls wait and nothing has come for a while."""
-        self._ticker = self._loop.call_later(self._every, self._tick)
-        if self._streams and monotonic() - self._heard > self._every:
-            asked = monotonic()
-            self._send(frame(frames.PING, 0, 0, bytes(8)))
-            self._loop.call_later(self._answered, self._doubt, asked)
+        self._ticker = self._loop.call_later(self._every / _LOOKS, self._tick)
+        now = monotonic()
+        if self._streams and now - self._heard > self._every:
+            if self._asked <= self._heard:  # etcd ends connections on which pings follow each other too fast
+                self._asked = now
+                self._send(frame(frames.PING, 0, 0, bytes(8)))
+            elif now - self._asked > self._answered:
+                self._end("keepalive watchdog timeout")
         elif self.lost and not self._streams and self._transport is not None:
             self._transport.close()
-
-    def _doubt(self, asked: float) -> None:
-        if self._heard < asked and not self.lost:
-            self._end("keepalive watchdog timeout")
 
     def _send(self, data: bytes) -> None:
         """Sends a frame together with all others of this iteration of the event loop: a system call costs more."""

@@ -47,6 +47,7 @@ class Line:
         self.authority = "localhost" if unix else target.rstrip("/")
         self._pings = pings
         self._connection: Connection | None = None
+        self._earlier: Connection | None = None  # the one before; its last calls may still wait
         self._connecting: asyncio.Task[None] | None = None
         self._not_before = 0.0
         self._closed = False
@@ -71,7 +72,7 @@ class Line:
                     await loop.create_unix_connection(lambda: made, self._path)
                 else:
                     await loop.create_connection(lambda: made, self._host, self._port)
-            self._connection = made
+            self._earlier, self._connection = self._connection, made
         except OSError:
             pass  # gRPC makes the calls, and tells what is wrong
         finally:
@@ -84,8 +85,9 @@ class Line:
         self._closed = True
         if self._connecting is not None:
             self._connecting.cancel()
-        if self._connection is not None:
-            self._connection.close()
+        for each in (self._earlier, self._connection):
+            if each is not None:
+                each.close()
 
 
 class LineCalls(Generic[Request, Response]):

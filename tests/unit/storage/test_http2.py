@@ -190,14 +190,17 @@ async def test_a_call_that_is_late_or_not_wanted_is_cancelled_at_the_server() ->
 
 
 async def test_calls_fail_when_nothing_answers_a_ping() -> None:
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await received(reader, frames.PING)
-        await received(reader, frames.PING)
+    pings = list[int]()
 
-    async with connected(serve, pings=(20, 20)) as made:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            pings.append((await received(reader, frames.PING))[0])
+
+    async with connected(serve, pings=(20, 200)) as made:
         with pytest.raises(Failed) as caught:
             await made.call(HEAD, b"", 60)
         assert caught.value.code == 14 and made.lost
+        assert len(pings) == 1  # etcd ends connections with too many
 
 
 async def test_closing_cancels_the_callers() -> None:
