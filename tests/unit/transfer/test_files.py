@@ -106,7 +106,7 @@ def test_lists_are_taken_apart(tmp_path: Path) -> None:
         ("a: [", "line"),
         ("kind: A\nkind: B", "already set"),
         ("x", "needs apiVersion, kind and metadata"),
-        ("{", "no JSON"),
+        ("{", "not valid JSON"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {}", "a Pod has no metadata.name"),
     ],
 )

@@ -53,7 +53,7 @@ def test_a_program_may_know_the_credentials(tmp_path: Path) -> None:
     ("text", "context", "said"),
     [
         (None, "", "cannot read .*: No such file"),
-        ("[]", "", "no kubeconfig"),
+        ("[]", "", "not a kubeconfig"),
         (config("a", "http://a:1"), "b", "it has no context 'b'"),
         (config("a", "a:1"), "", "names no server"),
         (config("a", "http://a:1", {"exec": {"command": "false"}}), "", "false gave no credentials"),
