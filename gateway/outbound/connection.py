@@ -11,12 +11,14 @@ import httptools
 
 from gateway.outbound.errors import CallError, broken
 from gateway.outbound.request import Header
+from storage.time_slice import TimeSlice
 
 PARTING = 5.0  # seconds that the other end has to read the rest and to close
 MAX_HEAD = 1 << 20  # bytes of an answer's head; Go's client accepts 10 MB
 _MOST_HEADERS = 1000
 _MOST_PROVISIONAL = 5  # informational answers (1xx) before the final one
 _MUCH = 256 << 10  # unread bytes from which on reading from the socket pauses
+_PIECE = 16 << 10  # bytes that are parsed between two looks at the clock: they may be thousands of chunks
 
 
 class Head:
@@ -45,6 +47,8 @@ class Connection(asyncio.Protocol):
         self._chunks: deque[bytes] = deque()
         self._waiting = 0  # bytes of the unread chunks
         self._paused = self._full = False
+        self._rest = b""  # what has come and is parsed in a later turn of the event loop
+        self._closed: tuple[Exception | None] | None = None  # the end of the connection, if it came meanwhile
         self._parser: httptools.HttpResponseParser | None = None
         self._keeps = True
         self._ended = False  # whether the other end has closed its side
@@ -109,7 +113,7 @@ class Connection(asyncio.Protocol):
         data = self._chunks.popleft() if len(self._chunks) == 1 else b"".join(self._chunks)
         self._chunks.clear()
         self._waiting = 0
-        if self._paused:
+        if self._paused and not self._rest:
             self._paused = False
             if not self.lost:
                 self._socket.resume_reading()
@@ -140,7 +144,7 @@ class Connection(asyncio.Protocol):
 
     def close(self) -> None:
         """Ends the connection at once."""
-        self.lost = True
+        self.lost, self._rest = True, b""
         self._transport.abort()
 
     def finish(self) -> None:
@@ -173,16 +177,54 @@ class Connection(asyncio.Protocol):
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        if self.raw:
-            self._take(data)
-        elif self._parser is None or self._complete:
-            self._keeps = False  # bytes without a request
-            self.close()
+        if self._rest:
+            self._rest += data  # reading pauses, so that little comes
         else:
-            self._parse(data)
+            self._receive(data)
+
+    def _receive(self, data: bytes) -> None:
+        """Reads what has come; puts the rest off if it takes long."""
+        at, slice_ = 0, None
+        while at < len(data) and not (at and self.lost):
+            if self.raw:
+                self._take(data[at:])
+                break
+            if self._parser is None or self._complete:
+                self._keeps = False  # bytes without a request
+                self.close()
+                break
+            if slice_ is None and len(data) > _PIECE:
+                slice_ = TimeSlice()
+            self._parse(data[at : at + _PIECE])
+            at += _PIECE
+            if slice_ is not None and at < len(data) and slice_.over() and not self.lost:
+                self._put_off(data[at:])
+                break
         self._wake()
 
+    def _put_off(self, rest: bytes) -> None:
+        self._rest = rest
+        if not self._paused:
+            self._paused = True
+            self._socket.pause_reading()
+        self._loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        """Reads what was put off, and then the end of the connection, if it came meanwhile."""
+        rest, self._rest = self._rest, b""
+        if rest:
+            self._receive(rest)
+        if self._rest:
+            return
+        if self._closed is not None:
+            self.connection_lost(self._closed[0])
+        elif self._paused and self._waiting <= _MUCH and not self.lost:
+            self._paused = False
+            self._socket.resume_reading()
+
     def eof_received(self) -> bool:
+        if self._rest:
+            return False  # connection_lost follows
         self._ended = True
         if self._head is not None and not self._has_length and not self._complete and not self.raw:
             self._complete, self._keeps = True, False  # the end of the connection is the end of such a body
@@ -193,6 +235,9 @@ class Connection(asyncio.Protocol):
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if self._rest:
+            self._closed = (exc,)
+            return
         if not self._ended:
             if exc is None:
                 self.eof_received()
