@@ -145,7 +145,7 @@ class Settings:
     cluster_signing_duration: float = 365 * 24 * 3600.0
     kubernetes_version: str = DEFAULT  # a minor of GIT_VERSIONS
     emulated_version: str = ""  # a minor before that; "": none
-    min_compatibility_version: str = ""  # a minor before those; "": follows from them
+    min_compatibility_version: str = ""  # "": follows from those
     feature_gates: tuple[tuple[str, bool], ...] = ()
     runtime_config: tuple[tuple[str, bool], ...] = ()
     kubeconfig_out: Path | None = None
@@ -207,13 +207,12 @@ class Settings:
 
     def check(self) -> None:
         """Raises InvalidSettings for values that are not allowed, or not together."""
-        if self.emulated_version or self.min_compatibility_version:
-            emulated = self.emulated_version or self.kubernetes_version
-            try:
-                check_emulated(emulated, self.kubernetes_version, self.min_compatibility_version)
-            except ValueError as error:
-                flag = "--min-compatibility-version" if str(error).startswith("minComp") else "--emulated-version"
-                raise InvalidSettings(f"{flag}: {error}") from None
+        binary = self.kubernetes_version
+        try:
+            check_emulated(self.emulated_version or binary, binary, self.min_compatibility_version)
+        except ValueError as error:
+            flag = "min-compatibility" if str(error).startswith("minComp") else "emulated"
+            raise InvalidSettings(f"--{flag}-version: {error}") from None
         self._check_etcd()
         self._check_files()
         if self.testing_api and self.workers > 1:

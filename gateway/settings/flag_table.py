@@ -92,12 +92,7 @@ _GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
                 choices=tuple(GIT_VERSIONS),
             ),
             Flag("emulated-version", emulated_version, "an earlier minor, whose APIs and gates are served", "MINOR"),
-            Flag(
-                "min-compatibility-version",
-                emulated_version,
-                "the earliest minor of replicas beside this server; default: one before the emulated minor",
-                "MINOR",
-            ),
+            Flag("min-compatibility-version", emulated_version, "the earliest minor of replicas beside it", "MINOR"),
             Flag(
                 "feature-gates",
                 gates,
