@@ -60,11 +60,11 @@ def emulated_minor(text: str) -> str:
 
 def check_emulated(minor: str, binary: str, compatible: str = "") -> None:
     """Raises ValueError, with the reason, if a server of the minor `binary` cannot emulate `minor`, or cannot be
-    compatible with `compatible`; "" stands for the default of --min-compatibility-version.
+    compatible with `compatible`; "" stands for the defaults of both flags.
 
     Rules and words are those of `Validate` in k8s.io/component-base/compatibility.
     """
-    least = _floor(binary)
+    minor, least = minor or binary, _floor(binary)
     compatible = compatible or compatible_with(minor, binary)
     wrong = list[str]()
     if not number(least) <= number(minor) <= number(binary):

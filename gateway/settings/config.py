@@ -207,9 +207,8 @@ class Settings:
 
     def check(self) -> None:
         """Raises InvalidSettings for values that are not allowed, or not together."""
-        binary = self.kubernetes_version
         try:
-            check_emulated(self.emulated_version or binary, binary, self.min_compatibility_version)
+            check_emulated(self.emulated_version, self.kubernetes_version, self.min_compatibility_version)
         except ValueError as error:
             flag = "min-compatibility" if str(error).startswith("minComp") else "emulated"
             raise InvalidSettings(f"--{flag}-version: {error}") from None

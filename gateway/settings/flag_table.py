@@ -85,8 +85,7 @@ _GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
             ),
             Flag("min-body-rate", int, "minimum rate of a request's body, bytes a second; 0: no limit", "BYTES"),
             Flag(
-                "kubernetes-version",
-                kubernetes_version,
+                *("kubernetes-version", kubernetes_version),
                 "the minor of Kubernetes that is served: its version, APIs, feature gates and rules",
                 "MINOR",
                 choices=tuple(GIT_VERSIONS),
