@@ -5,9 +5,9 @@ docs/reference/flags.md lists the flags without such a test.
 
 from __future__ import annotations
 
-_AUDIT = "unit/config/test_flag_values.py::test_sinks_of_audit_are_as_the_flags_say"
-_AUDIT_FILES = "unit/config/test_flag_values.py::test_files_of_audit_are_kept_as_the_flags_say"
-_WEBHOOK = "unit/config/test_flag_values.py::test_the_authorization_webhook_is_as_the_flags_say"
+_AUDIT = "unit/settings/test_flag_values.py::test_sinks_of_audit_are_as_the_flags_say"
+_AUDIT_FILES = "unit/settings/test_flag_values.py::test_files_of_audit_are_kept_as_the_flags_say"
+_WEBHOOK = "unit/settings/test_flag_values.py::test_the_authorization_webhook_is_as_the_flags_say"
 _CONNECTIONS = "hostile/test_connections.py::test_"
 _EFFECTS = "integration/server/test_flag_effects.py::test_"
 _START = "integration/server/test_start.py::test_"
@@ -17,7 +17,7 @@ _ENTRY = "integration/server/test_entry_points.py::test_"
 _DRAINING = "integration/lifecycle/test_draining.py::test_"
 _LIMITS = "integration/flowcontrol/test_limits.py::test_"
 _TLS = "integration/backups/test_backups.py::test_an_etcd_with_tls"
-_REFUSED = "unit/config/test_flags.py::test_what_cannot_work_is_said"
+_REFUSED = "unit/settings/test_flags.py::test_what_cannot_work_is_said"
 _BATCHES = ("batch-buffer-size", "batch-max-size", "batch-max-wait")
 _BATCHES += ("batch-throttle-enable", "batch-throttle-qps", "batch-throttle-burst")
 _SINK = (*_BATCHES, "truncate-enabled", "truncate-max-event-size", "truncate-max-batch-size", "mode")
@@ -32,14 +32,14 @@ NAMED: dict[str, str] = {
     "max-watches-per-user": _LIMITS + "a_watch_gives_its_seat_back_once_it_runs",
     "max-connections-per-address": _CONNECTIONS + "one_address_cannot_have_all_connections",
     "header-timeout": _CONNECTIONS + "a_head_has_to_come_in_time",
-    "min-body-rate": "unit/config/test_flag_values.py::test_limits_of_connections_are_as_the_flags_say",
+    "min-body-rate": "unit/settings/test_flag_values.py::test_limits_of_connections_are_as_the_flags_say",
     "external-hostname": _EFFECTS + "clients_are_told_the_name_of_outside",
     "request-timeout": _EFFECTS + "a_body_that_is_not_there_in_time",
     "min-request-timeout": _EFFECTS + "a_watch_ends_by_itself",
     "cors-allowed-origins": _EFFECTS + "pages_of_some_origins_may_ask",
     "strict-transport-security-directives": _EFFECTS + "browsers_are_told_to_insist_on_tls",
     "tls-sni-cert-key": _EFFECTS + "who_asks_for_a_name_is_shown_its_certificate",
-    "permit-port-sharing": "unit/config/test_ports.py::test_a_port_may_be_shared_by_servers_if_that_is_said",
+    "permit-port-sharing": "unit/launch/test_ports.py::test_a_port_may_be_shared_by_servers_if_that_is_said",
     **{
         f"default-{name}-toleration-seconds": _EFFECTS + "pods_stay_as_long_on_a_bad_node_as_the_flags_say"
         for name in ("not-ready", "unreachable")
@@ -85,7 +85,7 @@ NAMED: dict[str, str] = {
     **{f"audit-log-{name}": _AUDIT_FILES for name in ("maxsize", "maxbackup", "maxage", "compress")},
     **dict.fromkeys(
         ("audit-log-version", "audit-webhook-version"),
-        "unit/config/test_flag_values.py::test_events_have_one_version",
+        "unit/settings/test_flag_values.py::test_events_have_one_version",
     ),
     "enable-priority-and-fairness": _LIMITS + "without_priority_and_fairness_reads_and_writes_have_a_limit_each",
     "anonymous-auth": _ENTRY + "flags_of_kube_apiserver",
@@ -95,7 +95,7 @@ NAMED: dict[str, str] = {
         ("authentication-token-webhook-config-file", "authentication-token-webhook-version"),
         "integration/access/test_webhooks.py::test_a_token_is_asked_about_once",
     ),
-    "authentication-token-webhook-cache-ttl": "unit/config/test_flag_values.py::"
+    "authentication-token-webhook-cache-ttl": "unit/settings/test_flag_values.py::"
     "test_the_token_webhook_is_as_the_flags_say",
     "admin-token": _REFUSED,
     "client-ca-file": _CREDENTIALS + "nobody_else_is_believed",
@@ -131,7 +131,7 @@ NAMED: dict[str, str] = {
     },
     **dict.fromkeys(
         ("proxy-client-cert-file", "proxy-client-key-file"),
-        "unit/config/test_flag_values.py::test_the_front_proxy_has_the_certificate_of_the_flags",
+        "unit/settings/test_flag_values.py::test_the_front_proxy_has_the_certificate_of_the_flags",
     ),
     "kubelet-port": _EFFECTS + "kubelets_are_dialled_by_the_address_and_port_that_the_flags_say",
     "kubelet-preferred-address-types": _EFFECTS + "kubelets_are_dialled_by_the_address_and_port_that_the_flags_say",
@@ -161,7 +161,7 @@ NAMED: dict[str, str] = {
     "log-format": "integration/server/test_looking_inside.py::test_every_line_is_json_and_requests_are_logged_at_v_3",
     "v": "integration/server/test_looking_inside.py::test_every_line_is_json_and_requests_are_logged_at_v_3",
     "recorder": "integration/testing/test_recorder.py::test_each_version_has_its_writer_and_each_request_its_answer",
-    "vmodule": "unit/config/test_flags.py::test_flags_of_kube_apiserver_may_say_what_is_so_anyway",
+    "vmodule": "unit/settings/test_flags.py::test_flags_of_kube_apiserver_may_say_what_is_so_anyway",
     "runtime-config": "integration/server/test_runtime_config.py::test_what_is_switched_off_is_not_found",
     "tracing-config-file": "integration/server/test_traces.py::test_only_administrators_say_what_is_sampled",
     "profiling": "integration/server/test_looking_inside.py::test_profiles_are_for_administrators_and_off_by_default",

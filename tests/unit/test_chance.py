@@ -35,7 +35,7 @@ PAUSES = {
     "unit/outbound/test_client.py": (1, "one connection is kept later than the other"),
     "unit/storage/instruments/test_timing.py": (2, "the wait that is measured"),
     "unit/storage/test_waking.py": (1, "a follower that takes long"),
-    "unit/test_watchdog.py": (5, "beats of the watchdog, and waits that hold nothing"),
+    "unit/observability/test_watchdog.py": (5, "beats of the watchdog, and waits that hold nothing"),
 }
 
 WORDS = re.compile(r"\b(sleep|at_most|monotonic|perf_counter|time\.time)\(")

@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-OUT = Path(__file__).parents[2] / "tests" / "unit" / "config" / "kube-apiserver.flags"
+OUT = Path(__file__).parents[2] / "tests" / "unit" / "settings" / "kube-apiserver.flags"
 FLAG = re.compile(r"\s+(?:-(\w), )?--([a-z0-9-]+)(\[=true\])?(?: ([^\s=]\S*))?(?:\s{2,}(.*)|$)")
 DEFAULT = re.compile(r'\(default (?:"([^"]*)"|\[([^]]*)\]|([^)\s]*))\)$')
 

@@ -1,13 +1,13 @@
 """Records what a kube-apiserver answers as Tables, for the tests; or compares a server's Tables with ours.
 
     python -m tests.upstream tables record --server https://127.0.0.1:6443
-        --token TOKEN     # writes tests/unit/tables/recorded.json
+        --token TOKEN     # writes tests/unit/kinds/columns/recorded.json
     python -m tests.upstream tables check --server … --token …
         [--corpus FILE …]             # exit 1 when a cell differs
 
-Objects of tests/unit/tables/corpus.yaml are made first and removed afterwards. An object's status is written by itself;
-one whose name starts with "gone-" has a finalizer and is deleted. ${now-90} stands for the time 90 seconds ago. What is
-recorded has no sentences that describe columns. `check` compares everything that is on the server.
+Objects of tests/unit/kinds/columns/corpus.yaml are made first and removed afterwards. An object's status is written by
+itself; one whose name starts with "gone-" has a finalizer and is deleted. ${now-90} stands for the time 90 seconds ago.
+What is recorded has no sentences that describe columns. `check` compares everything that is on the server.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from gateway.kinds.columns.model import Columns
 from gateway.kinds.columns.registry import columns_of
 
 ROOT = Path(__file__).resolve().parents[2]
-CORPUS = ROOT / "tests" / "unit" / "tables" / "corpus.yaml"
-RECORDED = ROOT / "tests" / "unit" / "tables" / "recorded.json"
+CORPUS = ROOT / "tests" / "unit" / "kinds" / "columns" / "corpus.yaml"
+RECORDED = ROOT / "tests" / "unit" / "kinds" / "columns" / "recorded.json"
 NAMESPACE = "tables-corpus"
 TABLE = "application/json;as=Table;g=meta.k8s.io;v="
 PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v="

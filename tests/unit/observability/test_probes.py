@@ -17,7 +17,7 @@ from gateway.requests.parts import Gateway
 from storage.errors import Unavailable
 
 NO_SNIFF = (b"x-content-type-options", b"nosniff")
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 RELOADS = "poststarthook/start-encryption-provider-config-automatic-reload"
 
 

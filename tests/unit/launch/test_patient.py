@@ -15,7 +15,7 @@ import pytest
 from gateway.launch import patient, reaching
 from tests.logged import of, will_log
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 WORKERS = """
 import logging, signal

@@ -1,0 +1,89 @@
+"""tests/unit mirrors gateway/ and storage/, so that the tests of a room, and mostly of a module, are found by its name.
+
+What does not is listed here. The lists may only become shorter.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+UNIT = Path(__file__).parent
+ROOT = UNIT.parents[1]
+
+FOLDERS = {"deploy": "of deploy/, which is no package"}
+OF_NO_MODULE = frozenset(
+    {
+        *("chance", "conformance", "crashed_worker", "kept", "long", "mirror", "mutations", "order", "simulation"),
+        *("log_texts", "memories", "patterns", "pieces_that_fail", "readers", "rooms", "scripts", "start", "structure"),
+        *("survival", "troubleshooting", "where", "workers"),
+    }
+)
+"""Tests at the top that are of all rooms, or of the tests and programs beside the server."""
+
+NAMED_OTHERWISE = {
+    "admission": 4,
+    "aggregation": 1,
+    "allocation": 1,
+    "apply": 2,
+    "audit": 2,
+    "cel": 7,
+    "commands": 1,
+    "controllers": 6,
+    "customresources": 4,
+    "defaults": 6,
+    "doctor": 1,
+    "encodings": 2,
+    "http": 7,
+    "kinds": 5,
+    "kinds/columns": 3,
+    "launch": 1,
+    "observability": 1,
+    "outbound": 2,
+    "patches": 1,
+    "quotas": 1,
+    "reading": 2,
+    "release": 4,
+    "schema": 1,
+    "settings": 2,
+    "storage": 6,
+    "storage/instruments": 1,
+    "transfer": 1,
+    "validation": 8,
+    "verbs": 14,
+    "writing": 1,
+}
+"""By room: the number of its tests that are named after a subject, and not after a module of the room."""
+
+
+def rooms() -> set[str]:
+    """The folders that tests may be in: those of gateway/, and storage/ with its own."""
+    gateway = {path.parent.relative_to(ROOT / "gateway").as_posix() for path in (ROOT / "gateway").rglob("__init__.py")}
+    storage = {path.parent.relative_to(ROOT).as_posix() for path in (ROOT / "storage").rglob("__init__.py")}
+    return (gateway - {"."}) | storage
+
+
+def modules_of(folder: str) -> set[str]:
+    """The names of the modules and packages of a folder, at any depth."""
+    top = ROOT if folder.split("/")[0] == "storage" else ROOT / "gateway"
+    return {path.stem for path in (top / folder).rglob("*.py")} | {path.name for path in (top / folder).rglob("*")}
+
+
+def test_each_folder_is_that_of_a_room() -> None:
+    folders = {path.parent.relative_to(UNIT).as_posix() for path in UNIT.rglob("test_*.py")} - {"."}
+    assert folders - rooms() == FOLDERS.keys()
+
+
+def test_what_is_at_the_top_is_named_after_a_module_or_is_of_all_rooms() -> None:
+    top = {path.stem for path in (ROOT / "gateway").glob("*.py")}
+    found = {path.stem.removeprefix("test_") for path in UNIT.glob("test_*.py")}
+    assert found - top == OF_NO_MODULE
+
+
+def test_no_more_tests_have_a_name_of_their_own() -> None:
+    found: Counter[str] = Counter()
+    for path in UNIT.rglob("test_*.py"):
+        folder = path.parent.relative_to(UNIT).as_posix()
+        if folder not in (".", *FOLDERS) and path.stem.removeprefix("test_") not in modules_of(folder):
+            found[folder] += 1
+    assert found == NAMED_OTHERWISE
