@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -243,3 +244,28 @@ async def test_a_write_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -
     await asyncio.wait_for(made.looked_at(), 30)
     assert made.served == []
     made.worker.cancel()
+
+
+async def test_others_ask_it_what_a_definition_serves() -> None:
+    made, told = Settling(1), list[tuple[list[str], frozenset[tuple[str, str]]]]()
+    made.on_change(lambda names: told.append((list(names), made.served_versions(NAME))))
+    kept = definition("1")
+    kept["spec"]["versions"] = [{"name": "v1", "served": True}, {"name": "v2", "served": False}]
+    made._known.all[NAME] = kept
+    made._changed([NAME], 1)
+    del made._known.all[NAME]
+    made._changed([NAME], 2)
+    assert told == [([NAME], frozenset({("e.com", "v1")})), ([NAME], frozenset())]
+    made.worker.cancel()
+
+
+def test_a_definition_is_parsed_in_one_place() -> None:
+    """Everybody else asks `Definitions`, which follows them."""
+    room = Path(__file__).parents[3] / "gateway"
+    words = '"customresourcedefinitions"'
+    following = {
+        path.relative_to(room).as_posix()
+        for path in room.rglob("*.py")
+        if words in path.read_text("utf-8") and any(each in path.read_text("utf-8") for each in ("tap(", ".follow("))
+    }
+    assert following == {"customresources/definitions.py"}
