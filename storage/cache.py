@@ -273,14 +273,6 @@ class ResourceCache:
         self._indexes.clear()
         self._forget()
 
-    def end(self) -> None:
-        """Empties the cache for good: its watches end, and its listeners are told a last time."""
-        self.closed = True
-        self.start_over()
-        self.tell(None)
-        self._listeners = ()
-        self.wake_all()
-
     def load(self, items: Iterable[tuple[bytes, bytes | Entry, int]]) -> None:
         """Fills the cache with values of etcd, or with entries that `entry` has made of them before.
 

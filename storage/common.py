@@ -65,7 +65,11 @@ class PartCache(WatchCache):
         listen to them refer to each other.
         """
         for resource in self:
-            resource.end()
+            resource.closed = True
+            resource.start_over()
+            resource.tell(None)
+            resource._listeners = ()
+            resource.wake_all()
         self._by_segment.clear()
 
     def forget_memos(self) -> None:

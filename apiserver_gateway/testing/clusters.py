@@ -7,14 +7,21 @@ import uuid
 from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Protocol
 
-from apiserver_gateway.testing.connections import Connections
+from apiserver_gateway.testing.connections import Connections, Server
 from apiserver_gateway.testing.requests import PATIENCE, Refused, ask
-from apiserver_gateway.testing.server import ApiServer
 from apiserver_gateway.testing.waiting import condition, wait_for
 
 PATH = "/apis/apiserver-gateway.dev/v1alpha1/controlplanes"
 _DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/controlplanes.apiserver-gateway.dev"
+
+
+class Host(Server, Protocol):
+    """A server with control planes; it keeps their kubeconfigs in its directory."""
+
+    directory: Path
+    callback_host: str
 
 
 class Cluster:
@@ -22,7 +29,7 @@ class Cluster:
     administrator's. All functions that take a server take it too: `ask(cluster, "GET", "/api/v1/namespaces")`.
     """
 
-    def __init__(self, server: ApiServer, name: str, token: str, kubeconfig: Path) -> None:
+    def __init__(self, server: Host, name: str, token: str, kubeconfig: Path) -> None:
         self.server, self.name, self.token, self.kubeconfig = server, name, token, kubeconfig
         self.url = f"{server.url}/clusters/{name}"
         self.ca_file = server.ca_file
@@ -36,7 +43,7 @@ class Cluster:
         ask(self.server, "DELETE", f"{PATH}/{self.name}")
 
 
-def made(server: ApiServer, name: str = "", timeout: float = PATIENCE) -> Cluster:
+def made(server: Host, name: str = "", timeout: float = PATIENCE) -> Cluster:
     """Makes a control plane of a server that runs with --control-planes; without a name, it gets one of its own.
 
     Raises Refused, TimeoutError.
@@ -54,7 +61,7 @@ def made(server: ApiServer, name: str = "", timeout: float = PATIENCE) -> Cluste
 
 
 @contextlib.contextmanager
-def cluster(server: ApiServer, name: str = "") -> Iterator[Cluster]:
+def cluster(server: Host, name: str = "") -> Iterator[Cluster]:
     """A control plane that is deleted at the end of the block."""
     found = made(server, name)
     try:

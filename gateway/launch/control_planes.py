@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from functools import partial
 
@@ -18,8 +17,6 @@ from gateway.outbound.client import Client
 from gateway.requests.parts import Gateway
 from gateway.settings.config import Settings
 from storage.database import Database
-
-logger = logging.getLogger(__name__)
 
 
 Make = Callable[[Settings, Database, Client, Callable[[Gateway], OwnOperations]], tuple[Gateway, Answering]]
@@ -51,7 +48,7 @@ def address_of(settings: Settings) -> str:
 
 
 def _failed(name: str, error: BaseException) -> None:
-    logger.error("%s of a control plane failed", name, exc_info=error)
+    """Does nothing: all work of a control plane is begun anew when it fails, which is logged."""
 
 
 class ControlPlanes:

@@ -12,6 +12,7 @@ from apiserver_gateway.testing import ApiServer, Refused, api_server, ask, insta
 from apiserver_gateway.testing.clusters import PATH, made
 from apiserver_gateway.testing.connections import Asked
 from storage.etcd import EtcdClient, EtcdSettings
+from tests.conftest import PATIENCE
 from tests.integration.clusters.test_serving import WIDGETS, definition, first_event, widget
 from tests.until import until
 
@@ -21,7 +22,7 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 
 @pytest.fixture
 async def etcd(server: ApiServer) -> AsyncIterator[EtcdClient]:
-    async with EtcdClient(EtcdSettings(endpoints=(server.etcd_endpoint,))) as client:
+    async with EtcdClient(EtcdSettings(endpoints=(server.etcd_endpoint,), timeout=PATIENCE)) as client:
         yield client
 
 

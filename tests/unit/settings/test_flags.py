@@ -41,7 +41,8 @@ def test_a_boolean_flag_needs_no_value() -> None:
 
 def test_every_flag_has_a_setting() -> None:
     names = {flag.setting for flag in FLAGS}
-    assert names == set(Settings.__dataclass_fields__)
+    of_control_planes = {"service_account_key"}  # no flag: theirs is not in a file
+    assert names == set(Settings.__dataclass_fields__) - of_control_planes
 
 
 @pytest.mark.parametrize(
