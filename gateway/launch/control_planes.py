@@ -18,7 +18,6 @@ from gateway.requests.parts import Gateway
 from gateway.settings.config import Settings
 from storage.database import Database
 
-
 Make = Callable[[Settings, Database, Client, Callable[[Gateway], OwnOperations]], tuple[Gateway, Answering]]
 """Makes a gateway on a database and a client, and the handler of its requests, with these operational paths."""
 
