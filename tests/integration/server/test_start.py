@@ -9,12 +9,15 @@ import signal
 import stat
 import subprocess
 import sys
+from datetime import timedelta
+from itertools import takewhile
 from pathlib import Path
 from typing import IO
 
 import pytest
 
 from apiserver_gateway.testing import ApiServer
+from gateway.credentials.certificates import keep_authority, new_authority
 from storage.embedded import BINARY_VARIABLE, EmbeddedEtcd
 from tests.hasty import program
 from tests.integration.etcd.guarding import certificate, enable_users
@@ -110,6 +113,21 @@ def test_a_certificate_that_is_good_for_an_hour_is_spoken_of(tmp_path: Path) -> 
         finally:
             server.terminate()
         assert " warning " in said and "it is valid until" in said and "replace the file" in said
+
+
+def test_a_ca_that_has_expired_is_spoken_of_once(tmp_path: Path) -> None:
+    """By the process that starts the workers, and by none of these."""
+    keep_authority(tmp_path, new_authority(timedelta(seconds=-1)))
+    command = [*SERVE, "--embedded-etcd", f"--cert-dir={tmp_path}", "--workers=2"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        try:
+            said = list(takewhile(lambda line: " ready " not in line, server.stderr))
+        finally:
+            server.terminate()
+        said += server.stderr.readlines()
+    warned = [line for line in said if "set the clock right" in line]
+    assert len(warned) == 1 and " warning " in warned[0] and "has been over since" in warned[0], said
 
 
 def test_a_server_that_waits_for_etcd_says_why_and_can_be_stopped(tmp_path: Path) -> None:
