@@ -190,3 +190,32 @@ def test_what_is_no_certificate_is_nobodys() -> None:
     for der in (b"", b"\x30\x03\x02\x01\x01", made("ada", ROOT).der[:-1], made("ada", ROOT).der + b"\0"):
         assert pool.good_until([der]) == 0
     assert pool.good_until([made("ada", ROOT).der, b"no certificate"])
+
+
+def der(tag: int, content: bytes) -> bytes:
+    size = len(content)
+    return bytes([tag, size] if size < 128 else [tag, 0x82, size >> 8, size & 255]) + content
+
+
+UTF8, BMP = 0x0C, 0x1E
+
+
+@pytest.mark.parametrize(
+    ("tag", "name", "accepted"),
+    [
+        (UTF8, b"adam", True),
+        (BMP, b"\0a\0b", True),
+        (UTF8, b"\xed\xa0\x80a", False),
+        (UTF8, b"\xffabc", False),
+        (BMP, b"\xd8\0\0a", False),
+    ],
+)
+def test_a_name_that_is_no_text_is_nobodys(tag: int, name: bytes, accepted: bool) -> None:
+    """Such as half a surrogate pair. Go refuses it as a UTF8String, too; as a BMPString it reads U+FFFD."""
+    root = made("root", ca=True)
+    part = made("adam", root, usage(CLIENT)).certificate.tbs_certificate_bytes
+    part = part.replace(bytes([UTF8, 4]) + b"adam", bytes([tag, 4]) + name)
+    signature = root.key.sign(part, ec.ECDSA(hashes.SHA256()))
+    algorithm = bytes.fromhex("300a06082a8648ce3d040302")  # ecdsa-with-SHA256
+    leaf = der(0x30, part + algorithm + der(3, b"\0" + signature))
+    assert bool(Pool([root.certificate]).good_until([leaf])) is accepted
