@@ -69,8 +69,8 @@ def update_managed(
     """
     metadata = new["metadata"]
     sent = metadata.pop("managedFields", None)
+    writer = Identity(manager or "unknown", operation, api_version, subresource)
     if old is None and sent is None and (fields := _fields_of_plain(new, type_, reset, shared)):
-        writer = Identity(manager or "unknown", operation, api_version, subresource)
         metadata["managedFields"] = [new_entry(writer, api_version, now, fields)]
         return
     live = (old["metadata"].get("managedFields") or []) if old is not None else []
@@ -86,17 +86,19 @@ def update_managed(
     except ValueError:  # the object does not conform to its schema, so owners of fields can't be computed
         return
     known = (before or after).remembered(known)
-    writer = Identity(manager or "unknown", operation, api_version, subresource)
     own = differences.in_version(api_version)
     if own is None or not (own.changed or own.removed):
-        if known:
-            metadata["managedFields"] = known if known is live else managers.in_order(known)
-        return
+        return _set(metadata, known, in_order=known is live)
     left = _remaining(known, differences, type_, api_version)
     if own.changed:
         left = _with_changes(left, writer, own.changed, now)
-    if left:
-        metadata["managedFields"] = managers.in_order(managers.capped(left))
+    _set(metadata, managers.capped(left))
+
+
+def _set(metadata: JsonObject, entries: list[JsonObject], *, in_order: bool = False) -> None:
+    """Sets the entries, if there are any; sorted, unless they are `in_order`."""
+    if entries:
+        metadata["managedFields"] = entries if in_order else managers.in_order(entries)
 
 
 def keep_timestamps(new: JsonObject, old: JsonObject) -> None:
