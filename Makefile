@@ -5,7 +5,7 @@ BIN := .venv/bin
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-.PHONY: help run test test-all engine-tools test-engine nodes-tools test-nodes lint types generated proto catalog minors upstream cel digests internal-types policy etcd-wheel hostile bench docs release tools check clean
+.PHONY: help run test test-all engine-tools test-engine nodes-tools test-nodes lint types generated proto catalog upstream minors cel digests internal-types policy etcd-wheel hostile bench docs release tools check clean
 
 define environment
 @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python >= 3.11 is needed; name one with PYTHON=python3.12"; exit 1; }
@@ -66,7 +66,7 @@ lint: .venv/ready ## style, by ruff
 types: .venv/ready ## types, by mypy
 	@$(BIN)/mypy
 
-# docs/releases.md lists all generators. Of these targets, `generated` needs nothing but this project.
+# docs/architecture/releases.md lists all generators. Of these targets, `generated` needs nothing but this project.
 generated: .venv/ready ## code, pages, pictures and charts that are made of the project itself; ARGS=--check compares
 	@for each in proto flags metrics architecture chart simulate; do $(BIN)/python hack/$$each.py $(ARGS) || exit 1; done
 

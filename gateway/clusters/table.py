@@ -17,6 +17,7 @@ from gateway.clusters.visitors import Visitors
 from gateway.http.status import StatusError
 from gateway.kinds.identity import GroupVersionResource
 from gateway.outbound.client import Client
+from gateway.pieces import survive_async
 from gateway.requests.parts import Gateway
 from gateway.settings.config import Settings
 from gateway.settings.control_planes import common_prefix, settings_of
@@ -208,11 +209,18 @@ class Table:
     async def _rest(self) -> None:
         while True:
             await asyncio.sleep(LOOK)
-            now = monotonic()
             for row in self:
-                since = None if row.awake is None else row.awake.rests_since()
-                if since is not None and now - since > IDLE:
-                    await self.rest(row)
+                await survive_async(self._rest_if_idle, row, self._tell_restless, None)
+
+    async def _rest_if_idle(self, row: Row) -> None:
+        since = None if row.awake is None else row.awake.rests_since()
+        if since is not None and monotonic() - since > IDLE:
+            await self.rest(row)
+
+    def _tell_restless(self, row: Row, error: Exception) -> None:
+        logger.warning(
+            "a control plane could not be put to rest", exc_info=error, extra={"cluster": row.described.name}
+        )
 
     async def rest(self, row: Row) -> None:
         """Drops a control plane from memory. The next request wakes it."""

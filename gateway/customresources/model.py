@@ -21,7 +21,7 @@ from gateway.kinds.known_canonical import SettledValues
 from gateway.kinds.model import Model, Version
 from gateway.kinds.resource import Resource
 from gateway.release.gates import Enabled
-from gateway.release.lifecycle import version_priority
+from gateway.release.minors import version_priority
 from gateway.release.release import DEFAULT_GATES
 from gateway.schema.decode import DecodeError, DecodeReport
 from gateway.schema.encode import encode_stored

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from gateway.kinds.identity import GroupVersionResource
 from gateway.kinds.resource import Resource
-from gateway.release.lifecycle import version_priority
+from gateway.release.minors import version_priority
 from gateway.release.release import Release, release_of
 
 Key = tuple[str, str, str, str]  # group, version, plural, subresource ("" for the resource itself)

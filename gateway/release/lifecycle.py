@@ -5,14 +5,13 @@ The file is read only for a minor other than the catalog's.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from gateway.jsontypes import loads
-from gateway.release.minors import number
+from gateway.release.minors import number, version_priority
 
 Key = tuple[str, str, str]  # group, version, plural
 GROUPS_OF_OTHER_MODULES = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
@@ -32,17 +31,6 @@ def serves(minor: str, group: str, version: str, kind: str) -> bool:
     if group in GROUPS_OF_OTHER_MODULES:
         return version == "v1"
     return bool(_document()["versions"].get(f"{group}/{version}/{kind}", {}).get(minor, False))
-
-
-_version_parts = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?").fullmatch
-
-
-def version_priority(version: str) -> tuple[Any, ...]:
-    """A sort key that puts versions as Kubernetes does: stable before beta before alpha, newer first, then the rest."""
-    parts = _version_parts(version)
-    if parts is None:
-        return 1, version
-    return 0, {None: 0, "beta": 1, "alpha": 2}[parts[2]], -int(parts[1]), -int(parts[3] or 0)
 
 
 def announced_version(binary: str, compatible: str, group: str, version: str, kind: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 DEFAULT = "1.36"
 GIT_VERSIONS: Mapping[str, str] = {"1.34": "v1.34.4", "1.35": "v1.35.4", "1.36": "v1.36.3", "1.37": "v1.37.2"}
@@ -116,3 +117,14 @@ def before(minor: str) -> str:
     """The minor before `minor`: "1.35" for "1.36"."""
     major, rest = number(minor)
     return f"{major}.{rest - 1}"
+
+
+_version_parts = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?").fullmatch
+
+
+def version_priority(version: str) -> tuple[Any, ...]:
+    """A sort key that puts versions as Kubernetes does: stable before beta before alpha, newer first, then the rest."""
+    parts = _version_parts(version)
+    if parts is None:
+        return 1, version
+    return 0, {None: 0, "beta": 1, "alpha": 2}[parts[2]], -int(parts[1]), -int(parts[3] or 0)

@@ -12,6 +12,7 @@ PARTS = {
         "gateway.customresources.definition",
         "gateway.customresources.names",
         "gateway.customresources.serving",
+        "gateway.kinds.batches",
         "gateway.kinds.columns.custom",
         "gateway.kinds.conversions",
     ),

@@ -38,6 +38,7 @@ GROWING = frozenset(
 )
 # `lru_cache` bounds the number of results and not their bytes, so its arguments must be short
 SHORT = {
+    "gateway/access/keys.py:_key_of": "keys of control planes, which this server makes",
     "gateway/admission/podsecurity/metrics.py:_evaluations": "names of policies and operations",
     "gateway/admission/podsecurity/reviews.py:_policy_of": "values of labels",
     "gateway/apply/managed_fields.py:reset_set": "paths of the code",
@@ -50,16 +51,17 @@ SHORT = {
     "gateway/quotas/evaluators/__init__.py:evaluator_of": "names of resources",
     "gateway/release/release.py:_release": "minors and gates",
     "gateway/validation/internal_form.py:_types": "nothing",
+    "storage/etcd/http2/headers.py:decoded": "header blocks of etcd, of at most two frames",
 }
 # what keeps an order of use by itself; all else uses gateway.memo.Recent, which has a bound in bytes
 IN_ORDER = {
     "gateway/controllers/namespaces.py": "names of namespaces",
-    "gateway/controllers/queue.py": "work to do, by keys of objects that exist",
     "gateway/encodings/rendering_budget.py": "bounded by bytes",
     "gateway/memo.py": "bounded by bytes",
     "gateway/outbound/client.py": "open connections",
     "gateway/outbound/measures.py": "names of hosts",
     "gateway/validation/go_regexp.py": "bounded by bytes",
+    "gateway/work_queue.py": "work to do, by keys of objects that exist",
     "storage/index.py": "names of fields and labels",
     "storage/instruments/owners.py": "names of what has metrics",
     "storage/memo.py": "bounded by bytes",

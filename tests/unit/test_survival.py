@@ -20,6 +20,9 @@ SURVIVING = {"survive", "survive_async", "each", "each_async", "guarded", "work"
 # what is begun and is no function of the same module: why nobody is left waiting when it fails
 ELSEWHERE = {
     ("gateway.aggregation.running", "work"): "survives each key",
+    ("gateway.clusters.reconciling", "work"): "survives each key",
+    ("gateway.clusters.table", "self.awake"): "one control plane, which the next change wakes",
+    ("gateway.clusters.table", "self.common.feed.run"): "with all of the table: the process begins it anew",
     ("gateway.commands.etcd_flags", "work"): "one piece of work, whose caller waits for it",
     ("gateway.customresources.definitions", "work"): "survives each key",
     ("gateway.customresources.serving", "clean_up"): "one definition",

@@ -85,4 +85,4 @@ async def test_what_has_no_name_is_left_out_of_lists_and_watches_but_keeps_its_n
     with pytest.raises(Nameless):
         async for _ in server.each(KIND, ITSELF, "n"):
             pass
-    assert _event(dumps({"type": "ADDED", "object": nameless}), KIND) == Event("ADDED", None, "7")
+    assert await _event(dumps({"type": "ADDED", "object": nameless}), KIND) == Event("ADDED", None, "7")

@@ -93,7 +93,7 @@ async def known_at_first(monkeypatch: pytest.MonkeyPatch, counting: Counting, ca
     )
     fence: Any = None
     controllers = Controllers(endpoints, asyncio.Event())
-    leading = asyncio.ensure_future(controllers._lead(fence))
+    leading = asyncio.ensure_future(controllers.lead(fence))
     try:
         await asyncio.wait((leading, counting.known), return_when=asyncio.FIRST_COMPLETED)
         return counting.known.result()

@@ -266,6 +266,6 @@ def test_a_definition_is_parsed_in_one_place() -> None:
     following = {
         path.relative_to(room).as_posix()
         for path in room.rglob("*.py")
-        if words in path.read_text("utf-8") and any(each in path.read_text("utf-8") for each in ("tap(", ".follow("))
+        if words in path.read_text("utf-8") and any(each in path.read_text("utf-8") for each in ("tap(", ".follow(["))
     }
     assert following == {"customresources/definitions.py"}
