@@ -131,7 +131,7 @@ def test_regular_expressions(pattern: str, problem: str) -> None:
     assert regexp_problem(pattern) == (f"error parsing regexp: {problem}" if problem else "")
 
 
-MOST = 64 << 20  # bytes that all cached patterns may take; see docs/limits.md
+MOST = 64 << 20  # bytes that all cached patterns may take; see docs/reference/limits.md
 LARGE = r"\pL{{1,4}}kept{}"
 
 
