@@ -47,7 +47,10 @@ async def _woken(table: Table, name: str) -> Awake:
     if row.described.phase != READY:
         retry = [(b"retry-after", b"1")]
         raise StatusError(503, "ServiceUnavailable", "the control plane is being made", headers=retry)
-    return row.awake or await table.awake(row)
+    awake = row.awake or await table.awake(row)
+    if awake.ended:  # it was deleted while it was loaded
+        raise not_found(GROUP, PLURAL, name)
+    return awake
 
 
 async def _refuse(error: StatusError, send: Send) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Protocol
 
+from gateway.clusters.letting_go import let_go
 from gateway.http.sending import Send
 from gateway.outbound.client import Client
 from gateway.requests.context import Receive, Scope
@@ -57,6 +58,7 @@ class Awake:
         self._tasks = means.tasks(self.gateway.stopping)
         self._leading: asyncio.Task[None] | None = None
         self._requests = 0
+        self.ended = False
         self._used = monotonic()
 
     async def begin(self) -> None:
@@ -78,6 +80,8 @@ class Awake:
         finally:
             self._requests -= 1
             self._used = monotonic()
+            if self.ended and not self._requests:
+                let_go(self.gateway, self._handler)
 
     def rests_since(self) -> float | None:
         """Since when nobody has used it, by the monotonic clock; None while it works or somebody waits for it."""
@@ -117,8 +121,12 @@ class Awake:
         await self.follow()
         await self._tasks.end(leave=False)
         await self.gateway.endpoints.replace(self._defined(), [])
+        self.gateway.endpoints.end_replaced()
         self._common.detach(self.database.cache)
         self._client.close()
+        self.ended = True
+        if not self._requests:  # the last one does it otherwise
+            let_go(self.gateway, self._handler)
 
     def _defined(self) -> list[Any]:
         return [each for each in self.gateway.registry.resources.values() if each.defined]

@@ -66,8 +66,8 @@ async def is_made(client: EtcdClient, root: bytes) -> bool:
 async def template_of(scratch: Awake) -> Template:
     """Makes the objects in a control plane that nobody uses, and removes them. Raises StorageError, OSError."""
     endpoints, database = scratch.gateway.endpoints, scratch.database
-    root = database.cache.root
-    await clear(database.client, root)
+    client, root = database.client, database.cache.root
+    await clear(client, root)
     try:
         await scratch.begin()
         await bootstrap(endpoints)
@@ -83,7 +83,7 @@ async def template_of(scratch: Awake) -> Template:
         )
     finally:
         await scratch.end()
-        await clear(database.client, root)
+        await clear(client, root)
 
 
 async def clear(client: EtcdClient, root: bytes) -> int:

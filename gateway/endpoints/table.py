@@ -149,6 +149,11 @@ class Endpoints:
         self._ending.append(ending)
         ending.alarm = asyncio.get_running_loop().call_later(LINGER, self._end, ending)
 
+    def end_replaced(self) -> None:
+        """Ends now the watches of endpoints that others have replaced, or nothing has."""
+        for each in list(self._ending):
+            self._end(each)
+
     def _end(self, ending: Ending) -> None:
         self._ending.remove(ending)
         alarm, ending.alarm = ending.alarm, None

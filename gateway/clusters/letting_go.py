@@ -1,0 +1,35 @@
+"""Takes apart the parts of a control plane that has ended, so that its memory is free at once.
+
+They refer to each other, and the garbage collector never looks at objects that were in use at an earlier collection
+(`gateway/memory.py`).
+"""
+
+from __future__ import annotations
+
+from gateway.requests.parts import Gateway
+
+# What a gateway has for itself. Not here: what is the same object in the root or in another control plane.
+_OF_GATEWAY = ("registry", "endpoints", "discovery", "definitions", "aggregation", "controllers", "interposed")
+_OF_SERVICES = (
+    *("authenticator", "authorizer", "policy", "database", "stores", "admission", "limiter", "watches", "webhooks"),
+    *("foreign", "foreign_objects", "following", "legacy_uses"),
+)
+
+
+def let_go(gateway: Gateway, handler: object) -> None:
+    """Empties the parts of a gateway, and its handler. No request may be in progress, and no task of it may run."""
+    services, aggregation = gateway.services, gateway.aggregation
+    parts = [getattr(gateway, name) for name in _OF_GATEWAY]
+    parts += [aggregation.services, aggregation.registration]
+    parts += [getattr(services, name) for name in _OF_SERVICES]
+    for part in (*parts, services, gateway, handler):
+        _empty(part)
+
+
+def _empty(part: object) -> None:
+    if hasattr(part, "__dict__"):
+        vars(part).clear()
+    for kind in type(part).__mro__:
+        for name in getattr(kind, "__slots__", ()):
+            if hasattr(part, name):
+                object.__delattr__(part, name)
