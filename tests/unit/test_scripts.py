@@ -75,7 +75,12 @@ def test_each_tool_is_named_and_is_there() -> None:
 
 def test_tools_are_called_by_their_one_entry() -> None:
     """If a module of a tool is run directly, it does nothing and exits with status 0, so nobody would notice."""
-    places = [ROOT / "Makefile", *(ROOT / ".ci").iterdir(), *(ROOT / "docs").rglob("*.md"), *UPSTREAM.rglob("*.py")]
+    places = [
+        ROOT / "Makefile",
+        *filter(Path.is_file, (ROOT / ".ci").iterdir()),
+        *(ROOT / "docs").rglob("*.md"),
+        *UPSTREAM.rglob("*.py"),
+    ]
     found = [f"{place.name}: {call}" for place in places for call in ALONE.findall(place.read_text(encoding="utf-8"))]
     assert found == []
 
