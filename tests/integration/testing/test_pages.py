@@ -19,7 +19,10 @@ PAGES = {
     str(path.relative_to(ROOT)): path.read_text()
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *(ROOT / "deploy" / "helm").rglob("*.md"))
 }
-PICTURES = ("docs/architecture.md", "docs/architecture/folders.md", "docs/architecture/cel.md")
+PICTURES = (
+    "docs/architecture.md",
+    *(f"docs/architecture/{name}.md" for name in ("folders", "cel", "clusters")),
+)
 COMMANDS = [
     (page, command)
     for page, text in PAGES.items()
