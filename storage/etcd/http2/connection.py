@@ -17,7 +17,6 @@ from storage.etcd.http2.headers import decoded
 
 _PREFIX = 5  # bytes before a message of gRPC: whether it is compressed, and its length
 _OK, _UNKNOWN, _DEADLINE, _INTERNAL, _UNAVAILABLE = 0, 2, 4, 13, 14  # status codes of gRPC
-_BUSY = ("429", "502", "503", "504")  # answers of a proxy that stand for UNAVAILABLE
 _LOOKS = 4  # for signs of life, in the time between two pings
 _REFILL = 1 << 30  # received bytes after which the connection's window is opened anew
 NOT_BEGUN = "etcd has not begun the call"  # how the details of a call begin that etcd has certainly not seen
@@ -54,6 +53,7 @@ class Connection(asyncio.Protocol):
         self._next, self._largest_last = 1, frames.MAX_WINDOW
         self._window = self._of_stream = 0  # bytes that may be sent; none before the server's settings have come
         self._most = 0
+        self._greeted = False  # whether the server's first settings have come
         self._received, self._heard = 0, monotonic()  # bytes since the window was opened; when the last ones came
         self._asked = 0.0  # when the last ping was sent
         self._block, self._block_of, self._block_flags = b"", 0, 0  # a header block that goes on
@@ -69,6 +69,11 @@ class Connection(asyncio.Protocol):
         more = frame(frames.WINDOW_UPDATE, 0, 0, (frames.MAX_WINDOW - frames.WINDOW).to_bytes(4, "big"))
         self._send(frames.PREFACE + frames.settings(said) + more)
         self._ticker = self._loop.call_later(self._every / _LOOKS, self._tick)
+
+    @property
+    def waited_for(self) -> bool:
+        """Whether a call waits for its answer."""
+        return bool(self._streams)
 
     def takes(self, size: int) -> bool:
         """Whether a call with a message of `size` bytes can be sent now, as a whole."""
@@ -123,6 +128,9 @@ class Connection(asyncio.Protocol):
                 self._take(*each)
         except FrameError as error:
             self._end(f"etcd's answer can't be read: {error}")
+
+    def eof_received(self) -> None:
+        self._retire(frames.MAX_WINDOW)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end("Connection reset" if exc is None else str(exc))
@@ -180,7 +188,7 @@ class Connection(asyncio.Protocol):
         if flags & frames.END_STREAM:
             self._end_call(stream, fields)
         elif (status := fields.get(":status", "200")) != "200":
-            self._reset(stream, _UNAVAILABLE if status in _BUSY else _UNKNOWN, f"HTTP status {status}")
+            self._reset(stream, _UNAVAILABLE, f"HTTP status {status}")
 
     def _end_call(self, stream: int, fields: dict[str, str]) -> None:
         """Ends a call whose trailers have come."""
@@ -190,8 +198,9 @@ class Connection(asyncio.Protocol):
         code = fields.get("grpc-status", "")
         if code != "0":
             details = unquote(fields.get("grpc-message", "")) if code else f"HTTP status {fields.get(':status')}"
-            unclear = _UNAVAILABLE if not code and fields.get(":status") in _BUSY else _UNKNOWN
-            self._fail(stream, int(code) if code.isdigit() else unclear, details)
+            known = code.isascii() and code.isdigit() and len(code) < 4
+            # without a status, a proxy may have passed the call on: its outcome is unknown
+            self._fail(stream, int(code) if known else _UNAVAILABLE, details)
             return
         message = found.parts[0] if len(found.parts) == 1 else b"".join(found.parts)
         if message[:1] != b"\0" or int.from_bytes(message[1:_PREFIX], "big") != len(message) - _PREFIX:
@@ -202,7 +211,8 @@ class Connection(asyncio.Protocol):
             found.answer.set_result(message[_PREFIX:])
 
     def _take_settings(self, given: dict[int, int]) -> None:
-        if not self._of_stream:  # the first ones
+        if not self._greeted:
+            self._greeted = True
             self._window += frames.WINDOW
             self._of_stream, self._most = frames.WINDOW, frames.MAX_WINDOW
         self._of_stream = given.get(frames.INITIAL_WINDOW_SIZE, self._of_stream)

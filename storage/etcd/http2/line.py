@@ -41,13 +41,12 @@ class Line:
         """`address` is one without TLS: HOST:PORT, http://HOST:PORT or unix:///PATH."""
         scheme, _, target = address.rpartition("://")
         unix = scheme == "unix" or address.startswith("unix:")
-        self._path = "/" + address.removeprefix("unix:").lstrip("/") if unix else ""
-        host, _, port = target.rstrip("/").rpartition(":")
-        self._host, self._port = host.strip("[]"), int(port) if port.isdigit() else 0
+        self._path = address.removeprefix("unix:").removeprefix("//") if unix else ""
+        self._host, self._port = _place(target.rstrip("/"))
         self.authority = "localhost" if unix else target.rstrip("/")
         self._pings = pings
         self._connection: Connection | None = None
-        self._earlier: Connection | None = None  # the one before; its last calls may still wait
+        self._earlier = set[Connection]()  # the ones before; their last calls may still wait
         self._connecting: asyncio.Task[None] | None = None
         self._not_before = 0.0
         self._closed = False
@@ -72,8 +71,11 @@ class Line:
                     await loop.create_unix_connection(lambda: made, self._path)
                 else:
                     await loop.create_connection(lambda: made, self._host, self._port)
-            self._earlier, self._connection = self._connection, made
-        except OSError:
+            self._earlier = {each for each in self._earlier if each.waited_for}
+            if self._connection is not None:
+                self._earlier.add(self._connection)
+            self._connection = made
+        except (OSError, ValueError, OverflowError):
             pass  # gRPC makes the calls, and tells what is wrong
         finally:
             self._connecting = None
@@ -85,7 +87,7 @@ class Line:
         self._closed = True
         if self._connecting is not None:
             self._connecting.cancel()
-        for each in (self._earlier, self._connection):
+        for each in (*self._earlier, self._connection):
             if each is not None:
                 each.close()
 
@@ -126,6 +128,13 @@ class LineCalls(Generic[Request, Response]):
                     connection.forget(answer)
                     raise
         return await self._beside(request, timeout=timeout, metadata=metadata)
+
+
+def _place(target: str) -> tuple[str, int]:
+    """Host and port. The port is 0 where gRPC alone connects: without a port, and for IPv6 without brackets."""
+    host, _, port = target.rpartition(":")
+    is_known = port.isascii() and port.isdigit() and len(port) < 6 and (":" not in host or host.startswith("["))
+    return host.strip("[]"), int(port) if is_known else 0
 
 
 def _head(path: str, authority: str, timeout: float, metadata: Iterable[tuple[str, Any]]) -> bytes:

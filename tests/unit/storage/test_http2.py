@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from storage.etcd.http2 import connection, frames, headers
 from storage.etcd.http2.connection import Connection, Failed
 from storage.etcd.http2.frames import Frame, FrameError, Frames, frame
+from storage.etcd.http2.line import Line
 
 OPENED = frames.settings({}) + frame(frames.WINDOW_UPDATE, 0, 0, (1 << 20).to_bytes(4, "big"))
 HEAD = b"\x88"  # :status 200
@@ -135,7 +136,8 @@ async def test_an_answer_in_several_frames_is_one_message() -> None:
         (lambda s: answer(s, trailers=BAD), 9, "a b"),
         (lambda s: answer(s, b"\0\0\0\0\5hell"), 13, "an answer is no single message"),
         (lambda s: answer(s, b"\1\0\0\0\1h"), 13, "an answer is no single message"),
-        (lambda s: answer(s, b"\0\0\0\0\1h", trailers=HEAD), 2, "HTTP status 200"),
+        (lambda s: answer(s, b"\0\0\0\0\1h", trailers=HEAD), 14, "HTTP status 200"),
+        (lambda s: answer(s, trailers=headers.encoded([(b"grpc-status", b"\xb2")])), 14, ""),
         (lambda s: frame(1, 4, s, headers.encoded([(b":status", b"503")])), 14, "HTTP status 503"),
         (lambda s: frame(frames.RST_STREAM, 0, s, (7).to_bytes(4, "big")), 14, connection.NOT_BEGUN),
         (lambda s: frame(frames.RST_STREAM, 0, s, (2).to_bytes(4, "big")), 14, "Stream removed"),
@@ -171,6 +173,32 @@ async def test_what_does_not_fit_into_the_window_is_not_taken() -> None:
         assert made.takes(5) and not made.takes(6)
         made.call(HEAD, b"", 60).cancel()
         assert not made.takes(0)
+
+
+async def test_settings_open_the_window_of_the_connection_once() -> None:
+    later = frames.settings({frames.INITIAL_WINDOW_SIZE: 0}), frames.settings({frames.INITIAL_WINDOW_SIZE: 10})
+    async with connected(saying(lambda stream: b"".join(later) + answer(stream, b"\0\0\0\0\0"))) as made:
+        before = made._window
+        await made.call(HEAD, b"question", 60)
+        assert made._window == before - len(b"\0\0\0\0\0question")
+
+
+@pytest.mark.parametrize(
+    ("address", "host", "port", "path"),
+    [
+        ("a.b:2379", "a.b", 2379, ""),
+        ("http://[::1]:2379/", "::1", 2379, ""),
+        ("::1:2379", "::1", 0, ""),  # gRPC reads it in another way
+        ("http://a.b", "", 0, ""),
+        ("http://a.b:99999999", "a.b", 0, ""),
+        ("unix:///run/etcd", "", 0, "/run/etcd"),
+        ("unix:etcd.sock", "", 0, "etcd.sock"),
+    ],
+)
+def test_the_place_in_an_address(address: str, host: str, port: int, path: str) -> None:
+    line = Line(address, (1, 1))
+    assert (line._port, line._path) == (port, path)
+    assert not port or line._host == host
 
 
 async def test_a_call_that_is_late_or_not_wanted_is_cancelled_at_the_server() -> None:
