@@ -57,6 +57,14 @@ def blocks(data: bytes) -> Iterator[Block]:
         at = _line(data, last - 1)[1]
 
 
+def certificates_in(data: bytes) -> bytes:
+    """The text without its other blocks: the same bytes if all of its blocks are certificates."""
+    found = list(blocks(data))
+    if all(block.kind == "CERTIFICATE" for block in found):
+        return data
+    return b"".join(block.whole + b"\n" for block in found if block.kind == "CERTIFICATE")
+
+
 def _line(data: bytes, at: int) -> tuple[bytes, int]:
     """A line without the white space at its end, and where the next one begins."""
     end = data.find(b"\n", at)

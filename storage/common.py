@@ -164,6 +164,8 @@ class Common:
         await self.feed.ready.wait()
         await self.consistent.fresh()
         async with cache.loading:
+            if (former := cache.parts.get(part.name)) is not None:
+                self.detach(former)  # it is being put to rest
             for _ in range(ATTEMPTS):
                 taking = cache.takings[part.name] = Taking(part.root, {})
                 part.begin_load(anew=True)

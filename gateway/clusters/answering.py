@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable
 
 from gateway.clusters.awake import Answering, Awake
@@ -14,6 +15,8 @@ from gateway.http.sending import Send
 from gateway.http.status import StatusError, not_found
 from gateway.requests.context import Receive, Scope
 from storage.errors import StorageError
+
+_WAKING_TIMEOUT = 60.0  # seconds
 
 
 def with_clusters(root: Answering, table: Table) -> Answering:
@@ -40,14 +43,19 @@ async def _below(table: Table, scope: Scope, receive: Receive, send: Send) -> No
 
 
 async def _woken(table: Table, name: str) -> Awake:
-    """The control plane of a name. Raises StatusError 404 and 503, StorageError."""
+    """The control plane of a name. Raises StatusError 404, 503 and 504, StorageError."""
     row = table.row(name)
     if row is None:
         raise not_found(GROUP, PLURAL, name)
     if row.described.phase != READY:
         retry = [(b"retry-after", b"1")]
         raise StatusError(503, "ServiceUnavailable", "the control plane is being made", headers=retry)
-    awake = row.awake or await table.awake(row)
+    if row.awake is not None:
+        return row.awake
+    try:
+        awake = await asyncio.wait_for(table.awake(row), _WAKING_TIMEOUT)
+    except TimeoutError:
+        raise StatusError(504, "Timeout", "the control plane could not be loaded in time") from None
     if awake.ended:  # it was deleted while it was loaded
         raise not_found(GROUP, PLURAL, name)
     return awake

@@ -22,6 +22,8 @@ from storage.fence import Fence
 
 logger = logging.getLogger(__name__)
 
+_MOMENT = 1.0  # seconds
+
 Answering = Callable[[Scope, Receive, Send], Awaitable[None]]
 """An ASGI application for HTTP requests only, without the lifespan protocol."""
 
@@ -80,8 +82,6 @@ class Awake:
         finally:
             self._requests -= 1
             self._used = monotonic()
-            if self.ended and not self._requests:
-                let_go(self.gateway, self._handler)
 
     def rests_since(self) -> float | None:
         """Since when nobody has used it, by the monotonic clock; None while it works or somebody waits for it."""
@@ -118,15 +118,25 @@ class Awake:
     async def end(self) -> None:
         """Ends watches and tasks, and drops the caches."""
         self.stop()
-        await self.follow()
-        await self._tasks.end(leave=False)
-        await self.gateway.endpoints.replace(self._defined(), [])
-        self.gateway.endpoints.end_replaced()
-        self._common.detach(self.database.cache)
-        self._client.close()
-        self.ended = True
-        if not self._requests:  # the last one does it otherwise
-            let_go(self.gateway, self._handler)
+        try:
+            await self.follow()
+            await self._tasks.end(leave=False)
+            await self.gateway.endpoints.replace(self._defined(), [])
+            self.gateway.endpoints.end_replaced()
+        finally:
+            self._common.detach(self.database.cache)
+            self._client.close()
+            self.ended = True
+            self._let_go_later()
+
+    def _let_go_later(self) -> None:
+        """Takes it apart when no request is in progress, and not before a moment for tasks that requests began."""
+        asyncio.get_running_loop().call_later(_MOMENT, self._let_go)
+
+    def _let_go(self) -> None:
+        if self._requests or self.gateway.services.watches.any:
+            return self._let_go_later()
+        let_go(self.gateway, self._handler)
 
     def _defined(self) -> list[Any]:
         return [each for each in self.gateway.registry.resources.values() if each.defined]

@@ -12,6 +12,7 @@ GROUP, VERSION, PLURAL, KIND = "apiserver-gateway.dev", "v1alpha1", "controlplan
 FINALIZER = f"{GROUP}/keys"
 """Is on a control plane as long as etcd may have keys of it."""
 
+_SYSTEM = "system:"
 READY, MAKING, ENDING = "Ready", "Making", "Ending"
 _MOST_ADMINS, _LONGEST = 64, 256
 
@@ -106,8 +107,8 @@ def described(entry: Entry, _before: Described | None) -> Described:
     return Described(
         meta["name"],
         meta["uid"],
-        frozenset(admins.get("users") or ()),
-        frozenset(admins.get("groups") or ()),
+        frozenset(each for each in admins.get("users") or () if not each.startswith(_SYSTEM)),
+        frozenset(each for each in admins.get("groups") or () if not each.startswith(_SYSTEM)),
         (obj.get("status") or {}).get("phase") or MAKING,
         bool(meta.get("deletionTimestamp")),
         FINALIZER in (meta.get("finalizers") or ()),

@@ -22,7 +22,7 @@ def let_go(gateway: Gateway, handler: object) -> None:
     parts = [getattr(gateway, name) for name in _OF_GATEWAY]
     parts += [aggregation.services, aggregation.registration]
     parts += [getattr(services, name) for name in _OF_SERVICES]
-    for part in (*parts, services, gateway, handler):
+    for part in (*parts, gateway, handler):  # not the services: a watch that ends asks them whether the server stops
         _empty(part)
 
 

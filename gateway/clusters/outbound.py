@@ -4,13 +4,19 @@ services and of nodes: none of them may lead to this host, or to what only its n
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv6Network, ip_address, ip_network
 
+_OF_HOSTS = tuple(
+    ip_network(each)
+    for each in ("0.0.0.0/8", "192.0.0.0/24", "100.100.100.200/32", "168.63.129.16/32", "fd00:ec2::254/128")
+)
+"""Networks of the host itself, and addresses at which clouds tell hosts their secrets."""
 _TRANSLATED = IPv6Network("64:ff9b::/96")  # NAT64: the last 32 bits are an IPv4 address (RFC 6052)
 
 
 def may_be_called(address: str) -> bool:
-    """Whether a control plane may call an address: not one of this host, link-local, multicast or reserved."""
+    """Whether a control plane may call an address: not one of this host (`dialled` finds
+    those of its interfaces), of a cloud's metadata, link-local, multicast or reserved."""
     try:
         found = ip_address(address.partition("%")[0])
     except ValueError:
@@ -19,4 +25,4 @@ def may_be_called(address: str) -> bool:
         inner = found.ipv4_mapped or found.sixtofour or (found.teredo[1] if found.teredo else None)
         found = IPv4Address(int(found) & 0xFFFFFFFF) if found in _TRANSLATED else inner or found
     refused = found.is_loopback or found.is_link_local or found.is_multicast or found.is_unspecified
-    return not (refused or found.is_reserved)
+    return not (refused or found.is_reserved or any(found in each for each in _OF_HOSTS))

@@ -10,6 +10,7 @@ from gateway.clusters.definition import (
     ENDING,
     FINALIZER,
     GROUP,
+    KIND,
     PLURAL,
     READY,
     VERSION,
@@ -17,7 +18,7 @@ from gateway.clusters.definition import (
     definition,
 )
 from gateway.clusters.secrets import NAMESPACE, name_of, new_secret
-from gateway.clusters.seeding import SCRATCH, Template, clear, is_made, template_of
+from gateway.clusters.seeding import SCRATCH, Template, clear, clear_unmade, is_made, template_of
 from gateway.clusters.table import Table
 from gateway.http.user import ITSELF
 from gateway.jsontypes import JsonObject
@@ -70,8 +71,8 @@ class Reconciler:
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(work(self._queue, self._reconcile, _WORKERS))
-                for row in self._table:
-                    self._queue.add(row.described.name)
+                for name in self._table.names:
+                    self._queue.add(name)
                 while True:
                     self._queue.add(await self._table.changes.get())
         finally:
@@ -84,7 +85,7 @@ class Reconciler:
             return
         if described.is_ending:
             await self._end(described)
-        elif described.phase != READY:
+        elif described.phase != READY or not described.is_finalized:
             await self._make(described)
 
     async def _make(self, of: Described) -> None:
@@ -96,7 +97,7 @@ class Reconciler:
         if await self._actor.create(secrets, NAMESPACE, new_secret(self._root.settings, of, url)) is None:
             await self._claim(of)
         if not await is_made(client, root):
-            await clear(client, root)
+            await clear_unmade(client, root)
             revision = await (await self._objects()).write(client, root, self._root.feed.passed)
             await self._table.common.cache.reach(revision)  # so that these writes wake nobody
         await self._tell(of, READY, "True", "Made", "requests are answered", url)
@@ -105,11 +106,22 @@ class Reconciler:
     async def _claim(self, of: Described) -> None:
         """Removes the Secret of an earlier control plane of the name. Raises StatusError, StorageError."""
         secrets = self._actor.of("", "v1", "secrets")
-        entry = secrets.store.cached_entry(secrets.key(NAMESPACE, name_of(of.name)))
-        owners = [] if entry is None else entry.parsed()["metadata"].get("ownerReferences") or []
-        if entry is not None and of.uid not in [each["uid"] for each in owners]:
-            await self._actor.delete(secrets, NAMESPACE, name_of(of.name), DeleteOptions())
-            raise StorageError("a Secret of an earlier control plane was in its place")
+        owners = self._owners(of.name)
+        if owners is None or of.uid in owners:
+            return
+        if not owners:
+            raise StorageError(f"the Secret {NAMESPACE}/{name_of(of.name)} is not of a control plane: delete it")
+        await self._actor.delete(secrets, NAMESPACE, name_of(of.name), DeleteOptions())
+        raise StorageError("a Secret of an earlier control plane was in its place")
+
+    def _owners(self, name: str) -> set[str] | None:
+        """The uids of the control planes that own the Secret of a name; None without a Secret."""
+        secrets = self._actor.of("", "v1", "secrets")
+        entry = secrets.store.cached_entry(secrets.key(NAMESPACE, name_of(name)))
+        if entry is None:
+            return None
+        owners = entry.parsed()["metadata"].get("ownerReferences") or []
+        return {each["uid"] for each in owners if each["kind"] == KIND}
 
     async def _objects(self) -> Template:
         async with self._making:
@@ -124,7 +136,9 @@ class Reconciler:
             await self._tell(of, ENDING, "False", "Deleted", "its keys are being removed")
         await self._table.ended()
         self._root.feed.passed(await clear(self._table.common.client, self._prefix(of)))
-        await self._actor.delete(self._actor.of("", "v1", "secrets"), NAMESPACE, name_of(of.name), DeleteOptions())
+        if of.uid in (self._owners(of.name) or ()):
+            secrets = self._actor.of("", "v1", "secrets")
+            await self._actor.delete(secrets, NAMESPACE, name_of(of.name), DeleteOptions())
         await self._change(of, _unfinalize)
         logger.info("a control plane is gone", extra={"cluster": of.name})
 

@@ -10,6 +10,7 @@ from gateway.access.keys import new_key
 from gateway.clusters.definition import GROUP, KIND, VERSION, Described
 from gateway.credentials.kubeconfig import kubeconfig
 from gateway.jsontypes import JsonObject
+from gateway.pem import certificates_in
 from gateway.settings.config import Settings
 from gateway.settings.control_planes import authority_of
 
@@ -33,7 +34,7 @@ def name_of(control_plane: str) -> str:
 def new_secret(settings: Settings, of: Described, url: str) -> JsonObject:
     """A Secret with new credentials, without kind and apiVersion. It goes with its control plane. Raises OSError."""
     token = secrets.token_urlsafe(32)
-    config = kubeconfig(url, authority_of(settings).read_bytes(), token)
+    config = kubeconfig(url, certificates_in(authority_of(settings).read_bytes()), token)
     owner = {"apiVersion": f"{GROUP}/{VERSION}", "kind": KIND, "name": of.name, "uid": of.uid}
     texts = {_TOKEN: token.encode(), _KEY: new_key(), _KUBECONFIG: config.encode()}
     return {
@@ -50,6 +51,7 @@ def credentials_in(secret: JsonObject, of: Described) -> Credentials | None:
     if _TOKEN not in data or _KEY not in data or of.uid not in [each["uid"] for each in owners]:
         return None
     try:
-        return Credentials(b64decode(data[_TOKEN]).decode(), b64decode(data[_KEY]).decode())
+        token, key = b64decode(data[_TOKEN]).decode(), b64decode(data[_KEY]).decode()
+        return Credentials(token, key) if token and key else None
     except ValueError:
         return None

@@ -16,7 +16,7 @@ from gateway.clusters.visitors import binding
 from gateway.controllers.bootstrap import BootstrapObjects, bootstrap, bootstrap_roles
 from gateway.kinds.metadata import now_text
 from storage.etcd import EtcdClient
-from storage.etcd.operations import mod_revision_is, put
+from storage.etcd.operations import delete, mod_revision_is, put
 from storage.keys import prefix_end
 
 SCRATCH = "template"
@@ -84,6 +84,11 @@ async def template_of(scratch: Awake) -> Template:
     finally:
         await scratch.end()
         await clear(client, root)
+
+
+async def clear_unmade(client: EtcdClient, root: bytes) -> None:
+    """Removes what an attempt to write the objects has left; nothing if they are whole. Raises StorageError."""
+    await client.txn([mod_revision_is(root + MADE, 0)], [delete(root, prefix_end(root))])
 
 
 async def clear(client: EtcdClient, root: bytes) -> int:

@@ -17,6 +17,7 @@ from gateway.clusters.visitors import Visitors
 from gateway.http.status import StatusError
 from gateway.kinds.identity import GroupVersionResource
 from gateway.outbound.client import Client
+from gateway.outbound.places import Places, most_passed_on
 from gateway.pieces import survive_async
 from gateway.requests.parts import Gateway
 from gateway.settings.config import Settings
@@ -28,6 +29,7 @@ from storage.following import ByName, follow
 logger = logging.getLogger(__name__)
 
 IDLE = 600.0  # seconds without a request or a watch after which a control plane rests
+_MOST_IDLE = 32  # connections of one control plane that wait for the next call
 LOOK = 60.0  # seconds between two looks
 _SECRETS = GroupVersionResource("", "v1", "secrets")
 
@@ -39,6 +41,7 @@ class Row:
     described: Described
     awake: Awake | None = None
     waking: asyncio.Task[Awake] | None = field(default=None, repr=False)
+    credentials: Credentials | None = field(default=None, repr=False)
     gone: bool = False
 
 
@@ -54,6 +57,7 @@ class Table:
         self._ending: set[asyncio.Task[None]] = set()
         self._kinds = asyncio.Event()
         self._fence: Fence | None = None
+        self._places = Places(max(1, most_passed_on() // 2))  # of requests that all of them pass on to other servers
         self.changes: asyncio.Queue[str] = asyncio.Queue()  # names, for the process that makes and ends them
         database = root.services.database
         prefix = f"{common_prefix(root.settings)}/".encode()
@@ -65,6 +69,11 @@ class Table:
 
     def __iter__(self) -> Iterator[Row]:
         return iter(list(self._rows.values()))
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all control planes, also of those that are being deleted."""
+        return list(self._known.all)
 
     def url_of(self, name: str) -> str:
         """The URL of a control plane for clients."""
@@ -112,7 +121,8 @@ class Table:
                     self._names[now.uid] = name
                 else:
                     row.described = now
-            self.changes.put_nowait(name)
+            if self._fence is not None:
+                self.changes.put_nowait(name)
 
     def _drop(self, row: Row) -> None:
         row.gone = True
@@ -157,13 +167,17 @@ class Table:
             credentials = self._credentials(row.described)
             if credentials is None:
                 raise StatusError(503, "ServiceUnavailable", "the credentials of the control plane are yet to be made")
-            made = self._made(row, credentials)
+            try:
+                made = self._made(row, credentials)
+            except (OSError, ValueError, TypeError) as error:
+                logger.exception("a control plane cannot be made awake", extra={"cluster": row.described.name})
+                raise StatusError(503, "ServiceUnavailable", "the control plane cannot be loaded") from error
             try:
                 await made.begin()
             except BaseException:
                 await made.end()
                 raise
-            row.awake = made
+            row.awake, row.credentials = made, credentials
             if self._fence is not None:
                 made.lead(self._fence)
             logger.debug(
@@ -196,7 +210,8 @@ class Table:
 
     def _part(self, settings: Settings, name: str) -> Awake:
         database = part_of(self.common, self._root.services.database, name)
-        return Awake(settings, database, self.common, self._means, Client(reaches=may_be_called))
+        client = Client(altogether=_MOST_IDLE, places=self._places, reaches=may_be_called)
+        return Awake(settings, database, self.common, self._means, client)
 
     def _stirred(self, uid: str) -> None:
         """Wakes a control plane that another process has changed: the controllers of this one have to look at it."""
@@ -213,6 +228,8 @@ class Table:
                 await survive_async(self._rest_if_idle, row, self._tell_restless, None)
 
     async def _rest_if_idle(self, row: Row) -> None:
+        if row.awake is not None and row.credentials != self._credentials(row.described):
+            return await self.rest(row)  # so that a token that somebody took out of the Secret is of no use any more
         since = None if row.awake is None else row.awake.rests_since()
         if since is not None and monotonic() - since > IDLE:
             await self.rest(row)

@@ -10,6 +10,7 @@ from functools import cached_property
 from gateway.controllers.keyed import Keyed, is_being_deleted
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject
+from gateway.pem import certificates_in
 from storage.entry import Entry
 
 DEFAULT_ACCOUNT, ROOT_CA = "default", "kube-root-ca.crt"
@@ -60,7 +61,7 @@ class RootCertificates(Keyed):
         settings = self.actor.endpoints.services.settings
         path = settings.tls_cert_file or settings.cert_dir / "ca.crt"
         try:
-            return {"ca.crt": path.read_text(encoding="ascii")}
+            return {"ca.crt": certificates_in(path.read_bytes()).decode("ascii")}  # not a key in the same file
         except (OSError, UnicodeDecodeError):
             return {}
 

@@ -25,7 +25,8 @@ Reaches = Callable[[str], bool]
 
 
 async def dialled(host: str, port: int, reaches: Reaches | None = None) -> socket.socket:
-    """A socket that is connected to the first address of a host that accepts, and that `reaches` allows.
+    """A socket that is connected to the first address of a host that accepts, and that `reaches` allows. With
+    `reaches`, no address of this host is allowed.
 
     Raises OSError, ValueError.
     """
@@ -40,6 +41,8 @@ async def dialled(host: str, port: int, reaches: Reaches | None = None) -> socke
             made.setblocking(False)
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             await loop.sock_connect(made, address)
+            if reaches is not None and made.getsockname()[0] == made.getpeername()[0]:
+                raise PermissionError(errno.EACCES, "this address is of this host")
             return made
         except OSError as error:
             made.close()

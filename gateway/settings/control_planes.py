@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gateway.settings.config import InvalidSettings, Settings
 
+_CONFIGURED = frozenset({"ImagePolicyWebhook"})  # plug-ins that need a file, which only the root has
 _OWN = "control-planes"  # below --cert-dir: nothing is ever there, so no control plane uses the server's own keys
 _ELSEWHERE = ("certificatesigningrequest-approving-controller", "certificatesigningrequest-signing-controller")
 """Controllers that sign with a CA, which a control plane does not have."""
@@ -45,7 +46,8 @@ def settings_of(root: Settings, name: str, uid: str, url: str, token: str, key: 
         identity_key_file=None,
         admin_token=token,
         token_auth_file=None,
-        anonymous_auth=root.anonymous_auth,
+        anonymous_auth=root.anonymous_auth and root.authentication_config is None,
+        enable_admission_plugins=root.enable_admission_plugins - _CONFIGURED,
         authentication_config=None,
         authentication_token_webhook_config_file=None,
         oidc_issuer_url="",

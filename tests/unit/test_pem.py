@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from gateway.pem import Block, blocks
+from gateway.pem import Block, blocks, certificates_in
 from gateway.validation.certificate_pem import certificates_problem, request_problem
 from gateway.validation.key_pairs import key_pair_problem
 from tests.limits import at_most_cpu
@@ -62,3 +62,9 @@ def test_time_grows_with_the_text(pump: str) -> None:
             began = time.thread_time()
             assert look(data)
             at_most_cpu(time.thread_time() - began, 1.0)
+
+
+def test_certificates_are_taken_out_of_a_text_with_keys() -> None:
+    one = b"-----BEGIN CERTIFICATE-----\nYQ==\n-----END CERTIFICATE-----\n"
+    assert certificates_in(b"# ours\n" + one) == b"# ours\n" + one
+    assert certificates_in(one + ONE + b"\n" + one) == one + one

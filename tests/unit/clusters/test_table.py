@@ -11,10 +11,12 @@ import pytest
 
 from gateway.clusters import table
 from gateway.clusters.table import Table
+from gateway.http.status import StatusError
 
 
-def row(name: str, since: float | None) -> Any:
-    return SimpleNamespace(described=SimpleNamespace(name=name), awake=SimpleNamespace(rests_since=lambda: since))
+def row(name: str, since: float | None, credentials: str = "as in the Secret") -> Any:
+    awake = SimpleNamespace(rests_since=lambda: since)
+    return SimpleNamespace(described=SimpleNamespace(name=name), awake=awake, credentials=credentials)
 
 
 class _Rows(Table):
@@ -27,6 +29,12 @@ class _Rows(Table):
         yield from self.given
         self.looked.set()
 
+    def _credentials(self, of: Any) -> Any:
+        return "as in the Secret"
+
+    def _made(self, row: Any, credentials: Any) -> Any:
+        raise ValueError("the key is no key")
+
     async def rest(self, row: Any) -> None:
         if row.described.name == "broken":
             raise ValueError("it does not end")
@@ -38,11 +46,20 @@ async def test_idle_control_planes_rest(monkeypatch: pytest.MonkeyPatch, caplog:
     now = 10_000.0
     monkeypatch.setattr(table, "monotonic", lambda: now)
     idle, busy = now - table.IDLE - 1, now - table.IDLE + 1
-    rows = _Rows([row("broken", idle), row("idle", idle), row("used", busy), row("works", None)])
+    rows = _Rows(
+        [row("broken", idle), row("idle", idle), row("used", busy), row("works", None), row("revoked", busy, "before")]
+    )
     looking = asyncio.create_task(cast(Any, rows)._rest())
     await rows.looked.wait()
     looking.cancel()
     await asyncio.gather(looking, return_exceptions=True)
-    assert set(rows.rested) == {"idle"}
+    assert set(rows.rested) == {"idle", "revoked"}
     assert caplog.records[0].getMessage() == "a control plane could not be put to rest"
     assert cast(Any, caplog.records[0]).cluster == "broken"
+
+
+async def test_one_that_cannot_be_made_awake_is_unavailable(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(StatusError, match="the control plane cannot be loaded") as refused:
+        await cast(Any, _Rows([]))._wake(row("bad", None))
+    assert refused.value.code == 503
+    assert caplog.records[0].getMessage() == "a control plane cannot be made awake"

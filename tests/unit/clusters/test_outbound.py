@@ -1,0 +1,38 @@
+"""A control plane cannot call this host, nor the metadata of a cloud."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from gateway.clusters.outbound import may_be_called
+from gateway.outbound.sockets import dialled
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("127.0.0.1", "::1", "0.0.0.0", "0.0.0.1", "::", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::"),
+        *("169.254.169.254", "fe80::1%eth0", "224.0.0.1", "255.255.255.255", "240.0.0.1"),
+        *("168.63.129.16", "100.100.100.200", "192.0.0.192", "fd00:ec2::254", "::ffff:100.100.100.200"),
+        *("localhost", ""),
+    ],
+)  # fmt: skip
+def test_addresses_of_hosts_and_clouds_are_refused(address: str) -> None:
+    assert not may_be_called(address)
+
+
+@pytest.mark.parametrize("address", ["10.0.0.7", "192.168.1.1", "203.0.114.9", "2606:4700::1", "fd12::1"])
+def test_others_are_allowed(address: str) -> None:
+    assert may_be_called(address)
+
+
+async def test_an_address_of_an_own_interface_is_refused() -> None:
+    """The source of a connection to an own address is that address, whatever it is."""
+    server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)
+    async with server:
+        host, port = server.sockets[0].getsockname()
+        (await dialled(host, port)).close()
+        with pytest.raises(PermissionError, match="this address is of this host"):
+            await dialled(host, port, lambda address: True)

@@ -1,0 +1,38 @@
+"""The Secret of a control plane: what is in it, and which one counts."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gateway.access.keys import new_key
+from gateway.clusters.definition import Described
+from gateway.clusters.secrets import credentials_in, new_secret
+from gateway.settings.config import Settings
+
+OF = Described("a", "u-1", frozenset(), frozenset(), "Ready", False, True)
+CERTIFICATE = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> dict[str, Any]:
+    (tmp_path / "both.pem").write_text(CERTIFICATE + new_key().decode())
+    return new_secret(Settings(tls_cert_file=tmp_path / "both.pem"), OF, "https://h/clusters/a")
+
+
+def test_a_key_in_the_file_of_the_certificate_is_not_given_away(secret: dict[str, Any]) -> None:
+    cluster = yaml.safe_load(b64decode(secret["data"]["kubeconfig"]))["clusters"][0]["cluster"]
+    assert b64decode(cluster["certificate-authority-data"]).decode() == CERTIFICATE
+
+
+def test_only_a_whole_secret_of_the_control_plane_counts(secret: dict[str, Any]) -> None:
+    found = credentials_in(secret, OF)
+    assert found is not None and found.token and found.key
+    for wrong in ({**secret["data"], "service-account.key": ""}, {**secret["data"], "token": ""}, {}):
+        assert credentials_in({**secret, "data": wrong}, OF) is None
+    secret["metadata"]["ownerReferences"][0]["uid"] = "u-2"
+    assert credentials_in(secret, OF) is None
