@@ -16,6 +16,8 @@ from storage.time_slice import TimeSlice
 PARTING = 5.0  # seconds that the other end has to read the rest and to close
 MAX_HEAD = 1 << 20  # bytes of an answer's head; Go's client accepts 10 MB
 _MOST_HEADERS = 1000
+# Sizes of chunks, their extensions and trailers may be so many times the body, and so many bytes more (as Go's client).
+_SHARE_OF_BODY, _MOST_EXCESS = 19, 16 << 10
 _MOST_PROVISIONAL = 5  # informational answers (1xx) before the final one
 _MUCH = 256 << 10  # unread bytes from which on reading from the socket pauses
 _PIECE = 16 << 10  # bytes that are parsed between two looks at the clock: they may be thousands of chunks
@@ -63,7 +65,7 @@ class Connection(asyncio.Protocol):
         self._bodiless = method == "HEAD"
         self._head: Head | None = None
         self._building = Head()
-        self._head_size = self._provisional = 0
+        self._head_size = self._provisional = self._body = self._excess = 0
         self._has_length = self._complete = False
 
     # for the caller
@@ -261,7 +263,8 @@ class Connection(asyncio.Protocol):
 
     def _parse(self, data: bytes) -> None:
         assert self._parser is not None
-        if self._head is None:
+        follows, body = self._head is not None, self._body
+        if not follows:
             self._head_size += len(data)
         try:
             self._parser.feed_data(data)
@@ -274,6 +277,10 @@ class Connection(asyncio.Protocol):
                 shown = getattr(error, "__context__", None) or error
                 self._fail(shown if isinstance(shown, CallError) else CallError(f"malformed HTTP response: {error}"))
             self._keeps = False
+        if follows:
+            self._excess = max(0, self._excess + len(data) - _SHARE_OF_BODY * (self._body - body))
+            if self._excess > _MOST_EXCESS and self._error is None and not self.raw:
+                self._fail(CallError("chunked encoding contains too much non-data"))
         if self._head is None and self._head_size > MAX_HEAD and self._error is None:
             self._fail(CallError(f"net/http: server response headers exceeded {MAX_HEAD} bytes; aborted"))
 
@@ -324,6 +331,7 @@ class Connection(asyncio.Protocol):
             self._parser = None  # it would wait for the body that a GET would have
 
     def on_body(self, body: bytes) -> None:
+        self._body += len(body)
         if not self._complete:
             self._take(body)
 
