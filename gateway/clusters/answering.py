@@ -8,7 +8,7 @@ from collections.abc import Awaitable
 from gateway.clusters.awake import Answering, Awake
 from gateway.clusters.definition import GROUP, PLURAL, READY
 from gateway.clusters.paths import PREFIX, named, within
-from gateway.clusters.table import Table
+from gateway.clusters.table import Row, Table
 from gateway.http.exchange import JSON_TYPE
 from gateway.http.failures import as_status
 from gateway.http.sending import Send
@@ -44,7 +44,7 @@ async def _below(table: Table, scope: Scope, receive: Receive, send: Send) -> No
 
 async def _woken(table: Table, name: str) -> Awake:
     """The control plane of a name. Raises StatusError 404, 503 and 504, StorageError."""
-    row = table.row(name)
+    row = table.row(name) or await _known(table, name)
     if row is None:
         raise not_found(GROUP, PLURAL, name)
     if row.described.phase != READY:
@@ -59,6 +59,15 @@ async def _woken(table: Table, name: str) -> Awake:
     if awake.ended:  # it was deleted while it was loaded
         raise not_found(GROUP, PLURAL, name)
     return awake
+
+
+async def _known(table: Table, name: str) -> Row | None:
+    """The row of a name once the server knows which control planes exist. Raises StatusError 503."""
+    try:
+        await asyncio.wait_for(table.ready.wait(), _WAKING_TIMEOUT)
+    except TimeoutError:
+        raise StatusError(503, "ServiceUnavailable", "the control planes are yet to be loaded") from None
+    return table.row(name)
 
 
 async def _refuse(error: StatusError, send: Send) -> None:

@@ -58,6 +58,7 @@ class Table:
         self._kinds = asyncio.Event()
         self._fence: Fence | None = None
         self._places = Places(max(1, most_passed_on() // 2))  # of requests that all of them pass on to other servers
+        self.ready = asyncio.Event()  # the control planes that exist are known
         self.changes: asyncio.Queue[str] = asyncio.Queue()  # names, for the process that makes and ends them
         database = root.services.database
         prefix = f"{common_prefix(root.settings)}/".encode()
@@ -102,6 +103,7 @@ class Table:
                     continue
                 cache = endpoint.cache
                 end = follow([(endpoint.database.cache, cache)], self._known)
+                self.ready.set()
                 try:
                     while not cache.closed and not endpoint.retired:
                         await self._kinds.wait()
