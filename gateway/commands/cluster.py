@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gateway.transfer.cluster import Cluster
 
 _PATIENCE = 60.0  # seconds
+_STARTING = 10.0  # seconds that a server may take until it serves control planes
 _LOOK = 0.1  # seconds between two looks
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
@@ -58,7 +59,7 @@ def create(name: str, users: tuple[str, ...], groups: tuple[str, ...], kubeconfi
     }
 
     async def make(cluster: Cluster) -> str:
-        await cluster.ask("POST", _path(), body)
+        await _post(cluster, body)
         found = await _until(cluster, name, lambda obj: _of(obj, "phase") == "Ready")
         return _of(found, "url")
 
@@ -123,6 +124,21 @@ def _path() -> str:
 
 def _of(obj: JsonObject, field: str) -> str:
     return str((obj.get("status") or {}).get(field) or "")
+
+
+async def _post(cluster: Cluster, body: JsonObject) -> None:
+    """Makes the object. A server that has just started serves its resource a moment later.
+
+    Raises ApiError, Unreachable, CommandFailed.
+    """
+    try:
+        async with asyncio.timeout(_STARTING):
+            while not await _read(cluster.ask("POST", _path(), body)):
+                await asyncio.sleep(_LOOK)
+    except TimeoutError:
+        raise CommandFailed(
+            "the server has no control planes: start it with --control-planes, or use its kubeconfig"
+        ) from None
 
 
 async def _until(cluster: Cluster, name: str, holds: Callable[[JsonObject], bool]) -> JsonObject:
