@@ -18,6 +18,7 @@ from apiserver_gateway.testing import ApiServer, Refused, api_server, ask, condi
 from apiserver_gateway.testing.clusters import PATH
 from apiserver_gateway.testing.connections import Connections
 from storage.etcd import EtcdClient, EtcdSettings
+from tests.until import until
 
 DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/controlplanes.apiserver-gateway.dev"
 ROOT = b"/registry-clusters/"
@@ -84,8 +85,7 @@ def delete(server: ApiServer, names: list[str]) -> float:
     began = time.monotonic()
     with ThreadPoolExecutor(THREADS) as pool:
         list(pool.map(lambda name: ask(server, "DELETE", f"{PATH}/{name}"), names))
-    while len(ask(server, "GET", PATH)["items"]) > 1:  # the first one stays
-        time.sleep(0.02)
+    until(lambda: len(ask(server, "GET", PATH)["items"]) == 1)  # the first one stays
     return time.monotonic() - began
 
 

@@ -6,12 +6,17 @@ held_at_most(server, 0.1), memory_returns(server):`.
 
 from __future__ import annotations
 
+import base64
 import http.client
+import socket
+import threading
 from collections.abc import Iterator
 
 import pytest
 
 from apiserver_gateway.testing import ApiServer, api_server
+from gateway.credentials.certificates import ensure_certificates, server_context
+from tests.hostile.backend import ROOT, Backend, nothing, register
 from tests.hostile.probe import is_alive, processes
 from tests.integration.server.client import ask
 from tests.until import until
@@ -50,6 +55,27 @@ def server(module_server: ApiServer) -> Iterator[ApiServer]:
     yield module_server
     assert is_alive(module_server) and processes(module_server.pid) == before, "the server ended, or one of its workers"
     until(lambda: is_ready(module_server))
+
+
+@pytest.fixture
+def backend(server: ApiServer, registered: Backend) -> Backend:
+    """The extension API server, available, and without connections of an earlier test."""
+    registered.discovery = nothing
+    until(lambda: ask(server, "GET", ROOT).status == 200)
+    until(lambda: not registered.busy)
+    return registered
+
+
+@pytest.fixture(scope="module")
+def registered(module_server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
+    files = ensure_certificates(tmp_path_factory.mktemp("backend"), ["127.0.0.1", "ext.default.svc"])
+    made = Backend(bundle=base64.b64encode(files.ca.read_bytes()).decode())
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
+        made.port = listener.getsockname()[1]
+        context = server_context(files.certificate, files.key)
+        threading.Thread(target=made.serve, args=(listener, context), daemon=True).start()
+        register(module_server, made)
+        yield made
 
 
 def is_ready(server: ApiServer) -> bool:

@@ -1,160 +1,42 @@
-"""Extension API servers and kubelets that are silent, slow, endless or invalid, and clients that are so through
-them.
-"""
+"""Extension API servers that are silent, slow, endless or invalid, and clients that are so through them."""
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import http.client
 import json
-import re
 import socket
 import ssl
-import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
 from apiserver_gateway.testing import ApiServer
-from gateway.credentials.certificates import ensure_certificates, server_context
-from gateway.proxies import spdy
+from tests.hostile.backend import (
+    AGGREGATED,
+    GROUP,
+    OK,
+    ROOT,
+    SERVICES,
+    TWICE,
+    Backend,
+    asked,
+    endless,
+    nothing,
+    once,
+)
 from tests.hostile.probe import held_at_most, memory_returns
-from tests.hostile.wire import Reply, Wire
+from tests.hostile.wire import Wire
 from tests.integration.customresources.definitions import MERGE
-from tests.integration.proxies.test_tunnels import prepared
 from tests.integration.server.client import ask
 from tests.limits import within
 from tests.until import until
 
-GROUP = "hostile.example.com"
-ROOT = f"/apis/{GROUP}/v1"
-SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 LIMIT = 0.1
-OK = b"HTTP/1.1 200 OK\r\n"
-FRESH = "token-of-ada"
 SWITCH = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n"
 UPGRADE = ("Connection: Upgrade", "Upgrade: echo")
-LIST = b'{"kind":"APIResourceList","groupVersion":"hostile.example.com/v1","resources":[]}'
-AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-HEAD = re.compile(rb"([A-Z]+) (\S+) HTTP/1\.1\r\n(.*?)\r\n\r\n", re.DOTALL)
 
-
-def nothing(_path: bytes) -> bytes:
-    """The discovery of a server without resources."""
-    return OK + b"Content-Length: %d\r\n\r\n%b" % (len(LIST), LIST)
-
-
-@dataclass
-class Backend:
-    """An extension API server that answers discovery by `discovery`. Requests below it are answered by `answer`."""
-
-    port: int = 0
-    bundle: str = ""
-    discovery: Callable[[bytes], bytes] = nothing
-    answer: Callable[[ssl.SSLSocket], None] = lambda _: None
-    heads: list[bytes] = field(default_factory=list)
-    ended: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
-    busy: set[ssl.SSLSocket] = field(default_factory=set)  # connections on which an answer is being sent
-
-    def serve(self, listener: socket.socket, context: ssl.SSLContext) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                threading.Thread(target=self._talk, args=(listener.accept()[0], context), daemon=True).start()
-
-    def _talk(self, plain: socket.socket, context: ssl.SSLContext) -> None:
-        with contextlib.suppress(OSError), context.wrap_socket(plain, server_side=True) as connection:
-            said = b""
-            while data := connection.recv(65536):
-                said += data
-                while found := HEAD.match(said):
-                    said = said[found.end() :]
-                    if b"/things" not in found[2] and b"/exec/" not in found[2]:
-                        connection.sendall(self.discovery(found[2]))
-                        continue
-                    self.heads.append(found[0])
-                    self.busy.add(connection)
-                    try:
-                        self.answer(connection)
-                    finally:
-                        self.ended.release()
-                        self.busy.discard(connection)
-                    if self.answer not in KEPT:
-                        return
-
-
-@pytest.fixture(scope="module")
-def server_flags(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
-    """Front proxies name users in headers of further names, and there is one user more."""
-    directory = tmp_path_factory.mktemp("front")
-    (directory / "tokens.csv").write_text(f'{FRESH},ada,1,"system:masters"\n')
-    return (
-        f"--token-auth-file={directory / 'tokens.csv'}",
-        f"--requestheader-client-ca-file={ensure_certificates(directory, ['front']).ca}",
-        "--requestheader-username-headers=X-Remote-User,X-My-User",
-        "--requestheader-uid-headers=X-Remote-Uid,X-My-Uid",
-        "--requestheader-group-headers=X-Remote-Group,X-My-Group",
-        "--requestheader-extra-headers-prefix=X-Remote-Extra-,X-My-Extra-",
-    )
-
-
-@pytest.fixture
-def backend(server: ApiServer, registered: Backend) -> Backend:
-    """The extension API server, available, and without connections of an earlier test."""
-    registered.discovery = nothing
-    until(lambda: ask(server, "GET", ROOT).status == 200)
-    until(lambda: not registered.busy)
-    return registered
-
-
-@pytest.fixture(scope="module")
-def registered(module_server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
-    files = ensure_certificates(tmp_path_factory.mktemp("backend"), ["127.0.0.1", "ext.default.svc"])
-    made = Backend(bundle=base64.b64encode(files.ca.read_bytes()).decode())
-    with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
-        made.port = listener.getsockname()[1]
-        context = server_context(files.certificate, files.key)
-        threading.Thread(target=made.serve, args=(listener, context), daemon=True).start()
-        register(module_server, made)
-        yield made
-
-
-def register(server: ApiServer, backend: Backend) -> None:
-    spec: dict[str, object] = {"type": "ExternalName", "externalName": "127.0.0.1", "ports": [{"port": backend.port}]}
-    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "ext"}, "spec": spec}
-    assert ask(server, "POST", "/api/v1/namespaces/default/services", service).status == 201
-    place = {"namespace": "default", "name": "ext", "port": backend.port}
-    spec = {"group": GROUP, "version": "v1", "service": place, "caBundle": backend.bundle}
-    spec |= {"groupPriorityMinimum": 100, "versionPriority": 10}
-    metadata = {"name": f"v1.{GROUP}"}
-    made = {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": metadata, "spec": spec}
-    assert ask(server, "POST", SERVICES, made).status == 201
-
-
-def once(answer: bytes) -> Callable[[ssl.SSLSocket], None]:
-    return lambda connection: connection.sendall(answer)
-
-
-def endless(piece: bytes, start: bytes) -> Callable[[ssl.SSLSocket], None]:
-    def answer(connection: ssl.SSLSocket) -> None:
-        connection.sendall(start)
-        while True:
-            connection.sendall(piece * 4096)
-
-    return answer
-
-
-def asked(server: ApiServer, line: str, *headers: str, body: bytes = b"") -> Reply:
-    with Wire(server) as wire:
-        wire.request(line, *headers, body=body)
-        return wire.reply()
-
-
-TWICE = once(OK + b"Content-Length: 2\r\n\r\nok" + OK + b"Content-Length: 6\r\n\r\nforged")
-KEPT = (TWICE,)
 
 BROKEN = {
     "nothing": lambda _: None,
@@ -341,74 +223,6 @@ def test_discovery_of_megabytes_that_changes_holds_nobody(server: ApiServer, bac
             until(lambda before=asked_before: len(names) > before)
         expected = f'"{names[-1]}"' if size == "used" else '"freshness":"Stale"'
         until(lambda: expected in ask(server, "GET", "/apis", headers={"Accept": AGGREGATED}).body.decode())
-
-
-PINGS = spdy.Session().pong(spdy.Frame(spdy.PING, 0, b"\0\0\0\2", False)) * 20_000
-EXEC = "/api/v1/namespaces/default/pods/p/exec?command=x&container=c&stdout=true"
-SOCKET = ("Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", f"Sec-WebSocket-Key: {'A' * 22}==")
-
-
-@pytest.fixture
-def kubelet(server: ApiServer, tmp_path: Path) -> Iterator[Backend]:
-    """The kubelet of a pod, which answers exec by `answer`."""
-    files, made = ensure_certificates(tmp_path, ["127.0.0.1"]), Backend()
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        context = server_context(files.certificate, files.key)
-        threading.Thread(target=made.serve, args=(listener, context), daemon=True).start()
-        prepared(server, listener.getsockname()[1])
-        yield made
-
-
-@pytest.mark.parametrize("frames", [PINGS, spdy.Session().data(1, b"") * 20_000], ids=["pings", "empty data"])
-def test_a_kubelet_that_floods_an_exec_holds_nobody(server: ApiServer, kubelet: Backend, frames: bytes) -> None:
-    upgraded = b"Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: v4.channel.k8s.io\r\n\r\n"
-
-    def flood(connection: ssl.SSLSocket) -> None:
-        connection.sendall(b"HTTP/1.1 101 Switching Protocols\r\n" + upgraded)
-        for _ in range(10):
-            connection.sendall(frames)
-
-    kubelet.answer = flood
-    with memory_returns(server), held_at_most(server, LIMIT), Wire(server) as wire:
-        wire.request(f"GET {EXEC}", *SOCKET, "Sec-WebSocket-Protocol: v5.channel.k8s.io")
-        assert b" 101 " in wire.socket.recv(1000)
-        assert kubelet.ended.acquire(timeout=60)
-
-
-SPENT = ("X-My-User: root", "x-my_group: system:masters", "X-My-Uid: 7", "X-My-Extra-Scopes: all", "X-My-Other: kept")
-
-
-def test_headers_that_extension_servers_trust_are_nobodys_but_the_servers(server: ApiServer, backend: Backend) -> None:
-    """Of a user whose token comes for the first time, and of one who is known already."""
-    backend.answer = once(OK + b"Content-Length: 2\r\n\r\nok")
-    backend.heads.clear()
-    for _ in range(2):
-        with Wire(server) as wire:
-            wire.request(f"GET {ROOT}/things", f"Authorization: Bearer {FRESH}", *SPENT, token=False)
-            assert wire.reply().status == 200
-    assert len(backend.heads) == 2
-    for head in backend.heads:
-        lines = head.lower().split(b"\r\n")
-        assert b"x-remote-user: ada" in lines and b"x-my-other: kept" in lines
-        named = [line for line in lines if line.startswith((b"x-my-", b"x-my_")) and not line.startswith(b"x-my-other")]
-        assert named == []
-
-
-def test_a_token_among_the_subprotocols_opens_a_watch_and_goes_no_further(server: ApiServer, backend: Backend) -> None:
-    shown = f"base64url.bearer.authorization.k8s.io.{base64.urlsafe_b64encode(FRESH.encode()).decode().rstrip('=')}"
-    protocols = f"Sec-WebSocket-Protocol: {shown}, v4.base64.binary.k8s.io"
-    backend.answer = once(SWITCH + b"bye")
-    backend.heads.clear()
-    for _ in range(2):  # the second time the user is known
-        with Wire(server) as wire:
-            wire.request("GET /api/v1/namespaces?watch=1&timeoutSeconds=1", *SOCKET, protocols, token=False)
-            assert wire.socket.recv(1000).startswith(b"HTTP/1.1 101 ")
-        with Wire(server) as wire:
-            wire.request(f"GET {ROOT}/things", *SOCKET, protocols, token=False)
-            assert wire.socket.recv(1000).startswith(b"HTTP/1.1 101 ")
-    assert len(backend.heads) == 2
-    for head in backend.heads:
-        assert b"bearer" not in head.lower() and b"v4.base64.binary.k8s.io" in head
 
 
 def test_a_server_that_is_this_one_ends_the_loop(server: ApiServer, backend: Backend) -> None:
