@@ -1,4 +1,4 @@
-"""Makes what is published of a version, checks it and tries it: `.ci/release.py [--out DIR]`.
+"""Builds the files of a version, checks them and installs them: `.ci/release.py [--out DIR]`.
 
 In DIR (dist/) are then the sdist, the wheel that is built from it, a bill of materials (CycloneDX), the licences of all
 that an installation brings along, and SHA256SUMS. Who builds the same commit with the same tools gets the same bytes.

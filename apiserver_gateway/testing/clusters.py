@@ -44,7 +44,7 @@ class Cluster:
 
 
 def made(server: Host, name: str = "", timeout: float = PATIENCE) -> Cluster:
-    """Makes a control plane of a server that runs with --control-planes; without a name, it gets one of its own.
+    """Makes a control plane on a server that runs with --control-planes. An empty `name` stands for a new, random name.
 
     Raises Refused, TimeoutError.
     """
