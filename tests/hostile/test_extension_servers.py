@@ -207,7 +207,7 @@ def large(resources: int, subresources: int, more: int = 0) -> tuple[Callable[[b
     return answer, names
 
 
-DISCOVERY = {"used": (4900, 9), "too many": (30_000, 0), "too long": (4900, 9, 500)}
+DISCOVERY = {"used": (2400, 9), "too many objects": (2600, 9), "too many": (20_000, 0), "too long": (2400, 9, 1500)}
 
 
 @pytest.mark.parametrize("size", DISCOVERY)
