@@ -1,4 +1,4 @@
-"""Writes docs/performance/large-clusters.md, the estimated costs of clusters: `hack/simulate.py [--check]`.
+"""Writes a section of docs/performance/sizing.md, what large clusters need: `hack/simulate.py [--check]`.
 
 The costs are in hack/costs.json, which `python -m tests.benchmarks.costs --json hack/costs.json` measures. Nothing here
 is a measurement of a cluster: it adds up.
@@ -17,7 +17,8 @@ sys.path.insert(0, str(ROOT))
 
 from hack.written import write_or_check  # noqa: E402
 
-PAGE, COSTS = ROOT / "docs" / "performance" / "large-clusters.md", ROOT / "hack" / "costs.json"
+PAGE, COSTS = ROOT / "docs" / "performance" / "sizing.md", ROOT / "hack" / "costs.json"
+BEGIN, END = (f"<!-- {word} hack/simulate.py -->\n" for word in ("begin", "end"))
 MIB, GIB = 1 << 20, 1 << 30
 ETCD_WRITES = 10_000  # a second, of one etcd on a fast disk; etcd.io's own benchmark is above that for small values
 NETWORK = 10e9 / 8  # bytes a second of one machine
@@ -120,87 +121,44 @@ def limits(found: Demand, cluster: Cluster) -> str:
 
 
 _HEAD = """\
-# Large clusters, on paper
+`hack/simulate.py` adds up costs of single operations, which `python -m tests.benchmarks.costs` measures. It knows no
+queues, bursts or lists: expect the order of magnitude.
 
-This page estimates what the gateway needs for clusters that have not been built with it. `hack/simulate.py` makes the
-page: it adds up the costs of single operations (`hack/costs.json`, measured by `python -m tests.benchmarks.costs` on
-{machine}). It does not know queues, bursts and lists. So the numbers are only an order of magnitude: measure
-your own cluster. [Sizing](sizing.md) has measured numbers.
-
-## Costs of single things
-
-| what | cost |
-|---|---:|
-"""
-_WHO = """
-## The load
-
-- Each node renews its Lease every 10 s and reports its status every 5 min. It watches its own pods and its Node, all
-  Services, RuntimeClasses and CSIDrivers, and 20 ConfigMaps and Secrets by name. Its kube-proxy watches all
-  EndpointSlices.
-- Pods, EndpointSlices, ConfigMaps and Deployments are patched, and Events are created, each kind at the rate in the
-  table. 30 controllers watch all objects of each kind.
-- A pod has 4 KiB, other objects 1.5 KB.
-- There are three replicas, and clients are spread over them evenly.
-
-| cluster | nodes | pods | changes/s per kind | writes/s to etcd | events/s to watches | watches |
-|---|---:|---:|---:|---:|---:|---:|
-"""
-_NEEDS = """
-## The need
-
-*cores* is the sum for all replicas; the next two columns are parts of it. Memory and network are for each replica.
-
-| cluster | cores | sending events | changes of other replicas | memory | network out | over a limit |
-|---|---:|---:|---:|---:|---:|---|
+| cluster | nodes | pods | writes/s | watches | cores | memory | network out | over a limit |
+|---|---:|---:|---:|---:|---:|---:|---:|---|
 """
 _READ = """
-The limits are 10 Gbit/s and 16 cores for a replica, and {etcd:,} writes a second for etcd. One process uses one core;
-with `--workers N` a replica uses N cores. Each process has its own cache, unless they share one ([scale](scale.md)).
-
-## What follows
-
-- **EndpointSlices to all nodes are most of the load.** Each change of a slice is sent to each node. SIG Scalability's
-  thresholds (5,000 nodes, 150,000 pods, 10,000 Services) hold in practice because slices change much less often than
-  100 times a second, and because kube-proxy can be configured to get batches. One row shows the load without them.
-- **Writes** are next: a core makes some {writes:,.0f} writes a second. Leases alone need {leases:,.0f} a second with
-  5,000 nodes.
-- **Memory** is the objects' own size plus {beside:,.0f} bytes for each, in every process that does not share a cache.
-- **Ten times as much** is more than one etcd can do. Events, Leases and pods would each need [an etcd of their
-  own](../how-to/etcd.md#resources-in-an-etcd-of-their-own). Every process would still process all changes.
-  A process with a cache for one namespace only would avoid that; neither this server nor kube-apiserver has such
-  caches.
+There are three replicas. Cores are their sum; memory and network are of one. Each node renews a Lease every 10 s,
+reports its status every 5 min, and watches its pods, all EndpointSlices and Services. 30 controllers watch everything.
+Pods, EndpointSlices, ConfigMaps, Deployments and Events change {rates} times a second each.
+Limits: 10 Gbit/s and 16 cores a replica, {etcd:,} writes a second for etcd. EndpointSlices to all nodes are most of
+the load. Next are writes: a core makes {writes:,.0f} a second, and 5,000 nodes renew {leases:,.0f} Leases.
 """
 
 
 def lines() -> Iterator[str]:
-    """The page."""
+    """The section."""
     costs: dict[str, float] = json.loads(COSTS.read_text(encoding="ascii"))
-    yield _HEAD.format(machine="one worker, 2 cores")
-    for name, value in costs.items():
-        what, _, unit = name.rpartition(", ")
-        shown = f"{value:,.0f} µs" if unit == "us" else f"{value:,.0f} bytes"
-        yield f"| {what if unit == 'us' else name.replace(', bytes', '')} | {shown} |\n"
-    yield _WHO
-    found = {each.name: demand(each, costs, slices="no slices" not in each.name) for each in CLUSTERS}
+    yield _HEAD
     for each in CLUSTERS:
-        need = found[each.name]
-        row = (each.nodes, each.pods, each.changes, need.writes, need.told, need.watches)
-        yield f"| {each.name} | {' | '.join(f'{value:,.0f}' for value in row)} |\n"
-    yield _NEEDS
-    for each in CLUSTERS:
-        need = found[each.name]
-        cores = " | ".join(f"{value:,.1f}" for value in (need.cpu, need.of_events, need.of_changes))
+        need = demand(each, costs, slices="no slices" not in each.name)
+        counts = " | ".join(f"{value:,.0f}" for value in (each.nodes, each.pods, need.writes, need.watches))
         sizes = f"{need.memory / GIB:,.1f} GiB | {need.network / MIB:,.0f} MiB/s"
-        yield f"| {each.name} | {cores} | {sizes} | {limits(need, each)} |\n"
+        yield f"| {each.name} | {counts} | {need.cpu:,.1f} | {sizes} | {limits(need, each)} |\n"
     large = CLUSTERS[2]
     yield _READ.format(
+        rates=", ".join(f"{rate:,.0f}" for rate in dict.fromkeys(each.changes for each in CLUSTERS)),
         etcd=ETCD_WRITES,
         writes=1e6 / costs["patch status, us"],
         leases=large.nodes / large.lease_seconds,
-        beside=costs["object, bytes beside its JSON"],
     )
 
 
+def page() -> str:
+    """The page with the section made anew."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    return f"{before}{BEGIN}\n{''.join(lines())}\n{END}{rest.partition(END)[2]}"
+
+
 if __name__ == "__main__":
-    sys.exit(write_or_check(PAGE, lambda: "".join(lines()), __doc__))
+    sys.exit(write_or_check(PAGE, page, __doc__))

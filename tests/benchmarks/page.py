@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
-from tests.benchmarks.kept import RESULTS, measured, row_of
+from tests.benchmarks.kept import RESULTS, Row, measured, row_of
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCH = RESULTS / "bench.json"
@@ -33,30 +34,24 @@ STYLE = (
     "@media(prefers-color-scheme:dark){text{fill:#ddd}.ours{fill:#8c9eff}}"
 )
 TEXT = """\
-# Performance
+# Measurements
 
-Measured by `make bench` on {date}: apiserver-gateway {version} ({commit}), one worker, {cores} cores ({machine}),
-Python {python}, TLS, a token, {objects} pods in etcd on the same machine, with a load average of {load:.1f}. The
-numbers depend on the machine and its load; ratios within one run differ less. `tests/benchmarks/page.py` makes this
-page.
+`tests/benchmarks/page.py` makes this page from `tests/benchmarks/results/`. Numbers depend on the machine and its load;
+ratios within one run differ less. [Sizing](sizing.md) has the conclusions.
 
 ## What the gateway adds
 
-Each row compares the gateway with something else, which the name of the case gives after the slash:
+`make bench` measures this. The run of {date}: apiserver-gateway {version} ({commit}), one worker, {cores} cores
+({machine}), Python {python}, TLS, a token, {objects} pods in etcd on the same machine, load average {load:.1f}.
 
-- *raw*, for reads and watches: a bare ASGI function that sends the same bytes from the same HTTP server. It does no
-  work of a gateway, so it is an upper bound.
-- *direct*, for writes: the etcd client alone, with the same transaction. It is an upper bound, too.
-- Other names: the gateway itself, used in another way. For example, *encrypted / not* compares the gateway with and
-  without encryption in etcd.
+The name of a case says after the slash what the gateway is compared with:
 
-The ratio is the gateway's rate divided by the other rate. A gateway without any cost would reach 1 beside *raw* and
-*direct*. Cases *by CPU* count requests per CPU second of the server.
+- *raw*: a bare ASGI function that sends the same bytes from the same HTTP server.
+- *direct*: the etcd client alone, with the same transaction.
+- Other names: the gateway itself, used in another way.
 
-The two sides are measured alternately, for several rounds. Each number is a median of the rounds. The ratio is the
-median of the rounds' ratios, so it can differ a little from the quotient of the two numbers. The column *at least* is a
-target for the ratio, or for MB/s in rows without a ratio. Authors check the targets before a change; CI does not, and
-some rows are below their target.
+No gateway can reach a ratio of 1 beside *raw* and *direct*. The two sides are measured in turn. Numbers and ratios are
+medians of the rounds. *At least* is the target of the ratio, or of MB/s in rows without a ratio.
 
 ![Ratio to what could be reached](plots/ratios.svg)
 
@@ -64,17 +59,13 @@ some rows are below their target.
 |---|---:|---:|---:|---:|
 {rates}
 
-The units, where a row names none:
-
-- requests per second; in cases *by CPU* requests per CPU second, and in *start* starts per CPU second
-- in watches: events per second, counted over all watchers
-- in a LIST that is not JSON: MB per second, of the JSON source for *first*, and of the sent bytes for *warm*
+Numbers without a unit are requests (of *start*: starts; of watches: events to all watchers) per second, or per CPU
+second of the server *by CPU*. LISTs other than JSON have MB/s: of their JSON for *first*, of the sent bytes for *warm*.
 
 ## Starting and stopping
 
-The table has the times of a throw-away server with its etcd, as tests use it. They are medians in seconds; rows with
-*GB* are memory. The line in the plot is the target, *at most*. *Of a pool* means a server that is forked from a running
-process, either when a test asks for it, or before.
+The same run measures a throw-away server with its etcd, as tests use it: medians in seconds; rows with *GB* are memory.
+*Of a pool* is a server that is forked from a running process, when a test asks for it or before.
 
 ![Seconds to start and stop](plots/starting.svg)
 
@@ -85,10 +76,11 @@ process, either when a test asks for it, or before.
 APART = """
 ## Measured apart
 
-These measurements take too long for `make bench`, or need more than one server. The line below each table has the date,
-and names the program that measured. *gateway* is this server, and *beside it* the server in parentheses on the same
-machine. *Limit* is for the gateway's number, or for the ratio if it says *of it*.
+Each of these programs runs alone. With `--keep` it stores its rows; `results/measured.json` has more rows than this
+page. The other server ran on the same machine. Limits are for the gateway's number, or for the ratio.
 """
+ONLY_STORED = re.compile(r", for$|, first served$|^GET longest|: (served after, p99|CPU of the server)$")
+"""Cases of long tables that the page leaves out."""
 
 
 def bars(rows: Sequence[tuple[str, float, float | None]], unit: str) -> str:
@@ -136,23 +128,38 @@ def apart(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
     if by_group:
         yield APART
     for group, kept in by_group.items():
-        yield f"\n### {group}\n\n| case | gateway | beside it | ratio | limit |\n|---|---:|---:|---:|---|\n"
-        for each in kept:
-            yield _apart_row(each)
+        shown = [each for each in kept if not ONLY_STORED.search(each["case"])]
+        yield f"\n### {group}\n\n{''.join(_apart_table(shown))}"
         for conditions, of in groupby(kept, key=lambda each: (each["date"], each["python"], each["conditions"])):
             day, python, words = conditions
             which = "" if len(list(of)) == len(kept) else ", some of the rows"
-            yield f"\n{_day(day)}, Python {python}{which}: {words}\n"
+            yield f"\n{day}, Python {python}{which}: {words}\n"
 
 
-def _apart_row(kept: dict[str, Any]) -> str:
-    row = row_of(kept)
-    beside = "" if row.beside is None else f"{_amount(row.beside, row.unit)} ({row.other})"
-    limits = [("at most", row.at_most), ("at least", row.at_least)]
-    words = [f"{name} {_number(limit)}" for name, limit in limits if limit is not None]
-    limit = f"{' and '.join(words)}{' of it' if row.limits_ratio else ''}{'' if row.holds else ': **not kept**'}"
-    ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
-    return f"| {row.case} | {_amount(row.ours, row.unit)} | {beside} | {ratio} | {limit if words else ''} |\n"
+def _apart_table(kept: list[dict[str, Any]]) -> Iterator[str]:
+    """A table without the columns that no row fills."""
+    rows = [row_of(each) for each in kept]
+    others = sorted({row.other for row in rows if row.beside is not None})
+    columns = {
+        "case": [row.case for row in rows],
+        "gateway": [_amount(row.ours, row.unit) for row in rows],
+        " or ".join(others): ["" if row.beside is None else _amount(row.beside, row.unit) for row in rows],
+        "ratio": ["" if row.ratio is None else f"{row.ratio:.2f}" for row in rows],
+        "limit": [_limit(row) for row in rows],
+    }
+    filled = {name: cells for name, cells in columns.items() if any(cells)}
+    yield f"| {' | '.join(filled)} |\n|---|{'---:|' * (len(filled) - 1)}\n"
+    for cells in zip(*filled.values(), strict=True):
+        yield f"| {' | '.join(cells)} |\n"
+
+
+def _limit(row: Row) -> str:
+    """The limits of a row's number or ratio, and whether they are broken."""
+    limits = [("≤", row.at_most), ("≥", row.at_least)]
+    words = " ".join(f"{sign}{_number(limit)}" for sign, limit in limits if limit is not None)
+    if not words:
+        return ""
+    return f"{'ratio ' if row.limits_ratio else ''}{words}{'' if row.holds else ': **not kept**'}"
 
 
 def _amount(value: float, unit: str) -> str:
