@@ -68,7 +68,7 @@ types: .venv/ready ## types, by mypy
 
 # docs/architecture/releases.md lists all generators. Of these targets, `generated` needs nothing but this project.
 generated: .venv/ready ## code, pages, pictures and charts that are made of the project itself; ARGS=--check compares
-	@for each in proto flags metrics architecture chart simulate; do $(BIN)/python hack/$$each.py $(ARGS) || exit 1; done
+	@for each in proto flags metrics limits architecture chart simulate; do $(BIN)/python hack/$$each.py $(ARGS) || exit 1; done
 
 proto: .venv/ready ## storage/etcd/generated from proto/
 	@$(BIN)/python hack/proto.py $(ARGS)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from hack.limits import PLACEHOLDER, TEMPLATE, amount
 from tests.upstream.__main__ import TOOLS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -109,3 +110,24 @@ def test_hack_has_generators_alone() -> None:
         names = {each.name for node in ast.walk(tree) if isinstance(node, ast.Import) for each in node.names}
         found = (modules | names) & talks
         assert not found or script.name in SERVED, f"{script.name} talks to a server: {found}"
+
+
+def test_a_row_of_the_page_of_limits_is_short_and_its_number_is_the_codes() -> None:
+    rows = [line for line in TEMPLATE.read_text("utf-8").splitlines() if line.startswith("| ")]
+    limits_of = [row for row in rows if not row.startswith("| what |")]
+    assert [row for row in limits_of if len(PLACEHOLDER.sub("1", row).replace("|", " ").split()) > 25] == []
+    assert sum(bool(PLACEHOLDER.search(row)) for row in limits_of) > 0.9 * len(limits_of)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (3 << 20, "b", "3 MiB"),
+        (50_000, "b", "50 000 bytes"),
+        (0.005, "s", "5 ms"),
+        (900.0, "s", "15 min"),
+        (20_000, "", "20 000"),
+    ],
+)
+def test_the_page_of_limits_shows_amounts_with_their_units(value: float, unit: str, text: str) -> None:
+    assert amount(value, unit) == text
