@@ -12,7 +12,7 @@ from gateway.jsontypes import loads
 from storage.entry import Entry
 
 
-class RenderedEncoder(JsonEncoder):
+class FormattedEncoder(JsonEncoder):
     """An `Encoder` that renders objects and lists in a `Format`. Watch events stay compact JSON, one line each."""
 
     memorable = False

@@ -11,7 +11,7 @@ from gateway.jsontypes import loads
 from storage.entry import ChangeType, Entry
 
 
-class WholeEncoder:
+class ReformattedEncoder:
     """An `Encoder` that renders another encoder's documents and lists in a `Format`. Watch events stay unchanged."""
 
     memorable = False

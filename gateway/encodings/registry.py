@@ -8,7 +8,7 @@ from __future__ import annotations
 from gateway.encodings import pretty_json, yaml
 from gateway.encodings.encoder import Encoder, Shape
 from gateway.encodings.format import Format
-from gateway.encodings.formatted_encoder import RenderedEncoder
+from gateway.encodings.formatted_encoder import FormattedEncoder
 from gateway.encodings.json import JsonEncoder
 from gateway.http.negotiation import CBOR, PROTOBUF, TABLE, YAML, Representation, Transform
 
@@ -31,7 +31,7 @@ def encoder_for(representation: Representation, shape: Shape) -> Encoder:
     format_ = _format(representation)
     if format_ is None:
         return JsonEncoder(shape)
-    return RenderedEncoder(shape, format_, _step(representation))
+    return FormattedEncoder(shape, format_, _step(representation))
 
 
 def _transforming(representation: Representation, transform: Transform, shape: Shape) -> Encoder:
@@ -54,9 +54,9 @@ def _transforming(representation: Representation, transform: Transform, shape: S
     format_ = _format(representation)
     if format_ is None:
         return made
-    from gateway.encodings.reformatted_encoder import WholeEncoder
+    from gateway.encodings.reformatted_encoder import ReformattedEncoder
 
-    return WholeEncoder(made, format_, _step(representation), b"rows" if transform.kind == TABLE else b"items")
+    return ReformattedEncoder(made, format_, _step(representation), b"rows" if transform.kind == TABLE else b"items")
 
 
 def _step(representation: Representation) -> int:

@@ -44,7 +44,7 @@ class Joined:
         self._renderings.forget(id(self), self.size)
 
 
-class Place:
+class Permit:
     """The right to encode one list while it is sent. It is returned when the object is freed."""
 
     __slots__ = ("_renderings",)
@@ -140,14 +140,14 @@ class Renderings:
 
     # places
 
-    def place(self) -> Place:
+    def place(self) -> Permit:
         """A place for a list that is encoded while it is sent. Raises StatusError 429 if none is left."""
         if self._under_way >= self._most:
             raise too_many_requests(_BUSY, RETRY_AFTER)
         self._under_way += 1
         if self._sweeper is None:
             self._schedule()
-        return Place(self)
+        return Permit(self)
 
     def give_back(self) -> None:
         """Called when a place was freed."""

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 
 from gateway.encodings.encoder import Encoder, Lasting
 from gateway.encodings.list_meta import ListMeta
-from gateway.encodings.rendering_budget import Joined, Place, Renderings
+from gateway.encodings.rendering_budget import Joined, Permit, Renderings
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request, Response
 from gateway.http.time_slices import next_turn
@@ -103,7 +103,7 @@ async def _groups_of(joined: Joined) -> list[bytes]:
 
 
 async def _streamed(
-    place: Place, renderings: Renderings, encoder: Encoder, meta: ListMeta, entries: Sequence[Entry]
+    place: Permit, renderings: Renderings, encoder: Encoder, meta: ListMeta, entries: Sequence[Entry]
 ) -> AsyncIterator[bytes]:
     """A list's body, encoded while it is sent. It holds `place` until it ends or is closed."""
     before, after = encoder.list(meta, (), len(entries))
