@@ -10,7 +10,7 @@ from hmac import compare_digest
 
 from gateway import clock
 from gateway.access.authentication import Authenticated
-from gateway.access.service_account_tokens import Objects
+from gateway.access.service_account_tokens import ObjectReader
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import core
@@ -25,7 +25,7 @@ _EVERYBODY = "system:bootstrappers"
 class BootstrapTokens:
     """Authenticates tokens of the form `ID.SECRET` by the secret bootstrap-token-ID in kube-system."""
 
-    def __init__(self, objects: Objects) -> None:
+    def __init__(self, objects: ObjectReader) -> None:
         self._objects = objects
 
     async def authenticate(self, token: str, audiences: Sequence[str]) -> Authenticated | None:

@@ -31,7 +31,7 @@ _NODE_NAME = "authentication.kubernetes.io/node-name"
 _KEYS = ("driver", "pool", "device", "shareID")
 
 
-class Objects(Protocol):
+class ObjectReader(Protocol):
     """Reads objects by resource, namespace and name (`gateway.kinds.objects`)."""
 
     async def get(self, gvr: GroupVersionResource, namespace: str, name: str) -> JsonObject | None: ...
@@ -40,7 +40,7 @@ class Objects(Protocol):
 class DeviceRights:
     """Checks the rights for writes of ResourceClaims and ResourceClaimTemplates."""
 
-    def __init__(self, authorizer: Authorizer, objects: Objects) -> None:
+    def __init__(self, authorizer: Authorizer, objects: ObjectReader) -> None:
         self._authorizer, self._objects = authorizer, objects
 
     async def errors(self, context: WriteContext, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:

@@ -43,7 +43,7 @@ class RemoteError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RemoteService:
     """The address of the service, and the credentials for it: an Authorization header, or a file with a token."""
 
     target: Target
@@ -66,7 +66,7 @@ class Place:
 class Remote:
     """A client of the service; `ask` posts a review."""
 
-    def __init__(self, place: Place, timeout: float = TIMEOUT, first_pause: float = FIRST_PAUSE) -> None:
+    def __init__(self, place: RemoteService, timeout: float = TIMEOUT, first_pause: float = FIRST_PAUSE) -> None:
         """`timeout` is for one call, `first_pause` before the second attempt, in seconds. Later pauses are longer."""
         self._place, self._timeout, self._first_pause = place, timeout, first_pause
         self._client = Client()
@@ -118,7 +118,7 @@ class Remote:
         return found
 
 
-def read_place(path: Path) -> Place:
+def read_place(path: Path) -> RemoteService:
     """The service of a kubeconfig file's current context. Raises OSError, InvalidConfiguration."""
     config = load_yaml(path.read_bytes())
     if not isinstance(config, dict):
@@ -129,7 +129,7 @@ def read_place(path: Path) -> Place:
     return place_of(path.parent, cluster, user)
 
 
-def place_of(directory: Path, cluster: JsonObject, user: JsonObject) -> Place:
+def place_of(directory: Path, cluster: JsonObject, user: JsonObject) -> RemoteService:
     """The service of a kubeconfig's cluster and user entries. Relative paths in them start at `directory`.
 
     Raises OSError, InvalidConfiguration.
@@ -148,7 +148,7 @@ def place_of(directory: Path, cluster: JsonObject, user: JsonObject) -> Place:
     if user.get("username"):
         pair = f"{user['username']}:{user.get('password') or ''}".encode()
         authorization = f"Basic {base64.b64encode(pair).decode()}"
-    return Place(
+    return RemoteService(
         Target(parts.hostname, port, secured, str(cluster.get("tls-server-name") or "")),
         (parts.path or "/") + (f"?{parts.query}" if parts.query else ""),
         authorization,

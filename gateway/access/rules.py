@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from gateway.access.nodes.identity import node_of
 from gateway.access.rbac.policy import RbacPolicy, aggregated
-from gateway.access.rbac.rules import FULL_AUTHORITY, Rule
+from gateway.access.rbac.rules import FULL_AUTHORITY, PolicyRule
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 
@@ -31,7 +31,7 @@ def own_rules(modes: Sequence[str], policy: RbacPolicy, user: User, namespace: s
     """The rules that apply to a user in a namespace, of the authorizers of `modes`."""
     found, errors = OwnRules(), []
     for mode in modes:
-        rules: Sequence[Rule] = ()
+        rules: Sequence[PolicyRule] = ()
         if mode == "AlwaysAllow":
             rules = FULL_AUTHORITY
         elif mode == "RBAC":

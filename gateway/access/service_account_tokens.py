@@ -41,7 +41,7 @@ _MOST_REMEMBERED, _REMEMBERED = 4096, 8 << 20  # tokens, and bytes of their clai
 _LONGEST_REMEMBERED = 8192  # characters of a token
 
 
-class Objects(Protocol):
+class ObjectReader(Protocol):
     """Reads objects by resource, namespace and name (`gateway.kinds.objects`)."""
 
     async def get(self, gvr: GroupVersionResource, namespace: str, name: str) -> JsonObject | None: ...
@@ -71,7 +71,7 @@ class ServiceAccountTokens:
         issuers: Sequence[str],
         keys: Callable[[], Sequence[VerificationKey]],
         audiences: Sequence[str],
-        objects: Objects,
+        objects: ObjectReader,
         *,
         lookup: bool = True,
         uses: LegacyUses | None = None,

@@ -17,7 +17,7 @@ from gateway.access.client_certificates import certificate_authenticators
 from gateway.access.following import Followed, Following
 from gateway.access.keys import signing_key, verification_keys
 from gateway.access.legacy_uses import LegacyUses
-from gateway.access.service_account_tokens import Objects, ServiceAccountTokens, Signer
+from gateway.access.service_account_tokens import ObjectReader, ServiceAccountTokens, Signer
 from gateway.access.token_file import StaticTokens, read_token_file
 from gateway.http.user import MASTERS_GROUP, User
 from gateway.settings.config import Settings
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 ADMIN = with_authenticated(User("kubernetes-admin", (MASTERS_GROUP,), "kubernetes-admin"))
 
 
-def authenticator_of(settings: Settings, objects: Objects, following: Following, uses: LegacyUses) -> Authenticator:
+def authenticator_of(
+    settings: Settings, objects: ObjectReader, following: Following, uses: LegacyUses
+) -> Authenticator:
     """The authenticator of client certificates and of all configured kinds of tokens: static (the admin's included),
     service accounts', bootstrap, of OIDC issuers, by webhook.
 
@@ -77,7 +79,7 @@ def signer_of(settings: Settings) -> Signer:
 
 
 def _accounts(
-    settings: Settings, audiences: Sequence[str], objects: Objects, following: Following, uses: LegacyUses
+    settings: Settings, audiences: Sequence[str], objects: ObjectReader, following: Following, uses: LegacyUses
 ) -> ServiceAccountTokens:
     accounts = ServiceAccountTokens(
         settings.service_account_issuer,

@@ -12,7 +12,7 @@ from collections import deque
 from contextlib import suppress
 
 from gateway import pieces
-from gateway.access.remote import Place
+from gateway.access.remote import RemoteService
 from gateway.audit.batching import Batching, Throttle
 from gateway.audit.counts import Counts
 from gateway.audit.event import Event
@@ -37,7 +37,12 @@ class WebhookSink:
     """Sends events in batches; in the blocking modes, sends each event by itself while its request waits."""
 
     def __init__(
-        self, place: Place, mode: Mode, batching: Batching, bounds: Bounds | None = None, counts: Counts | None = None
+        self,
+        place: RemoteService,
+        mode: Mode,
+        batching: Batching,
+        bounds: Bounds | None = None,
+        counts: Counts | None = None,
     ) -> None:
         self._place, self._mode, self._batching, self._bounds = place, mode, batching, bounds
         self._throttle = Throttle(batching.rate, batching.burst, time.monotonic())

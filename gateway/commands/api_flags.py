@@ -13,7 +13,7 @@ import click
 from gateway.commands.failing import CommandFailed
 
 if TYPE_CHECKING:
-    from gateway.access.remote import Place
+    from gateway.access.remote import RemoteService
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Made = TypeVar("Made")
@@ -38,7 +38,7 @@ def run_on_api(kubeconfig: Path | None, context: str, work: Callable[[Any], Awai
     return run_at(place, work)
 
 
-def run_at(place: Place, work: Callable[[Any], Awaitable[Made]]) -> Made:
+def run_at(place: RemoteService, work: Callable[[Any], Awaitable[Made]]) -> Made:
     """The result of `work`, which gets a Cluster for a server's URL and credentials. Raises CommandFailed."""
     from gateway.transfer.cluster import ApiError, Cluster, Unreachable
 

@@ -13,7 +13,7 @@ from gateway.commands.api_flags import api_flags, run_at
 from gateway.commands.failing import CommandFailed
 
 if TYPE_CHECKING:
-    from gateway.access.remote import Place
+    from gateway.access.remote import RemoteService
 
 TOKEN = "ADMIN_TOKEN"  # a variable and not a flag, as other users of the machine can see flags
 
@@ -104,7 +104,7 @@ def command(
         raise CommandFailed(f"the content of a Secret cannot be used: {error}") from None
 
 
-def _place(in_cluster: Path | None, kubeconfig: Path | None, context: str) -> tuple[Place, str]:
+def _place(in_cluster: Path | None, kubeconfig: Path | None, context: str) -> tuple[RemoteService, str]:
     """The cluster's URL and credentials, and the namespace to use without --namespace. Raises CommandFailed."""
     from gateway.transfer.in_cluster import own_place
     from gateway.transfer.kubeconfig import NoCluster, find_place

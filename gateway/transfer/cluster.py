@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from gateway.access.remote import Place
+from gateway.access.remote import RemoteService
 from gateway.jsontypes import JsonObject, dumps
 from gateway.outbound.client import Answer, Client
 from gateway.outbound.errors import CallError
@@ -32,7 +32,7 @@ class Unreachable(Exception):
 class Cluster:
     """One server, with a user's credentials. Use it on one event loop."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: RemoteService) -> None:
         self.place = place
         self._client = Client()
         self._below = place.path.rstrip("/")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from gateway.access.remote import Place, place_of
+from gateway.access.remote import RemoteService, place_of
 from gateway.files import words
 from gateway.settings.configuration_file import InvalidConfiguration
 from gateway.transfer.kubeconfig import NoCluster
@@ -13,7 +13,7 @@ from gateway.transfer.kubeconfig import NoCluster
 DIRECTORY = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
-def own_place(directory: Path, environment: Mapping[str, str]) -> tuple[Place, str]:
+def own_place(directory: Path, environment: Mapping[str, str]) -> tuple[RemoteService, str]:
     """The place of the pod's cluster, and the pod's namespace. Raises NoCluster."""
     host, port = (environment.get(f"KUBERNETES_SERVICE_{name}", "") for name in ("HOST", "PORT"))
     if not (host and port):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gateway.access.remote import Place, named, place_of
+from gateway.access.remote import RemoteService, named, place_of
 from gateway.files import words
 from gateway.jsontypes import JsonObject
 from gateway.settings.configuration_file import InvalidConfiguration, load_yaml
@@ -25,7 +25,7 @@ class NoCluster(Exception):
     """No usable cluster was found; the message says why."""
 
 
-def find_place(given: Path | None, context: str, environment: Mapping[str, str]) -> Place:
+def find_place(given: Path | None, context: str, environment: Mapping[str, str]) -> RemoteService:
     """The cluster and user of `context`, or of the current context. Raises NoCluster."""
     paths = [given] if given else _usual(environment)
     config = _merged([path for path in paths if given or path.is_file()])

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from gateway.access.issuers.settings import IssuerSettings, Mapping, Rule
+from gateway.access.issuers.settings import IssuerSettings, Mapping, ValidationRule
 from gateway.jsontypes import JsonObject
 from gateway.settings.configuration_file import InvalidConfiguration, Leaf, read_configuration
 from gateway.validation.names import is_dns1123_subdomain
@@ -93,8 +93,10 @@ def _issuer(given: JsonObject) -> IssuerSettings:
     )
 
 
-def _rules(given: Sequence[JsonObject]) -> tuple[Rule, ...]:
-    return tuple(Rule(each["expression"], each.get("message", "")) for each in given if each.get("expression"))
+def _rules(given: Sequence[JsonObject]) -> tuple[ValidationRule, ...]:
+    return tuple(
+        ValidationRule(each["expression"], each.get("message", "")) for each in given if each.get("expression")
+    )
 
 
 def _mapping(given: JsonObject | None) -> Mapping:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gateway.access.issuers.settings import IssuerSettings, Mapping, Rule
+from gateway.access.issuers.settings import IssuerSettings, Mapping, ValidationRule
 from gateway.http.user import User, extra_of
 from gateway.jsontypes import JsonObject
 from gateway.validation.field import go_quote
@@ -136,7 +136,7 @@ def _value(program: Program, variables: JsonObject, what: str) -> Any:
         raise ClaimError(f"oidc: error evaluating {what}: {error}") from None
 
 
-def _check(rules: list[tuple[Rule, Program | None]], variables: JsonObject, what: str) -> None:
+def _check(rules: list[tuple[ValidationRule, Program | None]], variables: JsonObject, what: str) -> None:
     for rule, program in rules:
         assert program is not None
         if _value(program, variables, what) is not True:

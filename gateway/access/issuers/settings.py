@@ -20,7 +20,7 @@ class Mapping:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ValidationRule:
     """An expression that must be true, and the error message for when it is not."""
 
     expression: str
@@ -41,8 +41,8 @@ class IssuerSettings:
     uid: Mapping = Mapping()
     extra: tuple[tuple[str, str], ...] = ()  # keys, and the expressions of their values
     required_claims: tuple[tuple[str, str], ...] = ()
-    claim_rules: tuple[Rule, ...] = ()
-    user_rules: tuple[Rule, ...] = ()
+    claim_rules: tuple[ValidationRule, ...] = ()
+    user_rules: tuple[ValidationRule, ...] = ()
 
 
 def issuer_of_flags(settings: Settings) -> IssuerSettings | None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from gateway.access.authorization import ALLOWED, NO_OPINION, Decision, Verdict
 from gateway.access.nodes.graph import NodeGraph
 from gateway.access.nodes.identity import node_of
-from gateway.access.rbac.rules import Rule
+from gateway.access.rbac.rules import PolicyRule
 from gateway.access.selection import selects_node
 from gateway.http.request_info import RequestInfo
 from gateway.kinds.attributes import Attributes
@@ -31,7 +31,7 @@ def _no(reason: str) -> Verdict:
 class NodeAuthorizer:
     """Decides about requests of nodes; has no opinion on other users."""
 
-    def __init__(self, graph: NodeGraph, rules: Sequence[Rule], enabled: Enabled) -> None:
+    def __init__(self, graph: NodeGraph, rules: Sequence[PolicyRule], enabled: Enabled) -> None:
         """`rules` are those of the role system:node; `enabled` tells which features and changes the release has."""
         self._graph, self._rules = graph, tuple(rules)
         self._asks_certificates = enabled("PodCertificateRequest")

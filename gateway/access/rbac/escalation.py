@@ -10,7 +10,15 @@ from collections.abc import Sequence
 
 from gateway.access.authorization import Authorizer, asked_of_resource
 from gateway.access.rbac.policy import GROUP, RbacPolicy, aggregated, role_ref
-from gateway.access.rbac.rules import FULL_AUTHORITY, Rule, TooManyRights, compile_rules, described, quoted, uncovered
+from gateway.access.rbac.rules import (
+    FULL_AUTHORITY,
+    PolicyRule,
+    TooManyRights,
+    compile_rules,
+    described,
+    quoted,
+    uncovered,
+)
 from gateway.http import status
 from gateway.http.status import StatusError
 from gateway.http.user import MASTERS_GROUP
@@ -69,7 +77,7 @@ class EscalationGuard:
             raise status.not_found(info.group, info.resource, role.name)
         await self._check_rights(attributes, obj, rules)
 
-    async def _check_rights(self, attributes: Attributes, obj: JsonObject, wanted: Sequence[Rule]) -> None:
+    async def _check_rights(self, attributes: Attributes, obj: JsonObject, wanted: Sequence[PolicyRule]) -> None:
         user = attributes.user
         intro = f"user {go_quote(user.name)} (groups={quoted(user.groups)}) is attempting to grant RBAC permissions"
         owned = self._owned(attributes)
@@ -89,7 +97,7 @@ class EscalationGuard:
             f"{text}; resolution errors: [{aggregated(list(dict.fromkeys(errors)))}]" if errors else text,
         )
 
-    def _owned(self, attributes: Attributes) -> list[Rule]:
+    def _owned(self, attributes: Attributes) -> list[PolicyRule]:
         rules, _ = self._policy.rules_for(attributes.user, attributes.info.namespace)
         return list(dict.fromkeys(rules))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
-from gateway.access.rbac.rules import ALL, Rule
+from gateway.access.rbac.rules import ALL, PolicyRule
 from gateway.http.request_info import RequestInfo
 
 MANY = 32  # roles; a subject with no more needs no index
@@ -28,7 +28,7 @@ class RoleIndex(Generic[Role]):
     def __contains__(self, role: Role) -> bool:
         return role in self._keys
 
-    def put(self, role: Role, rules: Sequence[Rule] | None) -> None:
+    def put(self, role: Role, rules: Sequence[PolicyRule] | None) -> None:
         """Adds or replaces a role; `rules` is None for a role that does not exist."""
         self.drop(role)
         keys = tuple(dict.fromkeys(_keys(rules)))
@@ -60,7 +60,7 @@ def _resources(info: RequestInfo) -> Iterable[str]:
     return (info.resource, ALL)
 
 
-def _keys(rules: Sequence[Rule] | None) -> Iterator[_Key | None]:
+def _keys(rules: Sequence[PolicyRule] | None) -> Iterator[_Key | None]:
     if rules is None:
         yield None
     for rule in rules or ():

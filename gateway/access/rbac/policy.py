@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from gateway.access.rbac.index import MANY, RoleIndex
-from gateway.access.rbac.rules import Rule, compile_rules
+from gateway.access.rbac.rules import PolicyRule, compile_rules
 from gateway.http import status
 from gateway.http.request_info import RequestInfo
 from gateway.http.user import User
@@ -78,7 +78,7 @@ class RbacPolicy:
     name = "rbac"  # in logs and metrics
 
     def __init__(self) -> None:
-        self._roles: dict[_Key, tuple[Rule, ...]] = {}
+        self._roles: dict[_Key, tuple[PolicyRule, ...]] = {}
         self._bindings: dict[_Key, Binding] = {}
         self._granted: dict[_Place, dict[RoleRef, dict[str, Binding]]] = {}
         self._indexes: dict[_Place, RoleIndex[RoleRef]] = {}
@@ -163,7 +163,7 @@ class RbacPolicy:
             if role in index:
                 index.put(role, self.rules(role))
 
-    def rules(self, role: RoleRef) -> tuple[Rule, ...] | None:
+    def rules(self, role: RoleRef) -> tuple[PolicyRule, ...] | None:
         """The rules of a role; None if the role does not exist."""
         return self._roles.get((role.namespace, role.name))
 
@@ -209,9 +209,9 @@ class RbacPolicy:
                 index.put(role, self.rules(role))
         return index
 
-    def rules_for(self, user: User, namespace: str) -> tuple[list[Rule], list[RoleRef]]:
+    def rules_for(self, user: User, namespace: str) -> tuple[list[PolicyRule], list[RoleRef]]:
         """All rules that apply to a user in a namespace, once for each binding, and the roles that do not exist."""
-        found: list[Rule] = []
+        found: list[PolicyRule] = []
         missing: list[RoleRef] = []
         seen: set[_Key] = set()
         for named, role in self.granted(user, namespace):

@@ -35,7 +35,7 @@ class TooManyRights(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class PolicyRule:
     """A policy rule. `any_verb`, `any_group` and `any_resource` say whether the list has "*". `prefixes` are the URLs
     that end in "*", without it.
     """
@@ -88,11 +88,11 @@ class Rule:
         return url in self.urls or (bool(self.prefixes) and url.startswith(self.prefixes))
 
 
-def compile_rule(spec: JsonObject) -> Rule:
+def compile_rule(spec: JsonObject) -> PolicyRule:
     """Compiles a PolicyRule in JSON."""
     verbs, groups = frozenset(spec.get("verbs") or ()), frozenset(spec.get("apiGroups") or ())
     resources, urls = frozenset(spec.get("resources") or ()), frozenset(spec.get("nonResourceURLs") or ())
-    return Rule(
+    return PolicyRule(
         spec=spec,
         verbs=verbs,
         groups=groups,
@@ -106,11 +106,11 @@ def compile_rule(spec: JsonObject) -> Rule:
     )
 
 
-_alike: Memory[bytes, tuple[Rule, ...]] = Memory(2 << 20)
+_alike: Memory[bytes, tuple[PolicyRule, ...]] = Memory(2 << 20)
 """Compiled rules by their JSON: the default roles of all control planes share theirs."""
 
 
-def compile_rules(specs: Sequence[JsonObject] | None) -> tuple[Rule, ...]:
+def compile_rules(specs: Sequence[JsonObject] | None) -> tuple[PolicyRule, ...]:
     """Compiles the rules of a role, which must not be changed later."""
     if not specs:
         return ()
@@ -130,7 +130,7 @@ FULL_AUTHORITY = compile_rules(
 )
 
 
-def uncovered(owned: Sequence[Rule], wanted: Sequence[Rule]) -> list[JsonObject]:
+def uncovered(owned: Sequence[PolicyRule], wanted: Sequence[PolicyRule]) -> list[JsonObject]:
     """The rights that `wanted` grants and `owned` does not, as PolicyRules with one verb, resource and name each.
 
     A rule that `wanted` has several times is there as often. Raises TooManyRights; on an event loop, raises TakesLong
@@ -161,7 +161,7 @@ def _atoms(spec: JsonObject) -> int:
     return verbs * (pairs * names + len(spec.get("nonResourceURLs") or ()))
 
 
-def _covers_whole(owner: Rule, rule: Rule) -> bool:
+def _covers_whole(owner: PolicyRule, rule: PolicyRule) -> bool:
     return (
         all(map(owner.covers_verb, rule.verbs))
         and all(map(owner.covers_group, rule.groups))
@@ -171,7 +171,7 @@ def _covers_whole(owner: Rule, rule: Rule) -> bool:
     )
 
 
-def _uncovered_resources(owned: Sequence[Rule], spec: JsonObject) -> Iterator[JsonObject]:
+def _uncovered_resources(owned: Sequence[PolicyRule], spec: JsonObject) -> Iterator[JsonObject]:
     names = spec.get("resourceNames") or ("",)
     for group in spec.get("apiGroups") or ():
         of_group = [each for each in owned if each.covers_group(group)]
@@ -187,7 +187,7 @@ def _uncovered_resources(owned: Sequence[Rule], spec: JsonObject) -> Iterator[Js
                     yield {"apiGroups": [group], "resources": [resource], "verbs": [verb], **named}
 
 
-def _uncovered_urls(owned: Sequence[Rule], spec: JsonObject) -> Iterator[JsonObject]:
+def _uncovered_urls(owned: Sequence[PolicyRule], spec: JsonObject) -> Iterator[JsonObject]:
     for url in spec.get("nonResourceURLs") or ():
         of_url = [each for each in owned if not each.names and each.covers_url(url)]
         for verb in spec.get("verbs") or ():

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from gateway.access.remote import Place
+from gateway.access.remote import RemoteService
 from gateway.audit import sink as lines
 from gateway.audit import webhook
 from gateway.audit.auditing import Audit, Record
@@ -91,7 +91,7 @@ def test_an_event_that_cannot_be_written_fails_alone_and_is_counted(module: Any,
             )
         else:
             made = WebhookSink(
-                Place(Target("localhost", 1), "/", "", None), Mode.BATCH, Batching(100, 10, 60), None, counts
+                RemoteService(Target("localhost", 1), "/", "", None), Mode.BATCH, Batching(100, 10, 60), None, counts
             )
             made._client = service  # type: ignore[assignment]  # it has what is used of one
         for number in range(20):
@@ -164,7 +164,7 @@ class Service:
 
 def sent(service: Service, count: int, batching: Batching, mode: Mode = Mode.BATCH) -> list[bool]:
     async def run() -> list[bool]:
-        sink = WebhookSink(Place(Target("localhost", 1), "/", "", None), mode, batching)
+        sink = WebhookSink(RemoteService(Target("localhost", 1), "/", "", None), mode, batching)
         sink._client = service  # type: ignore[assignment]  # it has what is used of one
         taken = [await sink.take(event(str(index))) for index in range(count)]
         await sink.close()
@@ -229,7 +229,9 @@ def test_bytes_that_wait_are_bounded(module: Any, tmp_path: Path, monkeypatch: p
         if module is lines:
             made = LogSink(str(tmp_path / "audit.log"), Keeping(), Mode.BATCH, False, batching, counts=counts)
         else:
-            made = WebhookSink(Place(Target("localhost", 1), "/", "", None), Mode.BATCH, batching, counts=counts)
+            made = WebhookSink(
+                RemoteService(Target("localhost", 1), "/", "", None), Mode.BATCH, batching, counts=counts
+            )
             made._client = Service(0)  # type: ignore[assignment]  # it has what is used of one
         for number in range(5):
             assert await made.take(event(str(number), b'"%b"' % (b"x" * 1000))), "a request of the mode batch goes on"
