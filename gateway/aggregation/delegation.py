@@ -31,7 +31,7 @@ _NO_SNIFF: Header = (b"x-content-type-options", b"nosniff")
 _REDIRECTED = b"the backend attempted to redirect this request, which is not permitted"
 
 
-class Place(NamedTuple):
+class DelegationTarget(NamedTuple):
     """The target of an APIService, with its constant headers, and how links in its responses are rewritten."""
 
     service: ApiService
@@ -48,20 +48,20 @@ class Delegation:
         self, services: ApiServices, client: Client, addresses: ServiceAddresses, identity: ClientIdentity
     ) -> None:
         self.services, self._client, self._addresses, self._identity = services, client, addresses, identity
-        self._places: dict[str, Place] = {}  # by the APIService's name
+        self._places: dict[str, DelegationTarget] = {}  # by the APIService's name
 
     def forget(self) -> None:
         """Drops all cached places, because services have changed."""
         self._places.clear()
 
-    def _place(self, service: ApiService) -> Place:
+    def _place(self, service: ApiService) -> DelegationTarget:
         """The place of an APIService, cached until it or its service changes. Raises NoAddress, OSError, ValueError."""
         place, changes = self._places.get(service.name), self._identity.changes
         if place is None or place.service is not service or place.changes != changes:
             target = service.target(self._addresses, self._identity)
             host = target.host_header
             lines = lines_of(list(zip(_OF_PLACES, (host.encode("latin-1"), b"https"), strict=True)))
-            place = Place(service, self._identity.changes, target, lines, Links("", host, host, "https"))
+            place = DelegationTarget(service, self._identity.changes, target, lines, Links("", host, host, "https"))
             if not self._addresses.by_endpoints:
                 self._places[service.name] = place
         return place

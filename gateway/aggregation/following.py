@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from gateway.aggregation.discovered import Discovered
-from gateway.aggregation.objects import Objects
+from gateway.aggregation.objects import ObjectClient
 from gateway.aggregation.services import ApiServices
 from gateway.endpoints.foreign import ForeignFollower, ForeignKind
 from gateway.http.user import User
@@ -25,7 +25,7 @@ class FollowedObjects:
     A kind is followed if it can be listed, watched and deleted, and a follower wants it. At most MOST are followed.
     """
 
-    def __init__(self, services: ApiServices, discovered: Discovered, objects: Objects) -> None:
+    def __init__(self, services: ApiServices, discovered: Discovered, objects: ObjectClient) -> None:
         self._services, self._discovered, self._objects = services, discovered, objects
         self._kinds: dict[tuple[str, str], ForeignKind] = {}  # by apiVersion and kind
         self._followed: dict[bytes, ForeignKind] = {}  # by the key prefix RESOURCE.GROUP/

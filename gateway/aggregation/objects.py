@@ -60,7 +60,7 @@ class Page(NamedTuple):
     nameless: int = 0  # the number of objects with names that can't be in a path; they are left out
 
 
-class Event(NamedTuple):
+class ForeignEvent(NamedTuple):
     """A watch event. `metadata` is None for a bookmark, and for an object whose name can't be in a path."""
 
     type: str
@@ -68,7 +68,7 @@ class Event(NamedTuple):
     version: str
 
 
-class Objects:
+class ObjectClient:
     """Makes the requests. All methods raise ForeignError, and at once if the APIService is not Available."""
 
     def __init__(
@@ -136,7 +136,7 @@ class Objects:
                 return
         raise ForeignError("the list has no end")
 
-    async def watch(self, kind: ForeignKind, user: User, version: str) -> AsyncIterator[Event]:
+    async def watch(self, kind: ForeignKind, user: User, version: str) -> AsyncIterator[ForeignEvent]:
         """The changes after a resourceVersion, until the server ends the watch.
 
         Raises ForeignError if the server does not end it in time.
@@ -221,7 +221,7 @@ async def _lines(streamed: Streamed) -> AsyncIterator[bytearray]:
             raise ForeignError(f"an event is larger than {LONGEST} bytes")
 
 
-async def _event(line: bytes | bytearray, kind: ForeignKind) -> Event:
+async def _event(line: bytes | bytearray, kind: ForeignKind) -> ForeignEvent:
     event = await _object(line)
     said, obj = event.get("type"), event.get("object")
     if said == "ERROR" or not isinstance(obj, dict) or not isinstance(said, str):
@@ -229,9 +229,9 @@ async def _event(line: bytes | bytearray, kind: ForeignKind) -> Event:
     metadata = obj.get("metadata")
     version = _text(metadata, "resourceVersion") if isinstance(metadata, dict) else ""
     try:
-        return Event(said, None if said == "BOOKMARK" else metadata_of(obj, kind), version)
+        return ForeignEvent(said, None if said == "BOOKMARK" else metadata_of(obj, kind), version)
     except Nameless:
-        return Event(said, None, version)
+        return ForeignEvent(said, None, version)
 
 
 async def _object(body: bytes | bytearray) -> JsonObject:

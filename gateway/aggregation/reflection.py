@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 
 from gateway.aggregation.held import Held
-from gateway.aggregation.objects import PAGES, Event, Expired, Objects
+from gateway.aggregation.objects import PAGES, Expired, ForeignEvent, ObjectClient
 from gateway.endpoints.foreign import ForeignError, ForeignFollower
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
@@ -26,7 +26,7 @@ BRIEF = 1.0  # a watch that lasts less seconds counts as a failure
 class Reflection:
     """Passes each object of one kind, and each change, to the followers."""
 
-    def __init__(self, objects: Objects, held: Held, followers: Sequence[ForeignFollower], user: User) -> None:
+    def __init__(self, objects: ObjectClient, held: Held, followers: Sequence[ForeignFollower], user: User) -> None:
         self._objects, self._held, self._followers, self._user = objects, held, followers, user
         self._version = ""  # the resourceVersion up to which changes were passed; "" to list again
 
@@ -83,7 +83,7 @@ class Reflection:
             self._take(event)
             self._version = event.version or self._version
 
-    def _take(self, event: Event) -> None:
+    def _take(self, event: ForeignEvent) -> None:
         if event.metadata is None:
             return
         if event.type == "DELETED":

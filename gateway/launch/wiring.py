@@ -34,7 +34,7 @@ from gateway.aggregation.delegation import Delegation
 from gateway.aggregation.described import Described
 from gateway.aggregation.discovered import Discovered
 from gateway.aggregation.following import FollowedObjects
-from gateway.aggregation.objects import Objects as ForeignObjects
+from gateway.aggregation.objects import ObjectClient as ForeignObjects
 from gateway.aggregation.registration import Registration
 from gateway.aggregation.running import Aggregation
 from gateway.aggregation.services import GROUP as REGISTRATION

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from gateway.aggregation.contents import Contents
-from gateway.aggregation.objects import Objects
+from gateway.aggregation.objects import ObjectClient
 from gateway.endpoints.foreign import ForeignKind, Left
 from gateway.http.user import ITSELF
 from gateway.jsontypes import dumps
@@ -41,7 +41,7 @@ async def emptied(server: Server, *versions: str) -> Left:
     service = SimpleNamespace(available=True, target=lambda addresses, identity: None)
     services = SimpleNamespace(remote={("e.com", each): service for each in kinds}, preferred=lambda: list(kinds))
     discovered = SimpleNamespace(kinds=lambda version: [kinds[version]])
-    objects = Objects(*cast(Any, (services, server, None, None)))
+    objects = ObjectClient(*cast(Any, (services, server, None, None)))
     return await Contents(*cast(Any, (services, discovered, objects))).empty("n", ITSELF)
 
 

@@ -12,7 +12,7 @@ import pytest
 from gateway.aggregation import reflection
 from gateway.aggregation.following import FollowedObjects
 from gateway.aggregation.held import Held
-from gateway.aggregation.objects import Event, Page
+from gateway.aggregation.objects import ForeignEvent, Page
 from gateway.aggregation.reflection import Reflection
 from gateway.endpoints.foreign import ForeignError, ForeignFollower, ForeignKind
 from gateway.http.user import ITSELF
@@ -36,7 +36,7 @@ class Server:
     A watch tells `events`, and is cut then; without any it stays open.
     """
 
-    def __init__(self, *events: Event) -> None:
+    def __init__(self, *events: ForeignEvent) -> None:
         self._events, self.watched = events, asyncio.Queue[tuple[str, str]]()
         self.metadata = self.patch = self.delete = None
         self.nameless = 0  # objects of the list that it left out
@@ -44,7 +44,7 @@ class Server:
     async def page(self, of: ForeignKind, user: object, goes_on: str) -> Page:
         return Page([metadata("n", "a")], "5", "", self.nameless)
 
-    async def watch(self, of: ForeignKind, user: object, version: str) -> AsyncIterator[Event]:
+    async def watch(self, of: ForeignKind, user: object, version: str) -> AsyncIterator[ForeignEvent]:
         self.watched.put_nowait((of.version, version))
         for event in self._events:
             yield event
@@ -88,7 +88,7 @@ async def test_a_kind_goes_on_in_the_version_that_is_left() -> None:
 
 async def test_a_watch_that_is_cut_goes_on_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reflection, "LEAST", 0.0)
-    server = Server(Event("ADDED", metadata("n", "b"), "7"), Event("BOOKMARK", None, "9"))
+    server = Server(ForeignEvent("ADDED", metadata("n", "b"), "7"), ForeignEvent("BOOKMARK", None, "9"))
     running = asyncio.ensure_future(Reflection(cast(Any, server), Held(kind("v1")), [], ITSELF).run())
     try:
         assert [await server.watched.get() for _ in range(2)] == [("v1", "5"), ("v1", "9")]

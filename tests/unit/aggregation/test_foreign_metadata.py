@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from gateway.aggregation.held import Held
-from gateway.aggregation.objects import Event, Nameless, Objects, _event, metadata_of
+from gateway.aggregation.objects import ForeignEvent, Nameless, ObjectClient, _event, metadata_of
 from gateway.endpoints.foreign import ForeignError, ForeignKind
 from gateway.http.user import ITSELF
 from gateway.jsontypes import dumps
@@ -52,7 +52,7 @@ def test_held_objects_are_counted_by_namespace_and_told_apart_by_uid() -> None:
     assert not held.has("n", "b", "u-n-b") and held.without({KIND.key("m", "a")}) == [KIND.key("n", "b")]
 
 
-def objects(answer: Answer, *, available: bool = True) -> Objects:
+def objects(answer: Answer, *, available: bool = True) -> ObjectClient:
     """The objects of a server that gives one answer to everything."""
 
     async def call(*given: object) -> Answer:
@@ -60,7 +60,7 @@ def objects(answer: Answer, *, available: bool = True) -> Objects:
 
     service = SimpleNamespace(available=available, target=lambda addresses, identity: None)
     parts = SimpleNamespace(remote={("e.com", "v1"): service}), SimpleNamespace(call=call), None, None
-    return Objects(*cast(Any, parts))
+    return ObjectClient(*cast(Any, parts))
 
 
 @pytest.mark.parametrize("status", [301, 401, 403, 410, 429, 500, 503])
@@ -85,4 +85,4 @@ async def test_what_has_no_name_is_left_out_of_lists_and_watches_but_keeps_its_n
     with pytest.raises(Nameless):
         async for _ in server.each(KIND, ITSELF, "n"):
             pass
-    assert await _event(dumps({"type": "ADDED", "object": nameless}), KIND) == Event("ADDED", None, "7")
+    assert await _event(dumps({"type": "ADDED", "object": nameless}), KIND) == ForeignEvent("ADDED", None, "7")
