@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from gateway.access.following import Followed
-from gateway.admission.manifests import InForce, Manifests
+from gateway.admission.manifests import Manifests, ManifestWatcher
 from gateway.admission.policies.configuration import Bindings
 from gateway.admission.policies.policies import Policies
 from gateway.admission.webhooks.configuration import Hooks
@@ -26,11 +26,13 @@ def manifests_of(
         found = configured.get(f"{sort}AdmissionWebhook")
         if isinstance(found, Configured) and found.manifests is not None:
             use = partial(_guard_by_webhooks, webhooks, f"{sort}WebhookConfiguration")
-            yield InForce(found.manifests, server, use).followed()
+            yield ManifestWatcher(found.manifests, server, use).followed()
     for kind, bound in (("Mutating", policies.mutating), ("Validating", policies.validating)):
         manifests = configured.get(f"{kind}AdmissionPolicy")
         if isinstance(manifests, Manifests):
-            yield InForce(manifests, server, partial(_guard_by_policies, bound, f"{kind}AdmissionPolicy")).followed()
+            yield ManifestWatcher(
+                manifests, server, partial(_guard_by_policies, bound, f"{kind}AdmissionPolicy")
+            ).followed()
 
 
 def _guard_by_webhooks(hooks: Hooks, kind: str, manifests: Manifests) -> None:

@@ -129,7 +129,7 @@ class Manifests:
         return obj
 
 
-class InForce:
+class ManifestWatcher:
     """Puts manifests in force: `use` is called with them at once, and again after each change of their files."""
 
     def __init__(self, manifests: Manifests, server: str, use: Callable[[Manifests], None]) -> None:

@@ -32,7 +32,7 @@ _ANY = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RuleWithOperations:
     """A RuleWithOperations, or NamedRuleWithOperations, of admissionregistration.k8s.io."""
 
     groups: frozenset[str]
@@ -43,7 +43,7 @@ class Rule:
     names: frozenset[str]  # resourceNames; empty for any
 
     @classmethod
-    def of(cls, rule: JsonObject) -> Rule:
+    def of(cls, rule: JsonObject) -> RuleWithOperations:
         """Reads a valid rule."""
         split = (each.partition("/") for each in rule.get("resources") or ())
         return cls(
@@ -83,8 +83,8 @@ class Rule:
 class Constraints:
     """Which requests a webhook, a policy or a binding wants to see: the fields of MatchResources, compiled."""
 
-    rules: tuple[Rule, ...]
-    excluded: tuple[Rule, ...]
+    rules: tuple[RuleWithOperations, ...]
+    excluded: tuple[RuleWithOperations, ...]
     equivalent: bool
     namespaces: Matches | None
     objects: Matches | None
@@ -93,8 +93,8 @@ class Constraints:
     def of(cls, constraints: JsonObject, rules: str = "resourceRules") -> Constraints:
         """Reads matchPolicy, the selectors, excludeResourceRules, and the rules, which are in the member `rules`."""
         return cls(
-            tuple(map(Rule.of, constraints.get(rules) or ())),
-            tuple(map(Rule.of, constraints.get("excludeResourceRules") or ())),
+            tuple(map(RuleWithOperations.of, constraints.get(rules) or ())),
+            tuple(map(RuleWithOperations.of, constraints.get("excludeResourceRules") or ())),
             constraints.get("matchPolicy", "Equivalent") == "Equivalent",
             compile_selector(constraints.get("namespaceSelector")),
             compile_selector(constraints.get("objectSelector")),
@@ -236,12 +236,12 @@ def _target(resource: Resource) -> Target:
 
 
 def _covering(
-    rules: Sequence[Rule],
+    rules: Sequence[RuleWithOperations],
     resource: Resource,
     operation: Operation,
     constraints: Constraints,
     equivalents: Sequence[Resource],
-) -> list[Rule]:
+) -> list[RuleWithOperations]:
     seen = (resource, *equivalents) if constraints.equivalent else (resource,)
     return [rule for rule in rules if any(rule.covers(each, operation) for each in seen)]
 

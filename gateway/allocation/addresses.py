@@ -38,7 +38,7 @@ class Parent:
 
 
 def _is_network(text: str) -> bool:
-    """Whether a text is a CIDR. Objects that other programs wrote to etcd are not validated."""
+    """Whether a text is a CIDR. ObjectWriter that other programs wrote to etcd are not validated."""
     try:
         ip_network(text)
     except ValueError:
@@ -46,7 +46,7 @@ def _is_network(text: str) -> bool:
     return True
 
 
-class Objects(Protocol):
+class ObjectWriter(Protocol):
     """Writes objects for the server itself, through all stages of a write. Raises StatusError for a refused write."""
 
     async def create(self, gvr: GroupVersionResource, namespace: str, obj: JsonObject) -> bool:
@@ -71,7 +71,9 @@ class Stored(Protocol):
 class Addresses:
     """Allocates addresses and releases them."""
 
-    def __init__(self, stored: Stored, etcd_prefix: str, default_ranges: tuple[str, ...], objects: Objects) -> None:
+    def __init__(
+        self, stored: Stored, etcd_prefix: str, default_ranges: tuple[str, ...], objects: ObjectWriter
+    ) -> None:
         """`default_ranges` are used as long as there is no ServiceCIDR object; the first has the primary family."""
         self._stored, self._objects = stored, objects
         self._prefix = f"{etcd_prefix}/ipaddresses/"

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Awaitable
 from copy import deepcopy
 
-from gateway.allocation.addresses import Addresses, Objects, Parent
+from gateway.allocation.addresses import Addresses, ObjectWriter, Parent
 from gateway.allocation.carry_over import in_step, keep_allocated, needs_health_check_port, node_ports
 from gateway.allocation.errors import AllocationError, RangeFull
 from gateway.allocation.families import fill_families, refused, unchanged_preference
@@ -84,7 +84,7 @@ class Holding:
 class ServiceAllocation:
     """The write hooks of services."""
 
-    def __init__(self, store: Store, stores: Stores, settings: Settings, objects: Objects) -> None:
+    def __init__(self, store: Store, stores: Stores, settings: Settings, objects: ObjectWriter) -> None:
         """`store` has the services and, as in kube-apiserver, the bitmap of their node ports."""
         self.stores, self.prefix, self._objects = stores, settings.etcd_prefix, objects
         ranges = tuple(settings.service_cluster_ip_range.split(","))

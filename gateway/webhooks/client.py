@@ -51,7 +51,7 @@ class WebhookError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class Credentials:
     """The credentials for a webhook: a client certificate with its key (PEM), and the Authorization header's value."""
 
     certificate: bytes = b""
@@ -59,25 +59,25 @@ class Identity:
     authorization: str = ""
 
 
-ANONYMOUS = Identity()
+ANONYMOUS = Credentials()
 
-Identify = Callable[[str, int], Identity]
+Identify = Callable[[str, int], Credentials]
 """Returns the credentials for a host and port."""
 
 
-def nobody(host: str, port: int) -> Identity:
+def nobody(host: str, port: int) -> Credentials:
     """The `Identify` without credentials for any host."""
     return ANONYMOUS
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WebhookAddress:
     """Where a webhook is: the target of the connection, the path, the URL for messages, and the credentials."""
 
     target: Target
     path: str
     url: str
-    identity: Identity
+    identity: Credentials
 
 
 class Webhooks:
@@ -162,7 +162,7 @@ class Webhooks:
         except (WebhookError, ValueError):
             return str(config.get("url", ""))
 
-    async def _answered(self, place: Place, asked: OutboundRequest, deadline: float, largest: int) -> Answer:
+    async def _answered(self, place: WebhookAddress, asked: OutboundRequest, deadline: float, largest: int) -> Answer:
         """The answer. After one with Retry-After, waits and sends the request again, as client-go's rest.Request does.
 
         Raises CallError, at once if the wait would end after the deadline.
@@ -177,7 +177,7 @@ class Webhooks:
             await asyncio.sleep(seconds)
         return await self._followed(place, asked, deadline, largest)
 
-    async def _followed(self, place: Place, asked: OutboundRequest, deadline: float, largest: int) -> Answer:
+    async def _followed(self, place: WebhookAddress, asked: OutboundRequest, deadline: float, largest: int) -> Answer:
         """The answer, after redirects to other paths of the same server, as Go's servers send them for //path.
 
         A redirect to another server is not followed: no object is sent there. Raises CallError.
@@ -195,7 +195,7 @@ class Webhooks:
                 asked = replace(asked, method="GET", headers=headers, body=b"")
         raise CallError(f"stopped after {_MOST_REDIRECTS} redirects")
 
-    def _place(self, config: JsonObject, query: str) -> Place:
+    def _place(self, config: JsonObject, query: str) -> WebhookAddress:
         """The place that a client configuration names. Raises WebhookError, ValueError for an unusable CA bundle."""
         bundle = config.get("caBundle") or ""
         if url := config.get("url"):
@@ -205,7 +205,7 @@ class Webhooks:
             shown = f"{parts.scheme}://{parts.netloc}{path}"
             authority, context = parts.netloc.rpartition("@")[2], _trusting(bundle, identity)
             target = Target(parts.hostname or "", parts.port or 443, context, authority=authority)
-            return Place(target, path, shown, identity)
+            return WebhookAddress(target, path, shown, identity)
         service = config.get("service") or {}
         namespace, name, port = service.get("namespace", ""), service.get("name", ""), service.get("port") or 443
         path = _cleaned(service.get("path") or "") + f"?{query}"
@@ -217,7 +217,7 @@ class Webhooks:
             raise WebhookError(f'Post "{url}": {error}') from None
         identity = self._identify(known, port)
         context = _trusting(bundle, identity)
-        return Place(Target(host, at, context, known, f"{known}:{port}"), path, url, identity)
+        return WebhookAddress(Target(host, at, context, known, f"{known}:{port}"), path, url, identity)
 
 
 def _object(answer: bytes, largest: int) -> JsonObject:
@@ -244,7 +244,7 @@ def _retry_after(answer: Answer) -> int | None:
     return max(int(text), 0) if _SECONDS.fullmatch(text) else None
 
 
-def _path_here(location: str, place: Place) -> str:
+def _path_here(location: str, place: WebhookAddress) -> str:
     """The path and query of a redirect to the same server, "" for one to another."""
     try:
         parts, own = urlsplit(urljoin(place.url, location)), urlsplit(place.url)
@@ -255,10 +255,10 @@ def _path_here(location: str, place: Place) -> str:
     return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
 
-_contexts: Memory[tuple[str, Identity], Context] = Memory(32 << 20, 8 << 20)
+_contexts: Memory[tuple[str, Credentials], Context] = Memory(32 << 20, 8 << 20)
 
 
-def _trusting(bundle: str, identity: Identity) -> Context:
+def _trusting(bundle: str, identity: Credentials) -> Context:
     found = _contexts.get((bundle, identity))
     if found is None:
         trusted = base64.b64decode(bundle).decode("ascii", "replace")

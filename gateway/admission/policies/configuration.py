@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from gateway.admission.matching import Constraints, InForce, Matcher, Rule
+from gateway.admission.matching import Constraints, InForce, Matcher, RuleWithOperations
 from gateway.admission.policies.params import ParamKind, ParamRef
 from gateway.jsontypes import JsonObject, dumps
 from gateway.kinds.registry import Registry
@@ -36,7 +36,7 @@ EXEMPT = frozenset(
 )
 _NAME = "admission-policies"  # in logs and metrics
 _ANY = frozenset("*")
-_EVERYTHING = Rule(_ANY, _ANY, frozenset((("*", "*"),)), _ANY, "*", frozenset())
+_EVERYTHING = RuleWithOperations(_ANY, _ANY, frozenset((("*", "*"),)), _ANY, "*", frozenset())
 
 C = TypeVar("C")
 
