@@ -17,11 +17,11 @@ from gateway.access.authorization import Decision, Undecided, Verdict
 from gateway.audit import event as events
 from gateway.audit.batching import Batching
 from gateway.audit.counts import Counts
-from gateway.audit.event import TRUNCATED, Event
+from gateway.audit.event import TRUNCATED, AuditEvent
 from gateway.audit.fitting import Bounds
 from gateway.audit.latency import latencies
 from gateway.audit.objects import JSON, LARGEST_OBJECT, Body, LeftOut, in_json, written, written_object
-from gateway.audit.policy import Level, Policy, Rule, Stage
+from gateway.audit.policy import AuditLevel, AuditRule, AuditStage, Policy
 from gateway.audit.sink import LogSink, Mode, Sink
 from gateway.flowcontrol.limiting import is_long_running
 from gateway.http.exchange import Request, Response
@@ -63,7 +63,7 @@ class Audit:
         Returns None if the policy does not record the request.
         """
         rule = self._policy.rule_for(user, request.info)
-        self.counts.levels[(Level.NONE if rule is None else rule.level).text] += 1
+        self.counts.levels[(AuditLevel.NONE if rule is None else rule.level).text] += 1
         return None if rule is None else Record(self, rule, request, user, scope, times)
 
     def listening(self, request: Request, held: Recording, send: Send) -> Send:
@@ -83,7 +83,7 @@ class Audit:
 
         return wrapped
 
-    async def keep(self, event: Event) -> bool:
+    async def keep(self, event: AuditEvent) -> bool:
         """Passes an event to all sinks; returns False if the request must fail because the event was not written."""
         self.counts.events += 1
         kept = True
@@ -103,7 +103,7 @@ class Record:
     def __init__(
         self,
         audit: Audit,
-        rule: Rule,
+        rule: AuditRule,
         request: Request,
         user: User | None,
         scope: MutableMapping[str, Any],
@@ -131,7 +131,7 @@ class Record:
 
         A request without a user has only one event, when its 401 is sent.
         """
-        if self._user is not None and not await self._emit(Stage.REQUEST_RECEIVED):
+        if self._user is not None and not await self._emit(AuditStage.REQUEST_RECEIVED):
             self._audit.counts.rejected += 1
             raise Undecided("failed to store audit event")
 
@@ -153,19 +153,19 @@ class Record:
 
     def annotate(self, key: str, value: str, detail: bool = False) -> None:
         """Adds an annotation, unless the key has one. With `detail`, only if the level records request objects."""
-        if not detail or self._rule.level >= Level.REQUEST:
+        if not detail or self._rule.level >= AuditLevel.REQUEST:
             self._annotations.setdefault(key, value)
 
     def requested(self, obj: JsonObject) -> None:
         """Records the decoded object of a request: that of a create or update, or DeleteOptions."""
         meta = obj.get("metadata") or {}
         self._named = {key: value for key in _NAMED if isinstance(value := meta.get(key), str)}
-        if self._rule.level >= Level.REQUEST:
+        if self._rule.level >= AuditLevel.REQUEST:
             self._keep(partial(written_object, obj, self._rule.without_managed_fields))
 
     def patching(self, read: Callable[[], Any]) -> None:
         """Keeps a function that parses the request's patch, for the case that `patched` is never called."""
-        if self._rule.level >= Level.REQUEST:
+        if self._rule.level >= AuditLevel.REQUEST:
             self._patch = read
 
     def patched(self, value: Any) -> None:
@@ -186,7 +186,7 @@ class Record:
         The bodies of long-running requests (watch, logs, exec, proxy) are not recorded.
         """
         body, media = response.body, response.content_type.decode("latin-1")
-        whole = self._rule.level is Level.REQUEST_RESPONSE and not self._long
+        whole = self._rule.level is AuditLevel.REQUEST_RESPONSE and not self._long
         if isinstance(body, AsyncIterator):
             if whole:
                 response.body = self._listen(body, media)
@@ -208,7 +208,7 @@ class Record:
             found["message"] = f"APIServer panic'd: {type(error).__name__}"
             found.pop("details", None)
         self._set_status(found)
-        if self._rule.level is Level.REQUEST_RESPONSE and not self._panic:
+        if self._rule.level is AuditLevel.REQUEST_RESPONSE and not self._panic:
             self._answer = self._bounded(dumps(found), JSON)
 
     async def passes(self, message: MutableMapping[str, Any]) -> None:
@@ -216,7 +216,7 @@ class Record:
         if message["type"] == "http.response.start":
             self._status = {**(self._status or {"metadata": {}}), "code": message["status"]}
             if self._long or self._user is None:
-                await self._emit(Stage.RESPONSE_STARTED)
+                await self._emit(AuditStage.RESPONSE_STARTED)
         elif not message.get("more_body", False):
             await self.end()
 
@@ -230,18 +230,18 @@ class Record:
         if self._status is None:
             self._status = {"metadata": {}, "status": "Success", "message": "Connection closed early", "code": 200}
             if self._long:
-                await self._emit(Stage.RESPONSE_STARTED)
+                await self._emit(AuditStage.RESPONSE_STARTED)
         await self._take_objects()
         if self._panic:
-            await self._emit(Stage.PANIC)
+            await self._emit(AuditStage.PANIC)
             return
         if not self._long:
             self._annotations |= latencies(self.times)
-        await self._emit(Stage.RESPONSE_COMPLETE)
+        await self._emit(AuditStage.RESPONSE_COMPLETE)
 
     # making events
 
-    async def _emit(self, stage: Stage) -> bool:
+    async def _emit(self, stage: AuditStage) -> bool:
         rule = self._rule
         if stage in rule.omitted:
             return True
@@ -261,9 +261,9 @@ class Record:
             responseStatus=self._status,
         )
         annotations = dict(self._annotations)
-        made = Event(meta, self._sent, self._answer, rule.without_managed_fields, annotations, self._texts())
+        made = AuditEvent(meta, self._sent, self._answer, rule.without_managed_fields, annotations, self._texts())
         made.received = request.received
-        made.staged = request.received if stage is Stage.REQUEST_RECEIVED else events.now()
+        made.staged = request.received if stage is AuditStage.REQUEST_RECEIVED else events.now()
         return await self._audit.keep(made)
 
     def _texts(self) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from gateway.audit.objects import Body, embedded
-from gateway.audit.policy import API_VERSION, Level, Stage
+from gateway.audit.policy import API_VERSION, AuditLevel, AuditStage
 from gateway.http.request_info import RequestInfo
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject, dumps
@@ -27,7 +27,7 @@ _SIZE = 2048  # bytes of an event without objects, roughly
 
 
 @dataclass(slots=True)
-class Event:
+class AuditEvent:
     """One event. `meta` has the fields without objects, annotations and times, in their order. `request` is JSON in one
     line.
     """
@@ -156,7 +156,7 @@ def user_agent(headers: Mapping[bytes, bytes]) -> str:
     return text if len(text) <= _LONGEST_AGENT else f"{text[:_LONGEST_AGENT]}...TRUNCATED"
 
 
-def metadata_of(level: Level, audit_id: str, stage: Stage, **more: Any) -> JsonObject:
+def metadata_of(level: AuditLevel, audit_id: str, stage: AuditStage, **more: Any) -> JsonObject:
     """The `meta` of an event. Empty fields are left out, except those that events always have."""
     out: JsonObject = {"level": level.text, "auditID": audit_id, "stage": stage.value}
     for name, value in more.items():

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from gateway.audit.event import TRUNCATED, Event
+from gateway.audit.event import TRUNCATED, AuditEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class TooLarge(ValueError):
         super().__init__("event is too large even after truncating")
 
 
-def fitting(event: Event, encode: Callable[[Event], bytes], bounds: Bounds | None) -> bytes:
+def fitting(event: AuditEvent, encode: Callable[[AuditEvent], bytes], bounds: Bounds | None) -> bytes:
     """Encodes an event with `encode`, without its objects if it would be too large with them. Raises TooLarge."""
     data = encode(event)
     if bounds is None or len(data) <= bounds.event:

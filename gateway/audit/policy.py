@@ -29,7 +29,7 @@ _RULE = {*_LISTS, "level", "resources", "omitManagedFields"}
 _RESOURCES = {"group", "resources", "resourceNames"}
 
 
-class Level(IntEnum):
+class AuditLevel(IntEnum):
     """How much of a request is recorded."""
 
     NONE = 0
@@ -44,15 +44,15 @@ class Level(IntEnum):
 
 
 _NAMES = {
-    Level.NONE: "None",
-    Level.METADATA: "Metadata",
-    Level.REQUEST: "Request",
-    Level.REQUEST_RESPONSE: "RequestResponse",
+    AuditLevel.NONE: "None",
+    AuditLevel.METADATA: "Metadata",
+    AuditLevel.REQUEST: "Request",
+    AuditLevel.REQUEST_RESPONSE: "RequestResponse",
 }
 _LEVELS = {name: level for level, name in _NAMES.items()}
 
 
-class Stage(StrEnum):
+class AuditStage(StrEnum):
     """The stage of a request at which an event is made."""
 
     REQUEST_RECEIVED = "RequestReceived"
@@ -61,7 +61,7 @@ class Stage(StrEnum):
     PANIC = "Panic"
 
 
-_STAGES = {stage.value: stage for stage in Stage}
+_STAGES = {stage.value: stage for stage in AuditStage}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +87,17 @@ class Resources:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class AuditRule:
     """One rule: its conditions, of which empty ones match every request, and what it records."""
 
-    level: Level
+    level: AuditLevel
     users: frozenset[str] = frozenset()
     groups: frozenset[str] = frozenset()
     verbs: frozenset[str] = frozenset()
     namespaces: frozenset[str] = frozenset()
     resources: tuple[Resources, ...] = ()
     paths: tuple[str, ...] = ()
-    omitted: frozenset[Stage] = frozenset()
+    omitted: frozenset[AuditStage] = frozenset()
     without_managed_fields: bool = False
 
     def matches(self, user: User | None, info: RequestInfo) -> bool:
@@ -128,9 +128,9 @@ def _path_matches(path: str, wanted: str) -> bool:
 class Policy:
     """The rules, in order."""
 
-    rules: tuple[Rule, ...]
+    rules: tuple[AuditRule, ...]
 
-    def rule_for(self, user: User | None, info: RequestInfo) -> Rule | None:
+    def rule_for(self, user: User | None, info: RequestInfo) -> AuditRule | None:
         """The first rule that matches; None if the request is not recorded."""
         for rule in self.rules:
             if rule.matches(user, info):
@@ -163,7 +163,7 @@ def policy_of(found: Any) -> Policy:
     return Policy(tuple(_rule(each, f"rules[{index}]", omitted, without) for index, each in enumerate(rules)))
 
 
-def _rule(found: Any, at: str, omitted: frozenset[Stage], without: bool) -> Rule:
+def _rule(found: Any, at: str, omitted: frozenset[AuditStage], without: bool) -> AuditRule:
     if not isinstance(found, dict):
         raise InvalidConfiguration(f"{at} must be an object")
     _warn_of_unknown(found, _RULE, f"{at}.")
@@ -182,7 +182,7 @@ def _rule(found: Any, at: str, omitted: frozenset[Stage], without: bool) -> Rule
             f"{at}.nonResourceURLs: rules cannot apply to both regular resources and non-resource URLs"
         )
     own = _boolean(found, "omitManagedFields", f"{at}.")
-    return Rule(
+    return AuditRule(
         _LEVELS[level],
         frozenset(texts["users"]),
         frozenset(texts["userGroups"]),
@@ -216,7 +216,7 @@ def _check_paths(paths: Sequence[str], at: str) -> None:
             raise InvalidConfiguration(f"{at}[{index}]: {path!r} may have '*' as its last character only")
 
 
-def _stages(found: JsonObject, at: str) -> frozenset[Stage]:
+def _stages(found: JsonObject, at: str) -> frozenset[AuditStage]:
     names = _texts(found, "omitStages", at.rstrip("."))
     for index, name in enumerate(names):
         if name not in _STAGES:

@@ -16,7 +16,7 @@ from typing import Protocol
 from gateway import pieces
 from gateway.audit.batching import Batching, Throttle
 from gateway.audit.counts import Counts
-from gateway.audit.event import Event
+from gateway.audit.event import AuditEvent
 from gateway.audit.fitting import Bounds, TooLarge, fitting
 from gateway.audit.rotation import Keeping, RotatedFile
 
@@ -28,7 +28,7 @@ _AT_ONCE = 400  # events that are written together
 _ENDING = 5.0  # seconds to write the last events when the server stops
 
 
-Waiting = tuple[Event, "asyncio.Future[bool] | None"]
+Waiting = tuple[AuditEvent, "asyncio.Future[bool] | None"]
 """An event, and a future for whether it was written, if its request waits for that."""
 Batch = list[Waiting]
 
@@ -44,7 +44,7 @@ class Mode(StrEnum):
 class Sink(Protocol):
     """A destination of events."""
 
-    async def take(self, event: Event) -> bool:
+    async def take(self, event: AuditEvent) -> bool:
         """Takes an event; returns False if the request must fail because the event was not written."""
         ...
 
@@ -85,7 +85,7 @@ class LogSink:
     ) -> None:
         self._mode, self._batching, self._bounds = mode, batching, bounds
         self._throttle = Throttle(batching.rate if mode is Mode.BATCH else 0.0, batching.burst, time.monotonic())
-        self._encode: Callable[[Event], bytes] = Event.legacy if legacy else Event.line
+        self._encode: Callable[[AuditEvent], bytes] = AuditEvent.legacy if legacy else AuditEvent.line
         self._file = None if path == "-" else RotatedFile(Path(path), keeping)
         self._waiting: deque[Waiting] = deque()
         self._size = 0
@@ -96,7 +96,7 @@ class LogSink:
         self._thread = threading.Thread(target=self._run, name="audit-log", daemon=True)
         self._thread.start()
 
-    async def take(self, event: Event) -> bool:
+    async def take(self, event: AuditEvent) -> bool:
         batched = self._mode is Mode.BATCH
         future = None if batched else self._loop.create_future()
         with self._changed:

@@ -15,7 +15,7 @@ from gateway import pieces
 from gateway.access.remote import RemoteService
 from gateway.audit.batching import Batching, Throttle
 from gateway.audit.counts import Counts
-from gateway.audit.event import Event
+from gateway.audit.event import AuditEvent
 from gateway.audit.fitting import Bounds, TooLarge, batches, fitting
 from gateway.audit.policy import API_VERSION
 from gateway.audit.sink import MOST_WAITING, Complaints, Mode
@@ -47,7 +47,7 @@ class WebhookSink:
         self._place, self._mode, self._batching, self._bounds = place, mode, batching, bounds
         self._throttle = Throttle(batching.rate, batching.burst, time.monotonic())
         self._client = Client()
-        self._waiting: deque[Event] = deque()
+        self._waiting: deque[AuditEvent] = deque()
         self._size = 0  # bytes of the events that wait or are being sent
         self._arrived, self._full, self._ending = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._complaints = Complaints("--audit-webhook-config-file", counts or Counts())
@@ -55,7 +55,7 @@ class WebhookSink:
         self._sending: set[asyncio.Task[None]] = set()
         self._task = asyncio.create_task(self._run(), name="audit-webhook")
 
-    async def take(self, event: Event) -> bool:
+    async def take(self, event: AuditEvent) -> bool:
         if self._mode is not Mode.BATCH:
             return await self._send([event]) or self._mode is not Mode.STRICT
         if len(self._waiting) >= self._batching.most or self._size + event.size > MOST_WAITING:
@@ -85,7 +85,7 @@ class WebhookSink:
             batch = await self._next()
             await pieces.survive_async(self._begin_sending, batch, self._not_begun, None)
 
-    async def _next(self) -> list[Event]:
+    async def _next(self) -> list[AuditEvent]:
         """Waits for a batch: until it is full, or its first event has waited long enough."""
         await self._arrived.wait()
         if len(self._waiting) < self._batching.size and not self._ending.is_set():
@@ -98,7 +98,7 @@ class WebhookSink:
             self._arrived.clear()
         return batch
 
-    async def _begin_sending(self, batch: list[Event]) -> None:
+    async def _begin_sending(self, batch: list[AuditEvent]) -> None:
         if batch:
             await self._pause(self._throttle.delay(time.monotonic()))
             await self._places.acquire()
@@ -106,11 +106,11 @@ class WebhookSink:
             self._sending.add(task)
             task.add_done_callback(self._sending.discard)
 
-    def _not_begun(self, batch: list[Event], error: Exception) -> None:
+    def _not_begun(self, batch: list[AuditEvent], error: Exception) -> None:
         self._size -= sum(event.size for event in batch)
         self._complaints.lost(len(batch), "webhook", type(error).__name__)
 
-    async def _send_batch(self, batch: list[Event]) -> None:
+    async def _send_batch(self, batch: list[AuditEvent]) -> None:
         try:
             await self._send(batch)
         finally:
@@ -123,7 +123,7 @@ class WebhookSink:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._ending.wait(), seconds)
 
-    async def _send(self, events: list[Event]) -> bool:
+    async def _send(self, events: list[AuditEvent]) -> bool:
         """Sends events; returns whether the service accepted all. Raises nothing."""
         items = await asyncio.to_thread(self._encoded, events)
         taken = True
@@ -153,21 +153,21 @@ class WebhookSink:
         self._complaints.lost(len(items), "webhook", problem)
         return False
 
-    def _encoded(self, events: list[Event]) -> list[bytes]:
+    def _encoded(self, events: list[AuditEvent]) -> list[bytes]:
         found = (pieces.survive(self._item, event, self._unwritable, b"") for event in events)
         return [item for item in found if item]
 
-    def _item(self, event: Event) -> bytes:
+    def _item(self, event: AuditEvent) -> bytes:
         return fitting(event, _item, self._bounds)
 
-    def _unwritable(self, event: Event, error: Exception) -> None:
+    def _unwritable(self, event: AuditEvent, error: Exception) -> None:
         if isinstance(error, TooLarge):
             self._complaints.lost(1, "truncate", error)
         else:
             self._complaints.lost(1, "webhook", type(error).__name__)
 
 
-def _item(event: Event) -> bytes:
+def _item(event: AuditEvent) -> bytes:
     item = event.object()
     del item["kind"], item["apiVersion"]
     return dumps(item)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.audit.event import Event
+from gateway.audit.event import AuditEvent
 
 META: dict[str, Any] = {
     "level": "Metadata",
@@ -16,7 +16,7 @@ META: dict[str, Any] = {
 }
 
 
-def event(identity: str = "1", body: bytes = b"") -> Event:
-    made = Event({**META, "auditID": identity}, body or None)
+def event(identity: str = "1", body: bytes = b"") -> AuditEvent:
+    made = AuditEvent({**META, "auditID": identity}, body or None)
     made.received = made.staged = "2026-01-01T00:00:00.000000Z"
     return made

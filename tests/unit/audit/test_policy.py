@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.audit.policy import Level, Stage, policy_of
+from gateway.audit.policy import AuditLevel, AuditStage, policy_of
 from gateway.http.request_info import RequestInfo, request_info
 from gateway.http.user import User
 from gateway.settings.configuration_file import InvalidConfiguration
@@ -79,7 +79,7 @@ def test_of_somebody_unknown_no_rule_about_users_speaks() -> None:
 def test_the_first_rule_that_matches_decides() -> None:
     found = policy({"level": "None", **resources("pods")}, {"level": "Request"})
     assert found.rule_for(ADA, POD) is None
-    assert found.rule_for(ADA, NODES).level is Level.REQUEST
+    assert found.rule_for(ADA, NODES).level is AuditLevel.REQUEST
     assert policy({"level": "Metadata", "users": ["bob"]}).rule_for(ADA, POD) is None
 
 
@@ -90,7 +90,10 @@ def test_what_the_policy_omits_every_rule_does() -> None:
         omitStages=["RequestReceived"],
         omitManagedFields=True,
     ).rules
-    assert [rule.omitted for rule in rules] == [{Stage.PANIC, Stage.REQUEST_RECEIVED}, {Stage.REQUEST_RECEIVED}]
+    assert [rule.omitted for rule in rules] == [
+        {AuditStage.PANIC, AuditStage.REQUEST_RECEIVED},
+        {AuditStage.REQUEST_RECEIVED},
+    ]
     assert [rule.without_managed_fields for rule in rules] == [True, False]
 
 

@@ -19,9 +19,9 @@ from gateway.audit import webhook
 from gateway.audit.auditing import Audit, Record
 from gateway.audit.batching import Batching, Throttle
 from gateway.audit.counts import Counts
-from gateway.audit.event import TRUNCATED, Event
+from gateway.audit.event import TRUNCATED, AuditEvent
 from gateway.audit.fitting import Bounds, TooLarge, batches, fitting
-from gateway.audit.policy import Level, Policy, Rule
+from gateway.audit.policy import AuditLevel, AuditRule, Policy
 from gateway.audit.rotation import Keeping, RotatedFile
 from gateway.audit.sink import LogSink, Mode
 from gateway.audit.webhook import WebhookSink
@@ -73,7 +73,7 @@ def test_a_line_begins_anew_behind_a_half_one(tmp_path: Path) -> None:
     assert path.read_bytes() == b"one\nha\nwhole\nha\nwhole\n"
 
 
-def unwritable(identity: str) -> Event:
+def unwritable(identity: str) -> AuditEvent:
     made = event(identity)
     made.meta["userAgent"] = "\ud800"
     return made
@@ -257,17 +257,17 @@ def test_no_event_is_lost_that_a_request_waits_for(mode: Mode, tmp_path: Path, m
     assert not counts.errors and len(path.read_bytes().splitlines()) == 20
 
 
-def record(request: Request, user: User) -> tuple[Record, list[Event]]:
-    kept = list[Event]()
+def record(request: Request, user: User) -> tuple[Record, list[AuditEvent]]:
+    kept = list[AuditEvent]()
 
     class Keeper:
-        async def take(self, event: Event) -> bool:
+        async def take(self, event: AuditEvent) -> bool:
             kept.append(event)
             return True
 
         async def close(self) -> None: ...
 
-    audit = Audit(Policy((Rule(Level.METADATA),)), [Keeper()], Counts())
+    audit = Audit(Policy((AuditRule(AuditLevel.METADATA),)), [Keeper()], Counts())
     scope = {"raw_path": request.path.encode(), "query_string": request.query_string, "client": ("10.0.0.1", 1)}
     made = audit.record(request, user, scope, Times(0.0))
     assert made is not None
@@ -316,15 +316,15 @@ def text(line: bytes) -> Any:
 def test_a_large_event_loses_its_objects_and_a_larger_one_is_lost() -> None:
     large, bounds = event(body=json.dumps({"x": "y" * 5000}).encode()), Bounds(1000)
     with pytest.raises(TooLarge):
-        fitting(large, Event.line, bounds)  # only events with objects lose them, whatever they have
+        fitting(large, AuditEvent.line, bounds)  # only events with objects lose them, whatever they have
     large.meta = {**META, "level": "Request"}
-    cut = text(fitting(large, Event.line, bounds))
+    cut = text(fitting(large, AuditEvent.line, bounds))
     assert cut == {**text(event().line()), "level": "Request", "annotations": {TRUNCATED: "true"}}
     assert not large.annotations and large.request is not None, "another sink may have it whole"
-    assert text(fitting(large, Event.line, None))["requestObject"] == {"x": "y" * 5000}
+    assert text(fitting(large, AuditEvent.line, None))["requestObject"] == {"x": "y" * 5000}
     large.meta["requestURI"] = "/" + "z" * 1000
     with pytest.raises(TooLarge):
-        fitting(large, Event.line, bounds)
+        fitting(large, AuditEvent.line, bounds)
 
 
 def test_batches_are_cut_where_they_would_be_too_large() -> None:
