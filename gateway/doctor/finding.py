@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Level(StrEnum):
+class Severity(StrEnum):
     OK = "OK"
     WARN = "WARN"
     FAIL = "FAIL"
@@ -19,21 +19,21 @@ class Finding:
     """
 
     check: str
-    level: Level
+    level: Severity
     said: str
     remedy: str = ""
 
 
 def ok(check: str, said: str) -> Finding:
-    return Finding(check, Level.OK, said)
+    return Finding(check, Severity.OK, said)
 
 
 def warn(check: str, said: str, remedy: str) -> Finding:
-    return Finding(check, Level.WARN, said, remedy)
+    return Finding(check, Severity.WARN, said, remedy)
 
 
 def fail(check: str, said: str, remedy: str) -> Finding:
-    return Finding(check, Level.FAIL, said, remedy)
+    return Finding(check, Severity.FAIL, said, remedy)
 
 
 def graded(check: str, said: str, value: float, warn_at: float, fail_at: float, remedy: str) -> Finding:

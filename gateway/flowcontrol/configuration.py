@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 
 from gateway.flowcontrol.fair_queuing import Queuing
-from gateway.flowcontrol.level import Level
+from gateway.flowcontrol.level import PriorityLevel
 from gateway.flowcontrol.matching import Matches, compile_rules
 from gateway.flowcontrol.objects import CATCH_ALL, EXEMPT, LEVELS, default_levels, default_schemas
 from gateway.flowcontrol.sharing import Limits, nominal_limits
@@ -53,7 +53,7 @@ class Flow:
     """The flow of a request. `hand` are the indexes of the queues that it may wait in; `headers` are for the answer."""
 
     schema: str
-    level: Level
+    level: PriorityLevel
     hand: tuple[int, ...]
     headers: tuple[Header, ...]
 
@@ -64,7 +64,7 @@ class Configuration:
     def __init__(self, seats: int) -> None:
         """`seats` are all that the server has."""
         self.seats = seats
-        self.levels: dict[str, Level] = {}
+        self.levels: dict[str, PriorityLevel] = {}
         self.schemas: ByName[Schema] = ByName(
             _NAME, lambda entry, _: _schema_of(entry.parsed()), self._changed, "flow schema"
         )
@@ -92,7 +92,7 @@ class Configuration:
         specs = {name: obj.get("spec") or {} for name, obj in self.stored_levels.all.items()}
         specs = {name: spec for name, spec in default_levels() if name in MANDATORY} | specs
         schemas = {name: _schema(name, "", spec) for name, spec in default_schemas() if name in MANDATORY}
-        self.levels = {name: self.levels.get(name) or Level(name) for name in specs}
+        self.levels = {name: self.levels.get(name) or PriorityLevel(name) for name in specs}
         for name, level in self.levels.items():
             level.uid = self.stored_levels.all.get(name, {}).get("metadata", {}).get("uid", "")
             _configure(level, specs[name])
@@ -171,7 +171,7 @@ def _schema(name: str, uid: str, spec: JsonObject) -> Schema:
     )
 
 
-def _configure(level: Level, spec: JsonObject) -> None:
+def _configure(level: PriorityLevel, spec: JsonObject) -> None:
     level.exempt = spec.get("type") == "Exempt"
     part = _part(spec)
     level.shares = part.get("nominalConcurrencyShares", 0 if level.exempt else _DEFAULT_SHARES)
@@ -206,7 +206,7 @@ def _check(spec: JsonObject) -> None:
         raise ValueError(f"{queuing.hand_size} of {queuing.queues} queues can't be dealt")
 
 
-def _limit(level: Level, limits: Limits) -> None:
+def _limit(level: PriorityLevel, limits: Limits) -> None:
     if limits != level.limits:
         level.limits, level.limit = limits, limits.nominal
         level.dispatch()

@@ -41,7 +41,7 @@ class Seats:
     __slots__ = ("_kept", "_level", "_measures", "_queue", "_since", "number")
 
     def __init__(
-        self, level: Level, queue: Queue, number: int, kept: float, since: float, measures: FlowMeasures
+        self, level: PriorityLevel, queue: Queue, number: int, kept: float, since: float, measures: FlowMeasures
     ) -> None:
         self._level, self._queue, self.number, self._kept, self._since = level, queue, number, kept, since
         self._measures = measures
@@ -63,7 +63,7 @@ class Seats:
             level.given_back(self._queue, number, now)
 
 
-class Level:
+class PriorityLevel:
     """A priority level, whose configuration may change. `limit` is its present number of seats, with borrowed ones."""
 
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:

@@ -25,14 +25,14 @@ from gateway.http.messages import UPGRADABLE
 from gateway.http.parting import FAREWELL, end_soon
 from gateway.http.pipelining import end_of_messages
 from gateway.http.scope import scope_of
-from gateway.http.stage import Stage
+from gateway.http.stage import ParserStage
 from gateway.http.stalling import Stall
 from gateway.http.upgrading import Upgrading, without_wish
 from gateway.http.wire import expects_continue, refusal_of, size_of_head, words_of
 
 _STAND_IN = b"TRACE"  # a method that the parser knows and no endpoint serves
 _LOOKED_AT = frozenset({b"expect", b"host", b"transfer-encoding"})  # the only headers that matter here
-_IDLE, _HEAD, _BODY = Stage  # each request needs them, and globals are faster than members of an Enum
+_IDLE, _HEAD, _BODY = ParserStage  # each request needs them, and globals are faster than members of an Enum
 
 
 class _Refused(Exception):
@@ -128,7 +128,7 @@ class Protocol(HttpToolsProtocol):
                 return self._refuse(HTTPStatus.BAD_REQUEST)
         self._await_rest(len(data), stage if self._complete == complete else _IDLE)
 
-    def _await_rest(self, size: int, before: Stage) -> None:
+    def _await_rest(self, size: int, before: ParserStage) -> None:
         """Checks the size limits and sets the timers for the rest of a request, after `size` bytes were received.
 
         `before` is the parser's stage in the same request before these bytes; IDLE if the request began with them.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 
-class Stage(IntEnum):
+class ParserStage(IntEnum):
     """The part of the request that the parser is reading; IDLE between two requests."""
 
     IDLE = 0

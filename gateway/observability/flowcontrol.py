@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from gateway.flowcontrol.configuration import Configuration
-from gateway.flowcontrol.level import Cause, Level
+from gateway.flowcontrol.level import Cause, PriorityLevel
 from gateway.flowcontrol.limiting import FlowControl, Limiter
 from storage.instruments import ALPHA, BETA, counter, gauge
 from storage.instruments.families import Labels
@@ -33,7 +33,7 @@ _GAUGES = (
     ("demand_seats_high_watermark", "Most seats wanted in the last period.", ALPHA, lambda level: level.demand.peaked),
     ("target_seats", "Target of the level when seats were last divided.", ALPHA, lambda level: level.target),
     ("demand_seats_smoothed", "Seats wanted, smoothed.", ALPHA, lambda level: level.demand.smoothed),
-)  # type: tuple[tuple[str, str, str, Callable[[Level], float]], ...]
+)  # type: tuple[tuple[str, str, str, Callable[[PriorityLevel], float]], ...]
 _FAMILIES = [
     (gauge(_PREFIX + name, help_, "priority_level", level=stability), value_of)
     for name, help_, stability, value_of in _GAUGES
@@ -76,7 +76,9 @@ def follow(limiter: Limiter) -> None:
     )
 
 
-def _reader(configuration: Configuration, value_of: Callable[[Level], float]) -> Callable[[], Mapping[Labels, float]]:
+def _reader(
+    configuration: Configuration, value_of: Callable[[PriorityLevel], float]
+) -> Callable[[], Mapping[Labels, float]]:
     return lambda: {(name,): value_of(level) for name, level in configuration.levels.items()}
 
 
@@ -103,7 +105,7 @@ _QUEUE_COLUMNS = (
 )  # fmt: skip
 
 
-def _level_row(name: str, level: Level) -> list[object]:
+def _level_row(name: str, level: PriorityLevel) -> list[object]:
     refusals = {cause: sum(n for (_, each), n in level.refusals.items() if each is cause) for cause in Cause}
     return [
         name,
@@ -119,7 +121,7 @@ def _level_row(name: str, level: Level) -> list[object]:
     ]
 
 
-def _queue_rows(name: str, level: Level) -> Iterator[list[object]]:
+def _queue_rows(name: str, level: PriorityLevel) -> Iterator[list[object]]:
     for queue in level.queues() if level.queuing.queues else ():
         sums = sum(each.seats for each in queue.waiting)
         yield [

@@ -22,7 +22,7 @@ Said = Iterable[tuple[str, bool]]
 """The values that --feature-gates gives: the name of each gate, and whether it is on."""
 
 
-class Stage(StrEnum):
+class FeatureStage(StrEnum):
     """The stage of a feature. The values are those of the label `stage` of kubernetes_feature_enabled."""
 
     ALPHA = "ALPHA"
@@ -32,7 +32,7 @@ class Stage(StrEnum):
     PRE_ALPHA = "PRE-ALPHA"
 
 
-GROUPS: Mapping[str, Stage] = {"AllAlpha": Stage.ALPHA, "AllBeta": Stage.BETA}
+GROUPS: Mapping[str, FeatureStage] = {"AllAlpha": FeatureStage.ALPHA, "AllBeta": FeatureStage.BETA}
 """The gates that stand for all gates of a stage. Both are off by default; each is itself of the stage that it names."""
 
 SWITCHABLE = frozenset({"CBORServingAndStorage", "HPAScaleToZero", "MaxUnavailableStatefulSet", "VolumeLimitScaling"})
@@ -48,7 +48,7 @@ class Gate:
     """A feature gate in one minor."""
 
     name: str
-    stage: Stage
+    stage: FeatureStage
     default: bool
     locked: bool
     served: bool  # whether kube-apiserver's code reads it; a gate of another component changes nothing here
@@ -81,12 +81,12 @@ class Gates:
         there = _specific(facts, *self._versions) or facts[minor]
         return bool(there if isinstance(there, bool) else there[1])
 
-    def states(self) -> Iterator[tuple[str, Stage, bool]]:
+    def states(self) -> Iterator[tuple[str, FeatureStage, bool]]:
         """Yields name, stage and value of each gate, except the gates that are not alpha yet (PRE-ALPHA)."""
         for name, stage in GROUPS.items():
             yield name, stage, self._on.get(name, False)
         for name, gate in emulated(*self._versions).items():
-            if gate.stage is not Stage.PRE_ALPHA:
+            if gate.stage is not FeatureStage.PRE_ALPHA:
                 yield name, gate.stage, self._on.get(name, gate.default)
 
 
@@ -107,7 +107,7 @@ def known(minor: str) -> Mapping[str, Gate]:
         if isinstance(there := facts[minor], list):
             stage, default, locked = there
             needs = tuple(facts.get("needs", ()))
-            found[name] = Gate(name, Stage(stage), default, locked, facts.get("served", False), needs)
+            found[name] = Gate(name, FeatureStage(stage), default, locked, facts.get("served", False), needs)
     return found
 
 
@@ -121,9 +121,9 @@ def emulated(minor: str, binary: str, compatible: str) -> Mapping[str, Gate]:
     found, then, facts = {}, known(minor), _document()["gates"]
     for name, gate in known(binary).items():
         if specific := _specific(facts[name], minor, binary, compatible):
-            found[name] = replace(gate, stage=Stage(specific[0]), default=specific[1], locked=specific[2])
+            found[name] = replace(gate, stage=FeatureStage(specific[0]), default=specific[1], locked=specific[2])
         else:
-            found[name] = then.get(name) or replace(gate, stage=Stage.PRE_ALPHA, default=False, locked=False)
+            found[name] = then.get(name) or replace(gate, stage=FeatureStage.PRE_ALPHA, default=False, locked=False)
     return found
 
 
@@ -145,7 +145,7 @@ def _resolved(said: Mapping[str, bool], minor: str, binary: str, compatible: str
         if gate is not None and gate.locked and gate.default != value:
             locked = f"feature is locked to {_go(gate.default)}"
             wrong.append(f"cannot set feature gate {name} to {_go(value)}, {locked}")
-        elif gate is not None and gate.stage is Stage.PRE_ALPHA:
+        elif gate is not None and gate.stage is FeatureStage.PRE_ALPHA:
             versions = f"emulated version {minor}, min compatibility version {compatible}"
             wrong.append(f"cannot set feature gate {name} to {_go(value)}, feature is PreAlpha at {versions}")
         else:

@@ -14,14 +14,14 @@ from gateway.credentials import validity
 from gateway.credentials.certificates import ensure_certificates, issue, new_authority
 from gateway.doctor import certificates, host
 from gateway.doctor import etcd as etcd_looks
-from gateway.doctor.finding import Finding, Level
+from gateway.doctor.finding import Finding, Severity
 from gateway.settings.config import Settings
 from storage.etcd import Head, MemberStatus
 
 Signed = Callable[[timedelta], Path]
 
 
-def levels(found: list[Finding], words: str) -> list[Level]:
+def levels(found: list[Finding], words: str) -> list[Severity]:
     return [each.level for each in found if words in f"{each.check}: {each.said}"]
 
 
@@ -42,8 +42,8 @@ def signed(tmp_path: Path) -> Signed:
     return sign
 
 
-@pytest.mark.parametrize(("days", "level"), [(400, Level.OK), (20, Level.WARN)])
-def test_certificates_that_end_soon(signed: Signed, days: int, level: Level) -> None:
+@pytest.mark.parametrize(("days", "level"), [(400, Severity.OK), (20, Severity.WARN)])
+def test_certificates_that_end_soon(signed: Signed, days: int, level: Severity) -> None:
     found = certificates.examine(Settings(client_ca_file=signed(timedelta(days=days))))
     assert levels(found, "--client-ca-file") == [level]
 
@@ -57,7 +57,7 @@ def test_certificates_that_have_ended(signed: Signed, monkeypatch: pytest.Monkey
             return super().now(validity.UTC) + timedelta(days=100)  # type: ignore[return-value]
 
     monkeypatch.setattr(validity, "datetime", Later)
-    assert levels(certificates.examine(Settings(client_ca_file=path)), "it expired on") == [Level.FAIL]
+    assert levels(certificates.examine(Settings(client_ca_file=path)), "it expired on") == [Severity.FAIL]
 
 
 def test_names_that_a_given_certificate_lacks(tmp_path: Path) -> None:
@@ -66,9 +66,9 @@ def test_names_that_a_given_certificate_lacks(tmp_path: Path) -> None:
     (key_path := tmp_path / "tls.key").write_bytes(key)
     key_path.chmod(0o600)
     given = Settings(tls_cert_file=path, tls_private_key_file=key_path, advertise_address="10.0.0.1")
-    assert set(levels(certificates.examine(given), "--tls-cert-file")) == {Level.OK}
+    assert set(levels(certificates.examine(given), "--tls-cert-file")) == {Severity.OK}
     lacking = Settings(tls_cert_file=path, tls_private_key_file=key_path, kubeconfig_server="https://b.example.org")
-    (finding,) = (each for each in certificates.examine(lacking) if each.level is Level.WARN)
+    (finding,) = (each for each in certificates.examine(lacking) if each.level is Severity.WARN)
     assert finding.said.startswith("it does not cover b.example.org, but ") and finding.remedy
 
 
@@ -76,12 +76,12 @@ def test_keys_that_others_may_read(tmp_path: Path) -> None:
     ensure_certificates(tmp_path, ())
     assert not levels(certificates.examine(Settings(cert_dir=tmp_path)), "other users can read")
     (tmp_path / "ca.key").chmod(0o644)
-    assert levels(certificates.examine(Settings(cert_dir=tmp_path)), "other users can read") == [Level.WARN]
+    assert levels(certificates.examine(Settings(cert_dir=tmp_path)), "other users can read") == [Severity.WARN]
 
 
 def test_files_that_are_no_certificates(tmp_path: Path) -> None:
     (path := tmp_path / "ca.crt").write_text("x")
-    assert levels(certificates.examine(Settings(client_ca_file=path)), "cannot be read") == [Level.FAIL]
+    assert levels(certificates.examine(Settings(client_ca_file=path)), "cannot be read") == [Severity.FAIL]
 
 
 @pytest.mark.parametrize(("hard", "level"), [(20000, "OK"), (4096, "WARN"), (512, "FAIL"), (-1, "OK")])
@@ -116,28 +116,28 @@ def member(version: str = "3.6.16", **changed: object) -> etcd_looks.Member:
 @pytest.mark.parametrize(
     ("seen", "level", "said"),
     [
-        (member(), Level.OK, "version 3.6.16"),
-        (member("3.5.1"), Level.WARN, "may lose acknowledged writes"),
-        (member("3.5.9"), Level.WARN, "may report progress"),
-        (member("3.3.9"), Level.FAIL, "not supported"),
-        (member(leader=0), Level.FAIL, "no leader"),
-        (member(is_learner=True), Level.WARN, "learner"),
-        (member(errors=("memberID:1 alarm:NOSPACE ",)), Level.FAIL, "database is full"),
-        (member(errors=("memberID:1 alarm:CORRUPT ",)), Level.FAIL, "CORRUPT"),
-        (member(db_size=90, db_size_in_use=90, db_quota=100), Level.WARN, "in use"),
-        (member(db_size=99, db_size_in_use=99, db_quota=100), Level.FAIL, "in use"),
-        (member(db_size=1 << 30, db_size_in_use=1 << 20), Level.WARN, "in use"),
+        (member(), Severity.OK, "version 3.6.16"),
+        (member("3.5.1"), Severity.WARN, "may lose acknowledged writes"),
+        (member("3.5.9"), Severity.WARN, "may report progress"),
+        (member("3.3.9"), Severity.FAIL, "not supported"),
+        (member(leader=0), Severity.FAIL, "no leader"),
+        (member(is_learner=True), Severity.WARN, "learner"),
+        (member(errors=("memberID:1 alarm:NOSPACE ",)), Severity.FAIL, "database is full"),
+        (member(errors=("memberID:1 alarm:CORRUPT ",)), Severity.FAIL, "CORRUPT"),
+        (member(db_size=90, db_size_in_use=90, db_quota=100), Severity.WARN, "in use"),
+        (member(db_size=99, db_size_in_use=99, db_quota=100), Severity.FAIL, "in use"),
+        (member(db_size=1 << 30, db_size_in_use=1 << 20), Severity.WARN, "in use"),
     ],
 )
-def test_what_a_member_says(seen: etcd_looks.Member, level: Level, said: str) -> None:
+def test_what_a_member_says(seen: etcd_looks.Member, level: Severity, said: str) -> None:
     assert levels(etcd_looks._of_member(seen), said) == [level]
 
 
 def test_members_that_differ() -> None:
     one = member()
-    assert [each.level for each in etcd_looks._together([one, one])] == [Level.OK]
-    assert levels(etcd_looks._together([one, member("3.5.20")]), "different versions") == [Level.WARN]
-    assert levels(etcd_looks._together([one, member(leader=2)]), "different leaders") == [Level.WARN]
-    assert levels(etcd_looks._together([one, member(revision=5000)]), "revisions differ") == [Level.WARN]
+    assert [each.level for each in etcd_looks._together([one, one])] == [Severity.OK]
+    assert levels(etcd_looks._together([one, member("3.5.20")]), "different versions") == [Severity.WARN]
+    assert levels(etcd_looks._together([one, member(leader=2)]), "different leaders") == [Severity.WARN]
+    assert levels(etcd_looks._together([one, member(revision=5000)]), "revisions differ") == [Severity.WARN]
     other = etcd_looks.Member("http://b:2379", one.status, Head(2, 2, 10))
-    assert levels(etcd_looks._together([one, other]), "different clusters") == [Level.FAIL]
+    assert levels(etcd_looks._together([one, other]), "different clusters") == [Severity.FAIL]

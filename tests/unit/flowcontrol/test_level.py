@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.flowcontrol.fair_queuing import Queuing
-from gateway.flowcontrol.level import Cause, Level, Refused, Seats
+from gateway.flowcontrol.level import Cause, PriorityLevel, Refused, Seats
 from gateway.flowcontrol.sharing import Limits
 
 
@@ -23,8 +23,8 @@ class Clock:
         return self.now
 
 
-def level(limit: int, queues: int = 0, length: int = 50, clock: Clock | None = None) -> Level:
-    made = Level("l", clock or Clock())
+def level(limit: int, queues: int = 0, length: int = 50, clock: Clock | None = None) -> PriorityLevel:
+    made = PriorityLevel("l", clock or Clock())
     made.limits, made.limit = Limits(limit, limit, limit), limit
     if queues:
         made.queue_up(Queuing(queues, 1, length))

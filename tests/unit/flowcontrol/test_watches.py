@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.flowcontrol.fair_queuing import Queuing
-from gateway.flowcontrol.level import Level
+from gateway.flowcontrol.level import PriorityLevel
 from gateway.flowcontrol.sharing import Limits
 from gateway.flowcontrol.watches import OpenWatches
 from gateway.flowcontrol.work import after_write
@@ -70,7 +70,7 @@ def test_nobody_is_told_of_a_token() -> None:
 
 
 async def test_seats_are_kept_for_a_while() -> None:
-    level = Level("l")
+    level = PriorityLevel("l")
     level.limits, level.limit = Limits(9, 9, 9), 9
     level.queue_up(Queuing(1, 1, 5))
     held = await level.take("s", 4, (0,), 1, kept=0.01)

@@ -13,7 +13,7 @@ import pytest
 from gateway.access.rbac.default_policy import default_policy
 from gateway.discovery.documents import storage_version_hash
 from gateway.kinds.builtin import builtin_registry
-from gateway.release.gates import InvalidGates, Stage
+from gateway.release.gates import FeatureStage, InvalidGates
 from gateway.release.minors import check_emulated, emulated_minor
 from gateway.release.release import release_of
 from gateway.release.roles import BY_GATES
@@ -144,8 +144,8 @@ def test_its_own_minor_is_no_emulation() -> None:
 def test_gates_are_as_the_server_knows_them_in_that_minor() -> None:
     release = release_of((), "1.36", "1.34")
     states = {name: (stage, on) for name, stage, on in release.gates.states()}
-    assert states["WatchListClient"] == (Stage.BETA, False), "1.34 itself does not know it"
-    assert states["MutatingAdmissionPolicy"] == (Stage.BETA, False), "GA in 1.36"
+    assert states["WatchListClient"] == (FeatureStage.BETA, False), "1.34 itself does not know it"
+    assert states["MutatingAdmissionPolicy"] == (FeatureStage.BETA, False), "GA in 1.36"
     assert "DRAListTypeAttributes" not in states, "it comes with 1.36"
     assert len(states) == 191
     with pytest.raises(InvalidGates) as refused:

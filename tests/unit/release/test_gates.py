@@ -9,7 +9,7 @@ import pytest
 
 from gateway.defaults.registry import GATED
 from gateway.kinds.gated_fields import FIELDS, SPECIFICATIONS, gated
-from gateway.release.gates import GROUPS, SWITCHABLE, Gates, InvalidGates, Said, Stage, known
+from gateway.release.gates import GROUPS, SWITCHABLE, FeatureStage, Gates, InvalidGates, Said, known
 from gateway.release.minors import DEFAULT
 from gateway.release.release import release_of
 from gateway.settings.admission_plugins import PLUGINS
@@ -17,13 +17,17 @@ from gateway.settings.admission_plugins import PLUGINS
 GATEWAY = Path(__file__).parents[3] / "gateway"
 
 
-def states(minor: str, said: Said = ()) -> dict[str, tuple[Stage, bool]]:
+def states(minor: str, said: Said = ()) -> dict[str, tuple[FeatureStage, bool]]:
     return {name: (stage, on) for name, stage, on in Gates(minor, said).states()}
 
 
 def test_a_gate_has_the_stage_and_the_default_of_the_minor() -> None:
     found = {minor: states(minor)["HPAScaleToZero"] for minor in ("1.34", "1.36", "1.37")}
-    assert found == {"1.34": (Stage.ALPHA, False), "1.36": (Stage.ALPHA, False), "1.37": (Stage.BETA, True)}
+    assert found == {
+        "1.34": (FeatureStage.ALPHA, False),
+        "1.36": (FeatureStage.ALPHA, False),
+        "1.37": (FeatureStage.BETA, True),
+    }
 
 
 def test_a_minor_has_as_many_gates_as_its_kube_apiserver() -> None:
@@ -70,14 +74,17 @@ def test_what_cannot_be_set_is_refused_by_name(said: dict[str, bool], message: s
 
 def test_a_group_sets_the_gates_of_its_stage_but_those_that_are_named() -> None:
     found = states(DEFAULT, [("AllAlpha", False), ("CBORServingAndStorage", True)])
-    assert found["CBORServingAndStorage"] == (Stage.ALPHA, True) and found["AllAlpha"] == (Stage.ALPHA, False)
-    assert not any(on for name, (stage, on) in found.items() if stage is Stage.ALPHA and name not in SWITCHABLE)
+    assert found["CBORServingAndStorage"] == (FeatureStage.ALPHA, True) and found["AllAlpha"] == (
+        FeatureStage.ALPHA,
+        False,
+    )
+    assert not any(on for name, (stage, on) in found.items() if stage is FeatureStage.ALPHA and name not in SWITCHABLE)
     with pytest.raises(InvalidGates, match="StorageVersionAPI=true: "):
         Gates(DEFAULT, [("AllAlpha", True)])
 
 
 def test_gates_of_other_components_are_taken() -> None:
-    assert states(DEFAULT, [("MemoryQoS", True)])["MemoryQoS"] == (Stage.ALPHA, True)
+    assert states(DEFAULT, [("MemoryQoS", True)])["MemoryQoS"] == (FeatureStage.ALPHA, True)
 
 
 def test_each_gate_that_a_rule_asks_for_is_one() -> None:
