@@ -18,7 +18,7 @@ from storage.cache import ResourceCache
 from storage.concerning import Concerning
 from storage.entry import Change, Entry
 from storage.errors import Compacted, Unavailable
-from storage.etcd import EtcdClient, Event, KeyValue, Watch, WatchBatch
+from storage.etcd import EtcdClient, KeyEvent, KeyValue, Watch, WatchBatch
 from storage.history import History, Overrun
 from storage.keys import prefix_end
 from storage.seeding import change_of
@@ -153,7 +153,7 @@ class Past:
         finally:
             await watch.cancel()
 
-    async def _take(self, events: list[Event]) -> None:
+    async def _take(self, events: list[KeyEvent]) -> None:
         self.window.shrink(WINDOW_CHANGES, WINDOW_BYTES)
         changes = []
         for event in events:
@@ -216,9 +216,9 @@ async def _asking(watch: Watch, trusted: bool) -> AsyncGenerator[WatchBatch]:
         step.cancel()
 
 
-def _parts(events: list[Event]) -> Iterator[list[Event]]:
+def _parts(events: list[KeyEvent]) -> Iterator[list[KeyEvent]]:
     """Cuts a batch into parts of about `PART` events or `PART_BYTES`. No part ends within a revision."""
-    part: list[Event] = []
+    part: list[KeyEvent] = []
     size = 0
     for event in events:
         if (len(part) >= PART or size >= PART_BYTES) and event.kv.mod_revision != part[-1].kv.mod_revision:

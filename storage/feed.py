@@ -23,7 +23,7 @@ from collections.abc import Callable, Collection, Iterator
 
 from storage.cache import ResourceCache
 from storage.errors import Compacted, StorageError, Unavailable
-from storage.etcd import DELETE, EtcdClient, Event, Watch, WatchBatch
+from storage.etcd import DELETE, EtcdClient, KeyEvent, Watch, WatchBatch
 from storage.keys import prefix_end
 from storage.lineage import Lineage, Rewound, check_resumed
 from storage.loading import Loaded, Read, apply_difference, load, take_over
@@ -66,7 +66,7 @@ class Feed:
         self._resuming = True  # whether the next watch has to check that etcd's history is still the same
         self.lineage = Lineage()
         self._stall = Stall(cache, self.probe, self.request_progress, lambda: self._known, client.members)
-        self._last: Event | None = None  # the last applied event
+        self._last: KeyEvent | None = None  # the last applied event
         self._own = OwnWrites()
         self._known = 0  # the highest revision that etcd is known to have reached
         self._listeners: list[Callable[[int], None]] = []
@@ -153,7 +153,7 @@ class Feed:
             return False
         return True
 
-    def acknowledged(self, *events: Event) -> None:
+    def acknowledged(self, *events: KeyEvent) -> None:
         """Notes a write of this process: all events of its revision, in order."""
         revision = events[-1].kv.mod_revision
         for listener in self._listeners:
@@ -272,7 +272,7 @@ class Feed:
         finally:
             self._following, self._resuming = False, True
 
-    async def _stream(self, last: Event | None) -> None:
+    async def _stream(self, last: KeyEvent | None) -> None:
         """Follows one watch; returns when it has fallen so far behind that a new one is quicker.
 
         If `last` (the last applied change) is given, the watch has to begin with it. Raises Rewound, StorageError.
@@ -307,7 +307,7 @@ class Feed:
             guard.cancel()
             await watch.cancel()
 
-    def _on_etcd(self, last: Event | None) -> Watch:
+    def _on_etcd(self, last: KeyEvent | None) -> Watch:
         """A watch on etcd after the revision reached, or, if given, from the change `last` on."""
         root = self._cache.root
         start = self._cache.reached + 1 if last is None else last.kv.mod_revision
@@ -342,7 +342,7 @@ class Feed:
             self._restarted = now
         return due
 
-    def _apply_told(self, events: list[Event]) -> None:
+    def _apply_told(self, events: list[KeyEvent]) -> None:
         reached = self._cache.reached
         for event in events:
             self._own.told(event.kv.mod_revision)
@@ -350,7 +350,7 @@ class Feed:
         if self._own:
             self._go_on()
 
-    def _apply(self, events: list[Event]) -> None:
+    def _apply(self, events: list[KeyEvent]) -> None:
         if not events:
             return
         cache = self._cache
@@ -387,7 +387,7 @@ def _failed_with(watch: Watch | SharedWatch, guard: asyncio.Task[None]) -> None:
         watch.failed(error)
 
 
-def parts(events: list[Event], size: int) -> Iterator[list[Event]]:
+def parts(events: list[KeyEvent], size: int) -> Iterator[list[KeyEvent]]:
     """Cuts a batch into parts of about `size` events. No part ends within a revision."""
     start = 0
     while len(events) - start > size:

@@ -16,7 +16,7 @@ from storage.adoption import catch_up
 from storage.cache import ResourceCache
 from storage.entry import Entry
 from storage.errors import Compacted, StorageError
-from storage.etcd import PUT, EtcdClient, Event
+from storage.etcd import PUT, EtcdClient, KeyEvent
 from storage.keys import prefix_end
 from storage.loading import Loaded
 from storage.paging import pages
@@ -78,7 +78,7 @@ async def load_first(client: EtcdClient, prefixes: Iterable[bytes]) -> Loaded:
                 values[kv.key] = kv.value, kv.mod_revision
                 if last is None or kv.mod_revision > last.mod_revision:
                     last = kv
-    return Loaded(values, revision, last and Event(PUT, last, None))
+    return Loaded(values, revision, last and KeyEvent(PUT, last, None))
 
 
 async def fill(client: EtcdClient, cache: WatchCache, told: Callable[[int], object] = lambda _: None) -> None:

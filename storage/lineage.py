@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from storage.etcd import DELETE, Event, Head
+from storage.etcd import DELETE, Head, KeyEvent
 from storage.watch_cache import WatchCache
 
 
@@ -39,7 +39,7 @@ class Lineage:
         self.cluster = self.term = 0
 
 
-def check_resumed(cache: WatchCache, last: Event, told: list[Event]) -> None:
+def check_resumed(cache: WatchCache, last: KeyEvent, told: list[KeyEvent]) -> None:
     """Raises Rewound unless the first events of a watch that starts at the last applied change agree with the cache.
 
     The events must include that change. For other events up to the revision reached, only the last one of each key is
@@ -58,7 +58,7 @@ def check_resumed(cache: WatchCache, last: Event, told: list[Event]) -> None:
             raise Rewound(f"revision {event.kv.mod_revision} was never seen")
 
 
-def _is_same(event: Event, last: Event) -> bool:
+def _is_same(event: KeyEvent, last: KeyEvent) -> bool:
     one, other = event.kv, last.kv
     return (event.type, one.key, one.mod_revision) == (last.type, other.key, other.mod_revision) and (
         event.type == DELETE or one.value == other.value

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from storage.cache import ResourceCache
-from storage.etcd import PUT, EtcdClient, Event, KeyValue
+from storage.etcd import PUT, EtcdClient, KeyEvent, KeyValue
 from storage.lineage import Rewound
 from storage.paging import pages
 from storage.time_slice import TimeSlice
@@ -26,7 +26,7 @@ class Loaded:
 
     values: Values
     revision: int
-    last: Event | None
+    last: KeyEvent | None
 
 
 Read = Callable[[EtcdClient, bytes, Keep, Told], Awaitable[Loaded]]
@@ -54,7 +54,7 @@ async def load(
             if piece.over():
                 await piece.next()
         told(len(values))
-    return Loaded(values, revision, last and Event(PUT, last, None))
+    return Loaded(values, revision, last and KeyEvent(PUT, last, None))
 
 
 def values_of(cache: WatchCache) -> Values | None:
@@ -115,7 +115,7 @@ def _changed(cache: WatchCache, values: Values) -> list[tuple[int, bytes, Resour
     return changed
 
 
-def newest(values: Values) -> Event | None:
+def newest(values: Values) -> KeyEvent | None:
     """The put with the highest mod revision among these values, which must not be entries; None if there are none."""
     key = max(values, key=lambda key: values[key][1], default=None)
-    return None if key is None else Event(PUT, KeyValue(key, raw_of(values[key][0]), values[key][1], 0, 0), None)
+    return None if key is None else KeyEvent(PUT, KeyValue(key, raw_of(values[key][0]), values[key][1], 0, 0), None)

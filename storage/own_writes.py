@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from storage.etcd import Event
+from storage.etcd import KeyEvent
 
 MAX_WAITING = 4096  # writes; beyond that the watch brings them
 
@@ -17,12 +17,12 @@ class OwnWrites:
     """Acknowledged writes by revision; each holds all events of its revision."""
 
     def __init__(self) -> None:
-        self._waiting: dict[int, Sequence[Event]] = {}
+        self._waiting: dict[int, Sequence[KeyEvent]] = {}
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, events: Sequence[Event]) -> None:
+    def add(self, events: Sequence[KeyEvent]) -> None:
         """Adds all events of one revision, in their order."""
         if len(self._waiting) < MAX_WAITING:
             self._waiting[events[-1].kv.mod_revision] = events
@@ -32,9 +32,9 @@ class OwnWrites:
         if len(self._waiting) < MAX_WAITING:
             self._waiting[revision] = ()
 
-    def following(self, reached: int) -> tuple[list[Event], int]:
+    def following(self, reached: int) -> tuple[list[KeyEvent], int]:
         """Removes the revisions that follow `reached` without a gap; returns their events and the last of them."""
-        found: list[Event] = []
+        found: list[KeyEvent] = []
         while (events := self._waiting.pop(reached + 1, None)) is not None:
             found += events
             reached += 1

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from storage.cache import ResourceCache
 from storage.entry import Change, ChangeType, CorruptEntry, Entry
 from storage.errors import Compacted, StorageError
-from storage.etcd import DELETE, EtcdClient, Event, KeyValue
+from storage.etcd import DELETE, EtcdClient, KeyEvent, KeyValue
 from storage.etcd.watch import Watch
 from storage.keys import prefix_end
 from storage.time_slice import TimeSlice
@@ -28,7 +28,7 @@ WORK = 1.0  # seconds in which the events are made into changes; the rest is lef
 EntryOf = Callable[[KeyValue], Entry]
 
 
-def change_of(event: Event, entry_of: EntryOf) -> Change:
+def change_of(event: KeyEvent, entry_of: EntryOf) -> Change:
     """The change of an event that has its previous value (prev_kv).
 
     Raises Compacted if etcd no longer has the previous value.
@@ -62,7 +62,7 @@ async def seed(client: EtcdClient, cache: WatchCache, revision: int) -> None:
         resource.history.seed(start, found.get(resource, []))
 
 
-async def _events(client: EtcdClient, root: bytes, revision: int) -> tuple[int, deque[Event]]:
+async def _events(client: EtcdClient, root: bytes, revision: int) -> tuple[int, deque[KeyEvent]]:
     """The events up to `revision`, and the revision after which they are complete. Raises StorageError."""
     start = max(0, revision - REVISIONS)
     try:
@@ -71,8 +71,8 @@ async def _events(client: EtcdClient, root: bytes, revision: int) -> tuple[int, 
         return await _told(client, root, error.compact_revision, revision)
 
 
-async def _told(client: EtcdClient, root: bytes, start: int, revision: int) -> tuple[int, deque[Event]]:
-    events: deque[Event] = deque()
+async def _told(client: EtcdClient, root: bytes, start: int, revision: int) -> tuple[int, deque[KeyEvent]]:
+    events: deque[KeyEvent] = deque()
     size = 0
     end = prefix_end(root)
     asking: asyncio.Task[None] | None = None
@@ -105,12 +105,12 @@ async def _ask_for_progress(watch: Watch) -> None:
         await asyncio.sleep(ASK_AGAIN)
 
 
-def _size(event: Event) -> int:
+def _size(event: KeyEvent) -> int:
     return len(event.kv.value) + (len(event.prev_kv.value) if event.prev_kv else 0)
 
 
 async def _changes(
-    cache: WatchCache, start: int, events: deque[Event]
+    cache: WatchCache, start: int, events: deque[KeyEvent]
 ) -> tuple[int, dict[ResourceCache, list[Change]]]:
     """Changes by resource, newest first, and the revision after which they are complete. It stops after `WORK` s."""
     found: dict[ResourceCache, list[Change]] = {}

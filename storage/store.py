@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from storage.entry import Entry
 from storage.errors import BesideChanged, Conflict, KeyExists, NotLoaded, StoredObject
-from storage.etcd import DELETE, PUT, EtcdClient, Event, KeyValue
+from storage.etcd import DELETE, PUT, EtcdClient, KeyEvent, KeyValue
 from storage.etcd.kv import Beside, Guard
 from storage.etcd.results import SwapResult
 from storage.fence import Fence, Outpost
@@ -149,8 +149,8 @@ class EtcdStore:
         revision = await self.client.write(puts, deletes, timeout=ANSWER)
         if not revision:
             return 0
-        events = [Event(PUT, KeyValue(key, value, revision, 0, 0), None) for key, value in puts]
-        events += [Event(DELETE, KeyValue(key, b"", revision, 0, 0), None) for key in deletes]
+        events = [KeyEvent(PUT, KeyValue(key, value, revision, 0, 0), None) for key, value in puts]
+        events += [KeyEvent(DELETE, KeyValue(key, b"", revision, 0, 0), None) for key in deletes]
         self._acknowledged(*events)
         return revision
 
@@ -194,9 +194,9 @@ class EtcdStore:
         return ("", "") if resource is None else resource.spec.group_resource
 
     def _written(self, change: int, key: bytes, value: bytes, revision: int, beside: Sequence[Swap] = ()) -> None:
-        event = Event(change, KeyValue(key, value, revision, 0, 0), None)
+        event = KeyEvent(change, KeyValue(key, value, revision, 0, 0), None)
         if beside:
-            events = [Event(PUT, KeyValue(other.key, other.value, revision, 0, 0), None) for other in beside]
+            events = [KeyEvent(PUT, KeyValue(other.key, other.value, revision, 0, 0), None) for other in beside]
             self._acknowledged(*events, event)
         else:
             self._acknowledged(event)

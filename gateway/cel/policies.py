@@ -14,7 +14,7 @@ from gateway.cel.patch_objects import JSON_PATCH, OBJECT, PatchTypes
 from gateway.cel.program import InstantiationError, Program, compile_expression
 from gateway.cel.source import CompilationError
 from gateway.cel.types import BOOL, DYN, INT, NULL, STRING, TIMESTAMP, Kind, Type, list_of, map_of, same, struct
-from gateway.validation.expressions import Fault, Use
+from gateway.validation.expressions import ExpressionFault, Use
 
 OBJECT_VARIABLE, OLD_OBJECT, PARAMS, REQUEST = "object", "oldObject", "params", "request"
 NAMESPACE, AUTHORIZER, REQUEST_RESOURCE = "namespaceObject", "authorizer", "authorizer.requestResource"
@@ -80,7 +80,7 @@ class Compiled:
 
     text: str
     program: Program | None
-    fault: Fault | None = None
+    fault: ExpressionFault | None = None
 
 
 class PolicyTypes:
@@ -151,12 +151,12 @@ class PolicyExpressions:
         try:
             program = compile_expression(text, environment)
         except CompilationError as error:
-            return Compiled(text, None, Fault(f"compilation failed: {error}"))
+            return Compiled(text, None, ExpressionFault(f"compilation failed: {error}"))
         except InstantiationError as error:
-            return Compiled(text, None, Fault(f"program instantiation failed: {error}", internal=True))
+            return Compiled(text, None, ExpressionFault(f"program instantiation failed: {error}", internal=True))
         wanted = _RETURNS[use]
         if wanted and not any(same(program.type, each) for each in wanted):
-            return Compiled(text, None, Fault(_other_type(wanted, program.type)))
+            return Compiled(text, None, ExpressionFault(_other_type(wanted, program.type)))
         return Compiled(text, program)
 
     def variable(self, name: str, text: str) -> Compiled:
@@ -165,11 +165,11 @@ class PolicyExpressions:
         self._defined[name] = DYN if compiled.program is None else seen_type(compiled.program.type)
         return compiled
 
-    def check(self, text: str, use: Use) -> Fault | None:
+    def check(self, text: str, use: Use) -> ExpressionFault | None:
         """See gateway.validation.expressions.Expressions."""
         return self.compile(text, use).fault
 
-    def define(self, name: str, text: str) -> Fault | None:
+    def define(self, name: str, text: str) -> ExpressionFault | None:
         """See gateway.validation.expressions.Expressions."""
         return self.variable(name, text).fault
 

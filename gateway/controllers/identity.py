@@ -51,7 +51,7 @@ def is_expired(lease: JsonObject, now: float) -> bool:
     return datetime.fromisoformat(renewed).timestamp() + float(seconds) < now
 
 
-class Identity:
+class IdentityLease:
     """This server's lease."""
 
     def __init__(self, endpoints: Endpoints) -> None:

@@ -63,14 +63,14 @@ class ProviderRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ResourceConfiguration:
     """The providers of some resources; the first one encrypts."""
 
     places: tuple[Place, ...]
     providers: tuple[ProviderRule, ...]
 
 
-def read_rules(path: Path) -> tuple[Rule, ...]:
+def read_rules(path: Path) -> tuple[ResourceConfiguration, ...]:
     """The rules of the file, in its order. Raises OSError, InvalidConfiguration."""
     found = read_configuration(path, "EncryptionConfiguration", ("v1",), _SHAPE)
     resources = found.get("resources") or []
@@ -88,7 +88,7 @@ def place_of(name: str) -> Place:
     return group, resource
 
 
-def _rule(given: JsonObject, path: str, names: set[str]) -> Rule:
+def _rule(given: JsonObject, path: str, names: set[str]) -> ResourceConfiguration:
     resources, providers = given.get("resources") or [], given.get("providers") or []
     if not resources:
         raise InvalidConfiguration(f"{path}.resources: Required value: at least one {path}.resources is required")
@@ -99,7 +99,7 @@ def _rule(given: JsonObject, path: str, names: set[str]) -> Rule:
     if not providers:
         raise InvalidConfiguration(f"{path}.providers: Required value: at least one {path}.providers is required")
     made = tuple(_provider(each, f"{path}.providers[{index}]", names) for index, each in enumerate(providers))
-    return Rule(tuple(map(place_of, resources)), made)
+    return ResourceConfiguration(tuple(map(place_of, resources)), made)
 
 
 def _wrong_resource(name: str) -> str:
@@ -134,7 +134,7 @@ def _check_overlap(names: list[str], path: str) -> None:
         raise InvalidConfiguration(f"{path}: Invalid value: {shown}: {text}")
 
 
-def _check_masked(rules: tuple[Rule, ...]) -> None:
+def _check_masked(rules: tuple[ResourceConfiguration, ...]) -> None:
     """Raises InvalidConfiguration for a resource after a rule for its whole group, or for all resources."""
     seen: set[Place] = set()
     for rule in rules:

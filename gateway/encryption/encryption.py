@@ -11,7 +11,7 @@ from pathlib import Path
 from gateway.access.following import Followed
 from gateway.encryption import metrics
 from gateway.encryption.ciphers import AesCbc, AesGcm, Secretbox
-from gateway.encryption.configuration import ANY, Place, ProviderRule, Rule, read_rules
+from gateway.encryption.configuration import ANY, Place, ProviderRule, ResourceConfiguration, read_rules
 from gateway.encryption.kms.provider import KmsProvider
 from gateway.encryption.kms.service import KmsService
 from gateway.encryption.provider import (
@@ -19,7 +19,7 @@ from gateway.encryption.provider import (
     CannotDecrypt,
     CannotEncrypt,
     Chain,
-    Identity,
+    IdentityTransformer,
     Keyed,
     Provider,
 )
@@ -64,7 +64,7 @@ class Encryption:
         self._in_force = _made(read_rules(path), server, self._tell_of_return)
         self._by_resource: dict[Place, Chain | None] = {}
         self._watching: list[asyncio.Task[None]] = []
-        self._wanted: Sequence[Rule] | None = None  # the newest rules, not in use yet
+        self._wanted: Sequence[ResourceConfiguration] | None = None  # the newest rules, not in use yet
         self._replacing: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[None]] = set()
         self._listeners: list[Callable[[], None]] = []
@@ -167,11 +167,11 @@ class Encryption:
             self._wanted = None
             await survive_async(self._replace, rules, self._not_replaced, None)
 
-    def _not_replaced(self, _: Sequence[Rule], error: Exception) -> None:
+    def _not_replaced(self, _: Sequence[ResourceConfiguration], error: Exception) -> None:
         metrics.reloaded(self._server, success=False)
         logger.error("--encryption-provider-config changed and cannot be used: %s", error, exc_info=error)
 
-    async def _replace(self, rules: Sequence[Rule]) -> None:
+    async def _replace(self, rules: Sequence[ResourceConfiguration]) -> None:
         """Replaces the providers, if the services of the new rules answer; else the old providers stay.
 
         If newer rules have come meanwhile, these ones are dropped.
@@ -216,7 +216,7 @@ async def _close_later(old: _InForce) -> None:
     await old.close()
 
 
-def _made(rules: Sequence[Rule], server: str, back: Callable[[], None]) -> _InForce:
+def _made(rules: Sequence[ResourceConfiguration], server: str, back: Callable[[], None]) -> _InForce:
     """Makes the providers of a configuration; `back` is called when a service answers again."""
     services: list[KmsProvider] = []
     providers: dict[Place, list[Provider]] = {}
@@ -229,7 +229,7 @@ def _made(rules: Sequence[Rule], server: str, back: Callable[[], None]) -> _InFo
 
 def _provider(rule: ProviderRule, services: list[KmsProvider], server: str, back: Callable[[], None]) -> Provider:
     if rule.kind == "identity":
-        return Identity()
+        return IdentityTransformer()
     if rule.kms is not None:
         found = KmsProvider(KmsService(rule.kms.name, rule.kms.path, rule.kms.timeout), server, back)
         services.append(found)

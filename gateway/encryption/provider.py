@@ -40,7 +40,7 @@ class Provider(Protocol):
         ...
 
 
-class Identity:
+class IdentityTransformer:
     """The provider `identity`: leaves values as they are, and refuses to read encrypted ones."""
 
     prefix = b""

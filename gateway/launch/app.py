@@ -335,9 +335,9 @@ async def _identify(gateway: Gateway, started: asyncio.Event) -> None:
     """Renews this server's identity lease once requests are answered."""
     if not await come_before(gateway.stopping, started, gateway.services.policy.complete):
         return
-    from gateway.controllers.identity import Identity
+    from gateway.controllers.identity import IdentityLease
 
-    await Identity(gateway.endpoints).run(gateway.stopping)
+    await IdentityLease(gateway.endpoints).run(gateway.stopping)
 
 
 async def _told(gateway: Gateway) -> None:

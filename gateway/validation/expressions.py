@@ -27,7 +27,7 @@ class Use(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class ExpressionFault:
     """Why an expression cannot be used, in kube-apiserver's words. `internal`: it is not the client's fault."""
 
     message: str
@@ -41,11 +41,11 @@ class Fault:
 class Expressions(Protocol):
     """Compiles the expressions of one policy or webhook. Rules call it in the order of the object."""
 
-    def check(self, text: str, use: Use) -> Fault | None:
+    def check(self, text: str, use: Use) -> ExpressionFault | None:
         """The fault of an expression; None if it can be used."""
         ...
 
-    def define(self, name: str, text: str) -> Fault | None:
+    def define(self, name: str, text: str) -> ExpressionFault | None:
         """The fault of a variable's expression, or None. Later expressions can use the variable even with a fault."""
         ...
 

@@ -20,7 +20,7 @@ class KeyValue(NamedTuple):
     version: int
 
 
-class Event(NamedTuple):
+class KeyEvent(NamedTuple):
     """A change: `type` is PUT or DELETE. For a deletion, `kv` has only key and mod_revision.
 
     `prev_kv` is the key's version before, if the watch requested it, the key existed, and etcd has not compacted it.
@@ -39,7 +39,7 @@ class WatchBatch(NamedTuple):
     """
 
     revision: int
-    events: list[Event]
+    events: list[KeyEvent]
     progress: bool
 
 

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from storage.etcd.endpoints import Endpoints
 from storage.etcd.kv import KV, Beside, Guard
-from storage.etcd.results import Event, KeyValue, RangeResult, SwapResult
+from storage.etcd.results import KeyEvent, KeyValue, RangeResult, SwapResult
 from storage.values import UnreadableValue
 
 log = logging.getLogger(__name__)
@@ -128,10 +128,10 @@ class TransformingKV(KV):
     ) -> SwapResult:
         return await self._swap_into(await super().delete_if(key, mod_revision, guard=guard, timeout=timeout))
 
-    async def events(self, events: list[Event]) -> list[Event]:
+    async def events(self, events: list[KeyEvent]) -> list[KeyEvent]:
         """The events of a watch, with transformed values."""
         return [
-            Event(
+            KeyEvent(
                 event.type,
                 event.kv if not event.kv.value else await self._into(event.kv),
                 event.prev_kv and await self._into(event.prev_kv),

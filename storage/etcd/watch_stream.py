@@ -14,13 +14,13 @@ from storage.errors import Compacted, PermissionDenied, StorageError, Unauthenti
 from storage.etcd.endpoints import EtcdEndpoint
 from storage.etcd.errors import translate
 from storage.etcd.generated import kv_pb2, rpc_pb2
-from storage.etcd.results import Event, KeyValue, WatchBatch
+from storage.etcd.results import KeyEvent, KeyValue, WatchBatch
 
 _NO_WATCH = -1
 
 log = logging.getLogger(__name__)
 
-Transform = Callable[[list[Event]], Awaitable[list[Event]]]
+Transform = Callable[[list[KeyEvent]], Awaitable[list[KeyEvent]]]
 
 
 class Receiver(Protocol):
@@ -41,7 +41,7 @@ class EtcdWatchStream:
         self._call = endpoint.watch.Watch(None, metadata=metadata)
         self._receivers: dict[int, Receiver] = {}
         self._asked: deque[int] = deque()
-        self._fragments: dict[int, list[Event]] = {}
+        self._fragments: dict[int, list[KeyEvent]] = {}
         self._last_id = 0
         self._outgoing: deque[rpc_pb2.WatchRequest] = deque()
         self._has_outgoing = asyncio.Event()
@@ -147,7 +147,7 @@ class EtcdWatchStream:
         log.error("a message of a watch on etcd could not be %s", how, exc_info=error)
         self.close(Unavailable(f"a message of the watch could not be {how}: {error}"))
 
-    def _dispatch(self, response: rpc_pb2.WatchResponse, events: list[Event]) -> None:
+    def _dispatch(self, response: rpc_pb2.WatchResponse, events: list[KeyEvent]) -> None:
         watch_id = response.watch_id
         if response.created:
             # etcd answers creations in order; newer versions do not name the watch when they refuse one.
@@ -172,7 +172,7 @@ class EtcdWatchStream:
                 if each is not None:
                     each.received(progress)
 
-    def _events(self, receiver: Receiver, watch_id: int, fragment: bool, events: list[Event]) -> None:
+    def _events(self, receiver: Receiver, watch_id: int, fragment: bool, events: list[KeyEvent]) -> None:
         if fragment or self._fragments:
             collected = self._fragments.setdefault(watch_id, [])
             collected += events
@@ -182,9 +182,9 @@ class EtcdWatchStream:
         receiver.received(WatchBatch(events[-1].kv.mod_revision, events, False))
 
 
-def _event(event: kv_pb2.Event) -> Event:
+def _event(event: kv_pb2.Event) -> KeyEvent:
     kv = event.kv
-    return Event(
+    return KeyEvent(
         event.type,
         KeyValue(kv.key, kv.value, kv.mod_revision, kv.create_revision, kv.version),
         _previous(event.prev_kv) if event.HasField("prev_kv") else None,

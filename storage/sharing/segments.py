@@ -32,7 +32,7 @@ class Segment:
         self.keys: list[bytes] = []  # of the values that were written here
 
 
-class Place:
+class Location:
     """The place of a value, with the flags of its record; immutable."""
 
     __slots__ = ("end", "flags", "revision", "segment", "start")
@@ -61,7 +61,7 @@ class Segments:
         if self._current is not None:
             yield self._current
 
-    def write(self, key: bytes, text: bytes, flags: int, revision: int) -> Place:
+    def write(self, key: bytes, text: bytes, flags: int, revision: int) -> Location:
         """Writes a value. Raises OSError if there is no memory."""
         segment, size = self._current, len(text)
         if segment is None or segment.used + size > segment.size:
@@ -72,9 +72,9 @@ class Segments:
         segment.live += size
         self._live += size
         segment.keys.append(key)
-        return Place(segment, start, end, flags, revision)
+        return Location(segment, start, end, flags, revision)
 
-    def release(self, place: Place) -> None:
+    def release(self, place: Location) -> None:
         """Notes that a value is no longer used."""
         size = place.end - place.start
         place.segment.live -= size
@@ -93,7 +93,7 @@ class Segments:
         if self._sealed.pop(segment.number, None) is not None:
             self._waste -= segment.size - segment.live
 
-    def recount(self, places: Iterable[Place]) -> None:
+    def recount(self, places: Iterable[Location]) -> None:
         """Counts the used bytes anew; `places` are all values in use."""
         for segment in self:
             segment.live = 0

@@ -19,7 +19,7 @@ from typing import cast
 
 from storage.entry import Entry
 from storage.errors import StorageError, Unavailable
-from storage.etcd import DELETE, PUT, Event, KeyValue, WatchBatch
+from storage.etcd import DELETE, PUT, KeyEvent, KeyValue, WatchBatch
 from storage.sharing.located import Located, value_at
 from storage.sharing.records import DELETED, HEAD, LINEAGE, PACKET, RECORD, SEGMENT, PacketType
 from storage.unowned import Values
@@ -51,7 +51,7 @@ class Origin:
 class Moves:
     """New places of values, or (`left`) a segment that has no value in use any more."""
 
-    events: list[Event]
+    events: list[KeyEvent]
     left: mmap.mmap | None = None
 
 
@@ -72,8 +72,8 @@ class SharedWatch:
         self._segments: dict[int, mmap.mmap] = {}
         self._retired: deque[mmap.mmap] = deque()
         self._more = b""  # the begin of a record whose end has not come yet
-        self._part: list[Event] = []
-        self._given: list[Event] = []  # the events of the last batch that was handed out
+        self._part: list[KeyEvent] = []
+        self._given: list[KeyEvent] = []  # the events of the last batch that was handed out
         self._batches: deque[WatchBatch | Moves] = deque()
         self._buffered = 0
         self._error: BaseException | None = None
@@ -156,7 +156,7 @@ class SharedWatch:
             if resource is not None and event.type == PUT and type(resource.get(event.kv.key)) is Entry:
                 self.locate([event])
 
-    def locate(self, events: list[Event]) -> None:
+    def locate(self, events: list[KeyEvent]) -> None:
         """Makes entries of the same versions as these events point to shared memory."""
         of_key = self._cache.of_key
         for event in events:
@@ -230,7 +230,7 @@ class SharedWatch:
         self.waits = kind == PacketType.NOT_YET
         self.told.set()
 
-    def _events(self, data: bytes) -> list[Event]:
+    def _events(self, data: bytes) -> list[KeyEvent]:
         found, at, segments = [], HEAD.size, self._segments
         unpack, size, whole = RECORD.unpack_from, RECORD.size, len(data)
         while at < whole:
@@ -239,11 +239,11 @@ class SharedWatch:
             key = data[at : at + length]
             at += length
             if flags & DELETED:
-                found.append(Event(DELETE, KeyValue(key, b"", revision, 0, 0), None))
+                found.append(KeyEvent(DELETE, KeyValue(key, b"", revision, 0, 0), None))
             else:
                 value = value_at(segments[number], start, end, flags)
                 # a Located takes the place of the bytes
-                found.append(Event(PUT, KeyValue(key, cast(bytes, value), revision, 0, 0), None))
+                found.append(KeyEvent(PUT, KeyValue(key, cast(bytes, value), revision, 0, 0), None))
         return found
 
     def _map(self, number: int, size: int, ancillary: list[tuple[int, int, bytes]]) -> None:

@@ -23,7 +23,7 @@ from gateway.observability.watchdog import Watchdog
 from storage.embedded.member import EmbeddedEtcd
 from storage.embedded.supervision import Supervised
 from storage.errors import StorageError
-from storage.etcd import Event
+from storage.etcd import KeyEvent
 from storage.etcd.endpoints import Endpoints, EtcdEndpoint
 from storage.etcd.generated import kv_pb2, rpc_pb2
 from storage.etcd.results import KeyValue
@@ -49,7 +49,7 @@ class Failing:
 
 async def test_a_value_that_cannot_be_transformed_is_unreadable_alone(caplog: pytest.LogCaptureFixture) -> None:
     kv = TransformingKV(cast(Endpoints, SimpleNamespace(call=None)), Failing())
-    events = [Event("PUT", KeyValue(key, b"v", 1, 1, 1), None) for key in (b"a", b"bad", b"b")]
+    events = [KeyEvent("PUT", KeyValue(key, b"v", 1, 1, 1), None) for key in (b"a", b"bad", b"b")]
     found = [event.kv.value for event in await kv.events(events)]
     assert found == [b"v", b"v", b"v"]
     assert [isinstance(value, UnreadableValue) for value in found] == [False, True, False]
@@ -80,7 +80,7 @@ class Call:
 async def test_watches_are_told_of_a_message_that_fails(how: str, caplog: pytest.LogCaptureFixture) -> None:
     """Without the error, the watches would wait for ever, and the cache would not change."""
 
-    async def transform(events: list[Event]) -> list[Event]:
+    async def transform(events: list[KeyEvent]) -> list[KeyEvent]:
         if how == "read":
             raise ValueError("unforeseen")
         await asyncio.Event().wait()

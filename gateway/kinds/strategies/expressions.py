@@ -8,7 +8,7 @@ from typing import Any
 from gateway.jsontypes import JsonObject
 from gateway.release.gates import Enabled
 from gateway.time_limits import TakesLong, on_loop
-from gateway.validation.expressions import LONG, Expressions, Fault, Use
+from gateway.validation.expressions import LONG, ExpressionFault, Expressions, Use
 from gateway.validation.field import FieldError
 
 
@@ -31,11 +31,11 @@ class _Patient:
     def __init__(self, expressions: Expressions, patience: _Patience) -> None:
         self._expressions, self._patience = expressions, patience
 
-    def check(self, text: str, use: Use) -> Fault | None:
+    def check(self, text: str, use: Use) -> ExpressionFault | None:
         self._patience.spend(text)
         return self._expressions.check(text, use)
 
-    def define(self, name: str, text: str) -> Fault | None:
+    def define(self, name: str, text: str) -> ExpressionFault | None:
         self._patience.spend(text)
         return self._expressions.define(name, text)
 

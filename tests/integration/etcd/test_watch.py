@@ -9,13 +9,13 @@ import weakref
 import pytest
 
 from storage.errors import Compacted, Unavailable
-from storage.etcd import DELETE, PUT, EtcdClient, EtcdSettings, Event, Watch, prefix_end
+from storage.etcd import DELETE, PUT, EtcdClient, EtcdSettings, KeyEvent, Watch, prefix_end
 from storage.etcd import watch as watch_module
 
 
-async def next_events(watch: Watch, count: int) -> list[Event]:
+async def next_events(watch: Watch, count: int) -> list[KeyEvent]:
     """At least that many events; more if the last batch has more."""
-    events: list[Event] = []
+    events: list[KeyEvent] = []
     async with asyncio.timeout(60):
         while len(events) < count:
             events += (await anext(watch)).events

@@ -20,7 +20,7 @@ from gateway.controllers.bootstrap import BootstrapObjects, keep_bootstrapped
 from gateway.controllers.bootstrap_objects import namespaces
 from gateway.controllers.certificate_requests import _parsed
 from gateway.controllers.flow_schema_status import FlowSchemaStatus
-from gateway.controllers.identity import Identity
+from gateway.controllers.identity import IdentityLease
 from gateway.controllers.legacy_tokens import label_used_tokens
 from gateway.controllers.replicas import Replica
 from gateway.customresources import cleanup
@@ -161,7 +161,7 @@ async def test_the_end_of_a_definition_is_tried_again(monkeypatch: pytest.Monkey
 
 
 async def test_a_lease_that_is_not_renewed(api: Api) -> None:
-    await until_said("this server's lease was not renewed", Identity(refusing(api)).run(asyncio.Event()))
+    await until_said("this server's lease was not renewed", IdentityLease(refusing(api)).run(asyncio.Event()))
 
 
 async def test_an_address_that_is_not_published(api: Api) -> None:

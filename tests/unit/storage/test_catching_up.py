@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage import catching_up
-from storage.etcd import PUT, Event, KeyValue
+from storage.etcd import PUT, KeyEvent, KeyValue
 
 
-def _event(revision: int, size: int) -> Event:
-    return Event(PUT, KeyValue(b"k", b"x" * size, revision, 0, 0), None)
+def _event(revision: int, size: int) -> KeyEvent:
+    return KeyEvent(PUT, KeyValue(b"k", b"x" * size, revision, 0, 0), None)
 
 
 @given(st.lists(st.tuples(st.integers(1, 5), st.sampled_from([0, 100, 700_000])), max_size=60))

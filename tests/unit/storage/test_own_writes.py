@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage import feed as feed_module
-from storage.etcd import DELETE, PUT, EtcdClient, Event, KeyValue, WatchBatch
+from storage.etcd import DELETE, PUT, EtcdClient, KeyEvent, KeyValue, WatchBatch
 from storage.feed import Feed
 from storage.watch_cache import WatchCache
 from tests.unit.storage.canonical import PREFIX, ROOT, SPEC, canonical
 
 
-def event(revision: int, name: str = "a", change: int = PUT) -> Event:
+def event(revision: int, name: str = "a", change: int = PUT) -> KeyEvent:
     value = canonical(name, labels={"at": str(revision)}) if change == PUT else b""
-    return Event(change, KeyValue(PREFIX + b"n/" + name.encode(), value, revision, 0, 0), None)
+    return KeyEvent(change, KeyValue(PREFIX + b"n/" + name.encode(), value, revision, 0, 0), None)
 
 
 class Stream:
@@ -29,7 +29,7 @@ class Stream:
     def __init__(self) -> None:
         self.messages: asyncio.Queue[WatchBatch] = asyncio.Queue()
 
-    def tell(self, *events: Event) -> None:
+    def tell(self, *events: KeyEvent) -> None:
         self.messages.put_nowait(WatchBatch(events[-1].kv.mod_revision, list(events), False))
 
     is_elsewhere = False
