@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 LOG = "server.log"
-PATIENCE = 5.0  # seconds: processes that were killed may write files for a moment
+REMOVE_TIMEOUT = 5.0  # seconds: processes that were killed may write files for a moment
 LONGEST = 60  # bytes of a path; unix sockets need short paths, so temporary files of a longer one stay elsewhere
 
 
@@ -36,7 +36,7 @@ def move_in(directory: Path) -> None:
         tempfile.tempdir = str(directory)
 
 
-def remove(directory: Path, patience: float = PATIENCE) -> None:
+def remove(directory: Path, patience: float = REMOVE_TIMEOUT) -> None:
     """Removes a directory with its content. Tries again for `patience` seconds if processes still write there."""
     import shutil
 

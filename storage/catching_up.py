@@ -32,7 +32,7 @@ WINDOW_CHANGES = 10_000
 WINDOW_BYTES = 16 << 20
 PART = 256  # changes made at once
 PART_BYTES = 1 << 20
-PATIENCE = 5.0  # seconds that slow readers may hold a stream while other watches wait for a free one
+SLOW_READER_TIMEOUT = 5.0  # seconds that slow readers may hold a stream while other watches wait for a free one
 ASK = 0.1  # seconds of silence before a progress request; doubled each time
 MAX_ASK = 10.0
 PAUSE = 0.25  # seconds that readers of all changes (without an interest) may delay the others
@@ -323,7 +323,7 @@ class Pasts:
         waiting = (resource, revision, freed)
         self._waiting.append(waiting)
         if self._alarm is None:
-            self._alarm = asyncio.get_running_loop().call_later(PATIENCE, self._press, {})
+            self._alarm = asyncio.get_running_loop().call_later(SLOW_READER_TIMEOUT, self._press, {})
         try:
             await freed
         finally:
@@ -331,7 +331,7 @@ class Pasts:
                 self._waiting.remove(waiting)
 
     def _press(self, seen: dict[Past, int]) -> None:
-        """While readers wait for a stream, ends those that slow readers have held for `PATIENCE` seconds."""
+        """While readers wait for a stream, ends those that slow readers have held for `SLOW_READER_TIMEOUT` seconds."""
         self._alarm = None
         for past in [past for past in self._all if past.busy]:
             if past.held and seen.get(past) == past.revision:
@@ -339,7 +339,7 @@ class Pasts:
                 self._left(past)
         if self._waiting:
             now = {past: past.revision for past in self._all if past.busy}
-            self._alarm = asyncio.get_running_loop().call_later(PATIENCE, self._press, now)
+            self._alarm = asyncio.get_running_loop().call_later(SLOW_READER_TIMEOUT, self._press, now)
 
     def _left(self, past: Past) -> None:
         """Ends the stream of a `Past` and frees it for others. The window is kept for `LINGER` seconds."""

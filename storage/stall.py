@@ -18,8 +18,8 @@ from storage.watch_cache import WatchCache
 LOOK = 1.0  # seconds between checks if etcd has several members
 LOOK_ALONE = 3.0  # seconds between checks if it has one
 PROBE = 2.0  # seconds; half of it for the first member that is asked
-PATIENCE = 2.0  # seconds that a watch may be behind; doubled after each watch that brought nothing
-MAX_PATIENCE = 60.0
+STALL_TIMEOUT = 2.0  # seconds that a watch may be behind; doubled after each watch that brought nothing
+MAX_STALL_TIMEOUT = 60.0
 
 
 class Watched(Protocol):
@@ -43,7 +43,7 @@ class Stall:
     ) -> None:
         self._cache, self._probe, self._request_progress, self._known = cache, probe, request_progress, known
         self._look = LOOK if members > 1 else LOOK_ALONE
-        self._patience = PATIENCE
+        self._patience = STALL_TIMEOUT
         self._seen = -1  # the revision reached at the last check
         self._behind_since: float | None = None
 
@@ -53,7 +53,7 @@ class Stall:
         while True:
             await asyncio.sleep(self._look)
             if watch.is_elsewhere or not await self._moves():
-                self._patience = min(self._patience * 2, MAX_PATIENCE)
+                self._patience = min(self._patience * 2, MAX_STALL_TIMEOUT)
                 watch.fail(Unavailable("the watch stream of this etcd member lacks changes that etcd has"))
                 return
 
@@ -61,7 +61,7 @@ class Stall:
         """Whether the watch brings etcd's changes, or is not behind for too long yet. True if etcd does not answer."""
         reached = self._cache.reached
         if reached != self._seen:
-            self._seen, self._behind_since, self._patience = reached, None, PATIENCE
+            self._seen, self._behind_since, self._patience = reached, None, STALL_TIMEOUT
             if self._known() <= reached:
                 return True
         try:

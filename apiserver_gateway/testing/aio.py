@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 from apiserver_gateway import testing
 from apiserver_gateway.testing import ApiServer, Refused, ServerDidNotStart, Snapshot, User, Webhook, condition
 from apiserver_gateway.testing.faults import Fault
-from apiserver_gateway.testing.requests import PATIENCE
+from apiserver_gateway.testing.requests import REQUEST_TIMEOUT
 from apiserver_gateway.testing.webhooks import Review
 
 __all__ = [
@@ -78,7 +78,7 @@ async def ask(server: ApiServer, method: str, path: str, body: Mapping[str, Any]
 
 
 async def wait_for(
-    server: ApiServer, path: str, holds: Callable[[Mapping[str, Any]], bool], timeout: float = PATIENCE
+    server: ApiServer, path: str, holds: Callable[[Mapping[str, Any]], bool], timeout: float = REQUEST_TIMEOUT
 ) -> dict[str, Any]:
     """As `testing.wait_for`; `holds` is called in another thread."""
     return await asyncio.to_thread(testing.wait_for, server, path, holds, timeout)

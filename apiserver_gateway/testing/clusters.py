@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from apiserver_gateway.testing.connections import Connections, Server
-from apiserver_gateway.testing.requests import PATIENCE, Refused, ask
+from apiserver_gateway.testing.requests import REQUEST_TIMEOUT, Refused, ask
 from apiserver_gateway.testing.waiting import condition, wait_for
 
 PATH = "/apis/apiserver-gateway.dev/v1alpha1/controlplanes"
@@ -43,7 +43,7 @@ class Cluster:
         ask(self.server, "DELETE", f"{PATH}/{self.name}")
 
 
-def made(server: Host, name: str = "", timeout: float = PATIENCE) -> Cluster:
+def made(server: Host, name: str = "", timeout: float = REQUEST_TIMEOUT) -> Cluster:
     """Makes a control plane on a server that runs with --control-planes. An empty `name` stands for a new, random name.
 
     Raises Refused, TimeoutError.

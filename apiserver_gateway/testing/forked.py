@@ -9,7 +9,7 @@ import socket
 import subprocess
 import time
 
-PATIENCE = 60.0  # seconds
+WAIT_TIMEOUT = 60.0  # seconds
 
 
 class Forked:
@@ -44,7 +44,7 @@ class Forked:
         line, _, self._said = self._said.partition(b"\n")
         return line.decode()
 
-    def wait(self, timeout: float = PATIENCE) -> int:
+    def wait(self, timeout: float = WAIT_TIMEOUT) -> int:
         """Waits for the end of the process; returns its exit status. Raises subprocess.TimeoutExpired."""
         deadline = time.monotonic() + timeout
         while self.returncode is None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # pytest leaves frames with `__tracebackhide__` out, so that the traceback ends in the test.
 
-PATIENCE = 60.0  # seconds after which a request or a wait fails
+REQUEST_TIMEOUT = 60.0  # seconds after which a request or a wait fails
 
 
 class Refused(Exception):
@@ -34,7 +34,7 @@ def answer(
     body: Mapping[str, Any] | None = None,
     *,
     token: str = "",
-    timeout: float = PATIENCE,
+    timeout: float = REQUEST_TIMEOUT,
 ) -> Iterator[HTTPResponse]:
     """The answer to a request; the block has to read its body. Raises Refused for 300 and above."""
     __tracebackhide__ = True

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apiserver_gateway.testing.connections import Server
-from apiserver_gateway.testing.requests import PATIENCE, Refused, answer, ask
+from apiserver_gateway.testing.requests import REQUEST_TIMEOUT, Refused, answer, ask
 
 Holds = Callable[[Mapping[str, Any]], bool]
 
@@ -33,7 +33,7 @@ def condition(kind: str, status: str = "True") -> Condition:
     return Condition(kind, status)
 
 
-def wait_for(server: Server, path: str, holds: Holds, timeout: float = PATIENCE) -> dict[str, Any]:
+def wait_for(server: Server, path: str, holds: Holds, timeout: float = REQUEST_TIMEOUT) -> dict[str, Any]:
     """Waits until `holds` is true for the object at `path`, and returns that state. The object need not exist yet.
 
     It watches, and does not poll. Raises Refused, and TimeoutError with the last seen state.

@@ -25,7 +25,7 @@ from gateway.settings.configuration_file import InvalidConfiguration, load_yaml
 from gateway.webhooks.refusals import refusal
 
 TIMEOUT = 30.0  # seconds for one call
-_PATIENCE = 60.0  # seconds for all attempts together
+_TOTAL_TIMEOUT = 60.0  # seconds for all attempts together
 _ATTEMPTS = 5
 FIRST_PAUSE = 0.5
 _LONGER, _JITTER = 1.5, 0.2
@@ -76,7 +76,7 @@ class Remote:
         """Posts a review and returns the answer. Errors that may pass are retried. Raises RemoteError."""
         body, pause = dumps(review), self._first_pause
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_TOTAL_TIMEOUT):
                 for left in reversed(range(_ATTEMPTS)):
                     try:
                         async with self._places:

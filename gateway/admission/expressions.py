@@ -50,7 +50,7 @@ from gateway.validation.expressions import Use
 from gateway.validation.field import go_quote
 
 MATCH_BUDGET = 2_500_000  # of all match conditions of a webhook or policy together
-PATIENCE = 50_000  # units of cost for which the event loop evaluates: some 5 ms; a thread does the rest
+LOOP_BUDGET = 50_000  # units of cost for which the event loop evaluates: some 5 ms; a thread does the rest
 _BEGINNING = 20  # units of cost for the overhead of one expression
 _EXCEEDED = str(CostExceeded())
 
@@ -157,7 +157,7 @@ class Evaluation:
     ) -> None:
         self.budget = budget  # what is left
         self._decisions = activation.decisions
-        self._patience, self._spent = PATIENCE, 0
+        self._patience, self._spent = LOOP_BUDGET, 0
         self._values = activation.values()
         self._variables = variables or {}
         self._values[VARIABLES] = _Variables(self)

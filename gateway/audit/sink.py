@@ -23,7 +23,7 @@ from gateway.audit.rotation import Keeping, RotatedFile
 logger = logging.getLogger(__name__)
 
 MOST_WAITING = 64 << 20  # bytes of events that wait to be written, in batch mode
-_PATIENCE = 10.0  # seconds between two log entries about lost events
+_LOG_INTERVAL = 10.0  # seconds between two log entries about lost events
 _AT_ONCE = 400  # events that are written together
 _ENDING = 5.0  # seconds to write the last events when the server stops
 
@@ -54,7 +54,7 @@ class Sink(Protocol):
 
 
 class Complaints:
-    """Counts lost events, and logs them at most every _PATIENCE seconds."""
+    """Counts lost events, and logs them at most every _LOG_INTERVAL seconds."""
 
     def __init__(self, what: str, counts: Counts) -> None:
         self._what, self._counts = what, counts
@@ -64,7 +64,7 @@ class Complaints:
         """Counts events that a part of the sink has lost. The log shows nothing of an event: it may hold secrets."""
         self._counts.errors[part] += count
         self._lost += count
-        if time.monotonic() - self._last >= _PATIENCE:
+        if time.monotonic() - self._last >= _LOG_INTERVAL:
             self._last = time.monotonic()
             logger.error("%s: %d audit events lost: %s", self._what, self._lost, reason)
             self._lost = 0

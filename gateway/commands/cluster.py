@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gateway.jsontypes import JsonObject
     from gateway.transfer.cluster import Cluster
 
-_PATIENCE = 60.0  # seconds
+_READY_TIMEOUT = 60.0  # seconds
 _STARTING = 10.0  # seconds that a server may take until it serves control planes
 _LOOK = 0.1  # seconds between two looks
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
@@ -144,13 +144,13 @@ async def _post(cluster: Cluster, body: JsonObject) -> None:
 async def _until(cluster: Cluster, name: str, holds: Callable[[JsonObject], bool]) -> JsonObject:
     """The object once `holds` is true for it; {} stands for none. Raises ApiError, Unreachable, CommandFailed."""
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_READY_TIMEOUT):
             while not holds(found := await _read(cluster.ask("GET", f"{_path()}/{name}"))):
                 await asyncio.sleep(_LOOK)
             return found
     except TimeoutError:
         raise CommandFailed(
-            f"{name} did not get there in {_PATIENCE:g} s; see `kubectl describe controlplane`"
+            f"{name} did not get there in {_READY_TIMEOUT:g} s; see `kubectl describe controlplane`"
         ) from None
 
 

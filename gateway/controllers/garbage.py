@@ -37,8 +37,8 @@ _IGNORED = (b"events/",)
 STEP = 1000  # dependents that are queued in one turn of the event loop
 AT_ONCE = 16  # dependents of one owner that are orphaned concurrently
 ABROAD = 16  # workers for objects that need calls of extension API servers
-# seconds from the start in which extension API servers may still report dependents; seconds between two checks for that
-PATIENCE, AGAIN = 30.0, 1.0
+# seconds from the start in which extension API servers may still report dependents, and between two checks for that
+STARTING, AGAIN = 30.0, 1.0
 
 
 class GarbageCollector:
@@ -60,7 +60,7 @@ class GarbageCollector:
         self._owners = Owners(actor.endpoints, actor.user)
         self._strangers = Strangers(actor)
         self._unknown: set[bytes] = set()  # objects with owners of kinds that are not served
-        self._patient_until = time.monotonic() + PATIENCE
+        self._patient_until = time.monotonic() + STARTING
         root = actor.endpoints.services.store.cache.root
         self._ignored = frozenset(root + name for name in _IGNORED)
         self._prefixes: dict[bytes, Endpoint] = {}

@@ -33,7 +33,7 @@ LABEL, HOST_LABEL = "apiserver.kubernetes.io/identity", "kubernetes.io/hostname"
 ADDRESS = "kubernetes.io/peer-advertise-address"
 DURATION = 3600  # leaseDurationSeconds, and the seconds between checks for expired leases of others
 RENEW_EVERY = 10.0
-PATIENCE = 1.0  # the most seconds that a stopping server waits for the deletion of its lease
+DELETE_TIMEOUT = 1.0  # the most seconds that a stopping server waits for the deletion of its lease
 
 
 def lease_name(host: str) -> str:
@@ -79,7 +79,7 @@ class IdentityLease:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stopping.wait(), RENEW_EVERY)
         with contextlib.suppress(StatusError, StorageError, TimeoutError):
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(DELETE_TIMEOUT):
                 await self._actor.delete(self._leases, NAMESPACE, self.name, DeleteOptions())
 
     async def clear(self, now: float) -> None:

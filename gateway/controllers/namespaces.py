@@ -33,7 +33,7 @@ AT_ONCE = 4  # concurrent deletions: more are hardly faster, and GETs would wait
 GRACE = 0.1
 SETTLE = 0.02  # seconds from a deletion in a namespace until the namespace is checked again: more usually follow
 LATE = 90.0  # seconds after a namespace is gone in which requests that were admitted before may still create objects
-PATIENCE = 15.0  # seconds until a namespace is checked again without any change in it
+RECHECK_INTERVAL = 15.0  # seconds until a namespace is checked again without any change in it
 
 # condition -> reason and message of its status False
 _WELL = {
@@ -157,7 +157,7 @@ class Namespaces:
         if remains.failures:
             raise RuntimeError(remains.failures[0])
         if remains.resources or remains.undiscovered:
-            self.queue.add_after(name, PATIENCE)
+            self.queue.add_after(name, RECHECK_INTERVAL)
             return
         await self._actor.change(self._actor.of("", "v1", "namespaces", "finalize"), name, name, _release, uid=uid)
 

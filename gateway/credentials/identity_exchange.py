@@ -18,7 +18,7 @@ from storage.errors import NoSpace, StorageError, Unavailable
 from storage.etcd import EtcdClient, EtcdSettings
 from storage.etcd.waiting import hopeless, tls_trouble
 
-PATIENCE = 30.0  # seconds of waiting for etcd before each check for TLS errors
+TLS_CHECK_INTERVAL = 30.0  # seconds of waiting for etcd before each check for TLS errors
 PAUSE = 0.5  # seconds between attempts
 
 
@@ -26,7 +26,7 @@ async def exchange(settings: EtcdSettings, key: bytes, proposal: bytes, server: 
     """The value of the key in etcd; `proposal`, which is stored, if there was none. Waits for etcd while the process
     with the ID `server` runs. Raises StorageError for errors that will not pass.
     """
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TLS_CHECK_INTERVAL
     async with EtcdClient(settings) as client:
         while True:
             try:
@@ -40,7 +40,7 @@ async def exchange(settings: EtcdSettings, key: bytes, proposal: bytes, server: 
                 if not _runs(server):
                     raise
                 if time.monotonic() > deadline:
-                    deadline = time.monotonic() + PATIENCE
+                    deadline = time.monotonic() + TLS_CHECK_INTERVAL
                     if wrong := await tls_trouble(settings):
                         raise Unavailable(wrong) from None
                 if hopeless(error):

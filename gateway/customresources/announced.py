@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from gateway.jsontypes import JsonObject
 
-PATIENCE = 1.0  # seconds
+ANNOUNCEMENT_TIMEOUT = 1.0  # seconds
 
 
 class Announced:
@@ -58,7 +58,7 @@ class Announced:
             return
         self._none.clear()
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(ANNOUNCEMENT_TIMEOUT):
                 await self._none.wait()
         except TimeoutError:
             return

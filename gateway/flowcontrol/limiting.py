@@ -15,8 +15,8 @@ from gateway.http.request_info import RequestInfo
 from gateway.http.user import MASTERS_GROUP
 
 PERIOD = 10.0  # seconds between two rounds of lending
-PATIENCE = 15.0  # seconds that a request without a deadline waits, a quarter of what a request may take
-MOST_PATIENCE = 60.0
+QUEUE_TIMEOUT = 15.0  # seconds that a request without a deadline waits, a quarter of what a request may take
+MAX_QUEUE_TIMEOUT = 60.0
 _LONG_RUNNING_VERBS = frozenset({"proxy"})
 _LONG_RUNNING_SUBRESOURCES = frozenset({"attach", "exec", "proxy", "log", "portforward"})
 _PROFILES = "/debug/pprof/"
@@ -66,7 +66,7 @@ class FlowControl:
         if level.exempt:
             level.dispatched[flow.schema] += 1
             return None
-        patience = PATIENCE if context.timeout is None else min(context.timeout / 4, MOST_PATIENCE)
+        patience = QUEUE_TIMEOUT if context.timeout is None else min(context.timeout / 4, MAX_QUEUE_TIMEOUT)
         seats, kept = 1, 0.0
         if info.is_resource:
             if info.verb in _READING_VERBS:

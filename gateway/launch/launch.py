@@ -29,7 +29,7 @@ from gateway.launch.errors import LaunchError, ToldToStop
 from gateway.launch.forked import Forked
 from gateway.launch.identity import identity_of
 from gateway.launch.notifying import READY, notify
-from gateway.launch.patient import PATIENCE, still_waiting
+from gateway.launch.patient import LOG_INTERVAL, still_waiting
 from gateway.launch.preflight import check_files, resolved
 from gateway.launch.stopping import StopGuard
 from gateway.observability import logs
@@ -262,7 +262,7 @@ def _result(begun: Future[Made] | Forked[Made], what: str, place: Path | None = 
     ValueError.
     """
     since = time.monotonic()
-    while not (begun.wait(PATIENCE) if isinstance(begun, Forked) else wait([begun], PATIENCE).done):
+    while not (begun.wait(LOG_INTERVAL) if isinstance(begun, Forked) else wait([begun], LOG_INTERVAL).done):
         still_waiting(waits_for or BESIDE[what], time.monotonic() - since)
     try:
         return begun.result()

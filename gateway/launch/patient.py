@@ -14,7 +14,7 @@ from gateway.pieces import survive
 
 logger = logging.getLogger("gateway")
 
-PATIENCE = 5.0  # seconds of waiting between log lines
+LOG_INTERVAL = 5.0  # seconds of waiting between log lines
 _MOST = 20  # the most tasks that a log line names
 
 
@@ -25,12 +25,12 @@ def still_waiting(what: str, seconds: float, **more: object) -> None:
 
 @asynccontextmanager
 async def said(what: str) -> AsyncIterator[None]:
-    """While the block runs, logs every PATIENCE seconds that it waits for `what`, and where each task waits."""
+    """While the block runs, logs every LOG_INTERVAL seconds that it waits for `what`, and where each task waits."""
 
     async def say() -> None:
         began = time.monotonic()
         while True:
-            await asyncio.sleep(PATIENCE)
+            await asyncio.sleep(LOG_INTERVAL)
             awaits = survive(lambda _: ", ".join(_places()), None, lambda _, error: None, "")
             still_waiting(what, time.monotonic() - began, awaits=awaits)
 

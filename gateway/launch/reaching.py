@@ -7,7 +7,7 @@ import logging
 import time
 
 from gateway.launch.errors import CannotServe, ToldToStop
-from gateway.launch.patient import PATIENCE
+from gateway.launch.patient import LOG_INTERVAL
 from gateway.settings.config import Settings
 from storage.backups.marker import check_restored
 from storage.database import Database
@@ -37,7 +37,7 @@ async def loaded(settings: Settings, database: Database, stopping: asyncio.Event
             if looks == 0 and (reason := await tls_trouble(settings.etcd(database.servers))):
                 raise CannotServe(reason, passing=False)
             looks = (looks + 1) % LOOKS
-            if time.monotonic() - told >= PATIENCE:
+            if time.monotonic() - told >= LOG_INTERVAL:
                 told = time.monotonic()
                 where = {"endpoints": ",".join(database.servers), "seconds": round(told - began)}
                 if error is None and database.feed.loaded:
@@ -56,7 +56,9 @@ async def filled(database: Database, stopping: asyncio.Event) -> None:
     filling, stopped = asyncio.ensure_future(database.feed.fill()), asyncio.ensure_future(stopping.wait())
     began = time.monotonic()
     try:
-        while not (await asyncio.wait((filling, stopped), timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED))[0]:
+        while not (await asyncio.wait((filling, stopped), timeout=LOG_INTERVAL, return_when=asyncio.FIRST_COMPLETED))[
+            0
+        ]:
             where = {"endpoints": ",".join(database.servers), "seconds": round(time.monotonic() - began)}
             logger.info("loading from etcd: %s objects so far", f"{database.feed.loaded:,}", extra=where)
         if not filling.done():

@@ -7,7 +7,7 @@ import logging
 
 from gateway.controllers.bootstrap import bootstrap, bootstrap_roles
 from gateway.controllers.outages import Outage
-from gateway.launch.patient import PATIENCE
+from gateway.launch.patient import LOG_INTERVAL
 from gateway.requests.parts import Gateway
 from storage.errors import NoSpace, StorageError
 
@@ -40,7 +40,7 @@ class Roles:
                 if not made:
                     self._lacking.set()
             if not made:
-                await asyncio.sleep(PATIENCE)
+                await asyncio.sleep(LOG_INTERVAL)
             elif not self._lacking.is_set():
                 self._policy.complete.set()
 

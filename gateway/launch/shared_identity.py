@@ -9,7 +9,7 @@ import asyncio
 import logging
 
 from gateway.controllers.outages import Outage
-from gateway.launch.patient import PATIENCE
+from gateway.launch.patient import LOG_INTERVAL
 from gateway.launch.preflight import identity_secret
 from gateway.requests.parts import Gateway
 from storage.errors import StorageError
@@ -33,7 +33,7 @@ class SharedIdentity:
             self._lacking.clear()
             if not await self._is_stored():
                 self._lacking.set()
-                await asyncio.sleep(PATIENCE)
+                await asyncio.sleep(LOG_INTERVAL)
 
     async def _is_stored(self) -> bool:
         from gateway.credentials.identity import IdentityError, store_again

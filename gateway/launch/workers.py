@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gateway.launch import hanging
-from gateway.launch.patient import PATIENCE, still_waiting
+from gateway.launch.patient import LOG_INTERVAL, still_waiting
 
 logger = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ class Supervisor:
             self._start(self._work)
         waiting, began = self._workers, time.monotonic()
         while True:
-            patience = min(PATIENCE, hanging.LOOK) if waiting else hanging.LOOK
+            patience = min(LOG_INTERVAL, hanging.LOOK) if waiting else hanging.LOOK
             readable, _, _ = select.select([self._ready, self._woken], [], [], patience)
             self._kill_hanging()
             if not readable and waiting:

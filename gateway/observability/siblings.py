@@ -19,7 +19,7 @@ from storage.instruments.snapshot import Sample, Snapshot, snapshots, together
 
 logger = logging.getLogger(__name__)
 
-_PATIENCE = 2.0  # seconds that another process has for its answer
+_ANSWER_TIMEOUT = 2.0  # seconds that another process has for its answer
 _MOST = 256 << 20  # the most bytes of an answer
 
 
@@ -59,7 +59,7 @@ class Siblings:
 
 async def _ask(path: Path) -> bytes:
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_ANSWER_TIMEOUT):
             reader, writer = await asyncio.open_unix_connection(path, limit=_MOST)
             try:
                 return await reader.read(-1)

@@ -11,7 +11,7 @@ from storage.cache import ResourceCache
 from storage.entry import Change, ChangeType
 from storage.watch_cache import WatchCache
 
-PATIENCE = 1.0  # seconds; a controller counts what was freed in a few milliseconds
+RECOUNT_TIMEOUT = 1.0  # seconds; a controller counts what was freed in a few milliseconds
 APART = 3.0  # the same for objects of another etcd: there the controller delays lowering a usage, by 2 s at most
 QUIET = 3.0  # seconds without a change, after which other servers are taken to have no charged writes under way
 LOOKED_AT = 512  # changes that are searched, at most
@@ -94,7 +94,9 @@ class Recounts:
         self._quiet[prefix] = newest
         return False
 
-    async def _changed(self, quotas: ResourceCache, prefix: bytes, freed: int, patience: float = PATIENCE) -> bool:
+    async def _changed(
+        self, quotas: ResourceCache, prefix: bytes, freed: int, patience: float = RECOUNT_TIMEOUT
+    ) -> bool:
         deadline = time.monotonic() + patience
         while (left := deadline - time.monotonic()) > 0:
             if _newest(quotas, prefix) > freed:

@@ -31,7 +31,7 @@ from storage.history import Overrun
 from storage.reads import Page, TooLargeRevision
 
 RETRY = 0.5  # seconds until the next attempt, after a conversion webhook has failed
-STATE_PATIENCE = 3.0  # seconds until a watch that wants the latest state gets an error, if a webhook fails
+STATE_TIMEOUT = 3.0  # seconds until a watch that wants the latest state gets an error, if a webhook fails
 
 
 @dataclass(slots=True, eq=False)
@@ -194,7 +194,7 @@ class WatchStream(OpenWatch):
         """Converts entries. While the conversion webhook fails, the stream waits, as in kube-apiserver.
 
         `state` is the revision of the initial state, 0 for changes. A watch that wants the latest state raises
-        StatusError 504 after STATE_PATIENCE seconds. Raises StatusError and Overrun.
+        StatusError 504 after STATE_TIMEOUT seconds. Raises StatusError and Overrun.
         """
         versions, begun = self.endpoint.versions, time.monotonic()
         with contextlib.suppress(ConversionFailed):
@@ -202,7 +202,7 @@ class WatchStream(OpenWatch):
             return
         fresh = state and self.options.resource_version != "0"
         while not self.is_over() and time.monotonic() < self.deadline:
-            if fresh and time.monotonic() > begun + STATE_PATIENCE:
+            if fresh and time.monotonic() > begun + STATE_TIMEOUT:
                 raise too_large(TooLargeRevision(state, min(entry.revision for entry in entries) - 1))
             await self._pause(RETRY)
             with contextlib.suppress(ConversionFailed):

@@ -32,7 +32,7 @@ from gateway.tracing.configuration import MILLION, TracingConfiguration
 logger = logging.getLogger(__name__)
 
 _SERVICE = "apiserver"
-_PATIENCE = 5  # seconds that the collector has for a batch of spans
+_EXPORT_TIMEOUT = 5  # seconds that the collector has for a batch of spans
 _W3C = TraceContextTextMapPropagator()
 _NOTHING: AbstractContextManager[None] = nullcontext()
 
@@ -44,7 +44,7 @@ class Tracer:
         """`instance` is the name of this server among its replicas."""
         for chatty in ("opentelemetry.exporter", "opentelemetry.sdk"):
             logging.getLogger(chatty).setLevel(logging.CRITICAL)  # `_Told` logs a failure, and only once
-        exporter = OTLPSpanExporter(endpoint=configuration.endpoint, insecure=True, timeout=_PATIENCE)
+        exporter = OTLPSpanExporter(endpoint=configuration.endpoint, insecure=True, timeout=_EXPORT_TIMEOUT)
         share = configuration.sampled_per_million
         self._provider = TracerProvider(
             sampler=ParentBased(TraceIdRatioBased(share / MILLION) if share else ALWAYS_OFF),

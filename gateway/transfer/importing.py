@@ -16,7 +16,7 @@ from gateway.validation.custom_resource_definition import is_established
 
 MANAGER = "apiserver-gateway-import"
 AT_ONCE = 8
-PATIENCE, LOOK = 30.0, 0.1  # seconds until a CRD has to be served, and between checks
+ESTABLISHED_TIMEOUT, LOOK = 30.0, 0.1  # seconds until a CRD has to be served, and between checks
 _DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
 _APPLY, _MERGE = "application/apply-patch+yaml", "application/merge-patch+json"
 
@@ -185,13 +185,13 @@ class _Importing:
             return
         path = resource.path("", str(obj.value["metadata"]["name"]))
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(ESTABLISHED_TIMEOUT):
                 while not is_established(await self._cluster.ask("GET", path)):
                     await asyncio.sleep(LOOK)
         except ApiError:
             return  # its write has failed, which is among the problems
         except TimeoutError:
-            self._problem(obj, f"it is not Established after {PATIENCE:g} s")
+            self._problem(obj, f"it is not Established after {ESTABLISHED_TIMEOUT:g} s")
 
     def _problem(self, obj: _Object, said: str) -> None:
         metadata = obj.value["metadata"]

@@ -26,7 +26,7 @@ from storage.instruments.timing import acting, current
 
 LIMIT = 64 << 20  # bytes
 REQUEST, CHANGE, TOLD = 900, 400, 120  # bytes of a request, a change and a delivery, without their content
-PATIENCE = 5.0  # seconds
+CATCH_UP_TIMEOUT = 5.0  # seconds
 LONGEST_WORDS = 2048  # bytes that are kept of an error answer
 DELIVERIES = 256  # the last deliveries that are kept of a watch
 PROBES = ("/readyz", "/livez", "/healthz", "/testing/", "/debug/")
@@ -158,10 +158,10 @@ class Recorder:
 
     async def catch_up(self) -> None:
         """Waits until the watch cache has all writes of this process, and so their changes are recorded. Gives up after
-        PATIENCE seconds.
+        CATCH_UP_TIMEOUT seconds.
         """
         with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(CATCH_UP_TIMEOUT):
                 await self._gateway.store.cache.reach(max(self.writers, default=0))
 
     # calls of requests, watches and caches

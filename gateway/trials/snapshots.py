@@ -22,7 +22,7 @@ TRANSACTION_BYTES = 1_000_000  # etcd's limit is 1.5 MiB
 USUAL_OPERATIONS = 128  # etcd's default limit for a transaction
 MOST_KEPT = 100
 ROUNDS = 5  # the most attempts of a restore, as controllers may still write by the state before it
-PATIENCE = 5.0  # seconds of waiting for controllers
+IDLE_TIMEOUT = 5.0  # seconds of waiting for controllers
 
 Part = tuple[list[tuple[bytes, bytes]], list[bytes]]  # the puts and the deletes of a transaction
 
@@ -134,8 +134,8 @@ class Snapshots:
             yield part
 
     async def _rest(self) -> None:
-        """Waits until controllers are at rest, for PATIENCE seconds at most."""
-        deadline = time.monotonic() + PATIENCE
+        """Waits until controllers are at rest, for IDLE_TIMEOUT seconds at most."""
+        deadline = time.monotonic() + IDLE_TIMEOUT
         while True:
             await asyncio.sleep(0.002)
             if self._at_rest() or time.monotonic() > deadline:

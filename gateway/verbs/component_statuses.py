@@ -25,7 +25,7 @@ from storage.errors import StorageError
 from storage.etcd import EtcdClient
 
 _SERVERS = {"scheduler": 10259, "controller-manager": 10257}
-_PATIENCE, _LARGEST = 20.0, 10 << 10  # the most seconds until an answer, and bytes of it
+_PROBE_TIMEOUT, _LARGEST = 20.0, 10 << 10  # the most seconds until an answer, and bytes of it
 
 
 async def list_(endpoint: Endpoint, request: Request) -> Response:
@@ -80,7 +80,7 @@ async def _server(name: str, port: int, outbound: Client) -> JsonObject:
     target = Target("127.0.0.1", port, context_of("", b"", b"", True))
     request = OutboundRequest("GET", "/healthz", ((b"accept", b"*/*"),))
     try:
-        answer = await outbound.call(target, request, _PATIENCE, _LARGEST)
+        answer = await outbound.call(target, request, _PROBE_TIMEOUT, _LARGEST)
     except CallError as error:
         return _component(name, "False", f'Get "https://127.0.0.1:{port}/healthz": {error}')
     text = answer.body.decode("utf-8", "replace")

@@ -13,8 +13,8 @@ from typing import Final
 
 from storage.embedded.errors import EmbeddedEtcdError
 
-LOCK_PATIENCE: Final = 2.0  # seconds to wait for a process that uses the directory: it may be about to end
-ORPHAN_PATIENCE: Final = 30.0  # seconds to wait for the etcd of a killed process, which ends a moment after it
+LOCK_TIMEOUT: Final = 2.0  # seconds to wait for a process that uses the directory: it may be about to end
+ORPHAN_TIMEOUT: Final = 30.0  # seconds to wait for the etcd of a killed process, which ends a moment after it
 _LONGEST: Final = 90  # bytes of the path of a directory with sockets; a socket's whole path may have 107 (unix(7))
 _PLAIN: Final = re.compile(r"[\w./+=@-]+", re.ASCII)  # needs no escaping in a URL, nor in a list of URLs
 
@@ -45,7 +45,7 @@ def can_hold_sockets(path: Path) -> bool:
     return len(os.fsencode(path)) <= _LONGEST and _PLAIN.fullmatch(str(path)) is not None
 
 
-def lock(directory: Path, patience: float = LOCK_PATIENCE, orphan: float = ORPHAN_PATIENCE) -> int:
+def lock(directory: Path, patience: float = LOCK_TIMEOUT, orphan: float = ORPHAN_TIMEOUT) -> int:
     """Locks the directory for one etcd, until the returned file descriptor is closed.
 
     An etcd that runs there without the lock counts too. The call waits `patience` seconds for a process that has the

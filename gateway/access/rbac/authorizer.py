@@ -11,7 +11,7 @@ from gateway.http.status import too_many_requests
 from gateway.kinds.attributes import Attributes
 from gateway.memo import Memory
 
-PATIENCE = 5.0  # seconds that a decision waits for the default roles, which the server makes at its start
+ROLES_TIMEOUT = 5.0  # seconds that a decision waits for the default roles, which the server makes at its start
 _DECISION_SIZE = 1000  # bytes of a cached question and its verdict, besides user, path and reason
 _MEMORABLE = 4096  # characters; decisions about longer questions are not cached
 _MOST_PARTS = 512  # groups and extra values of the user; with more, a decision is not cached
@@ -38,7 +38,7 @@ class RBAC:
         """
         if not self._policy.complete.is_set():
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._policy.complete.wait(), PATIENCE)
+                await asyncio.wait_for(self._policy.complete.wait(), ROLES_TIMEOUT)
             if not self._policy.loaded:
                 raise too_many_requests("storage is (re)initializing")
         return self.decide(attributes)

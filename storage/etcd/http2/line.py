@@ -21,7 +21,7 @@ from storage.etcd.http2.headers import encoded
 Request = TypeVar("Request")
 Response = TypeVar("Response")
 
-_PATIENCE = 5.0  # seconds for a connection
+_CONNECT_TIMEOUT = 5.0  # seconds for a connection
 _PAUSE = 1.0  # seconds after a connection that failed
 _MOST_SECONDS = 99_999.0  # of the header grpc-timeout, which has at most eight digits
 _BEGINNING = b"\x83\x86"  # :method POST, :scheme http
@@ -66,7 +66,7 @@ class Line:
     async def _connect(self) -> None:
         loop, made = asyncio.get_running_loop(), Connection(self._pings)
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_CONNECT_TIMEOUT):
                 if self._path:
                     await loop.create_unix_connection(lambda: made, self._path)
                 else:

@@ -135,7 +135,7 @@ async def test_only_who_needs_what_is_compacted_is_refused(node: Node) -> None:
 async def test_who_does_not_read_holds_up_nobody(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither readers of the same stream, nor those that wait for a stream."""
     monkeypatch.setattr(catching_up, "PART", 10)
-    monkeypatch.setattr(catching_up, "PATIENCE", 0.2)
+    monkeypatch.setattr(catching_up, "SLOW_READER_TIMEOUT", 0.2)
     monkeypatch.setattr(catching_up, "STREAMS_EACH", 1)
     monkeypatch.setattr(catching_up, "WINDOW_CHANGES", 50)
     pasts, last = Pasts(node.client), node.cache.reached

@@ -138,7 +138,7 @@ def test_replicas_wait_for_etcd_and_name_it(tmp_path: Path) -> None:
     with EmbeddedEtcd(loopback=True) as etcd:
         endpoint = etcd.endpoint
     flags = [f"--etcd-servers={endpoint}", f"--identity-key-file={tmp_path}/secret", f"--cert-dir={tmp_path}/keys"]
-    command = [*program({"gateway.launch.patient.PATIENCE": 0.5}), "serve", *flags, "--secure-port=0"]
+    command = [*program({"gateway.launch.patient.LOG_INTERVAL": 0.5}), "serve", *flags, "--secure-port=0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         try:

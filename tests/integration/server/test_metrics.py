@@ -111,7 +111,7 @@ def test_health_checks_have_a_page_of_their_own(server: ApiServer) -> None:
 
 
 def test_one_scrape_shows_all_workers() -> None:
-    with hasty({"gateway.observability.siblings._PATIENCE": 60.0}, "--workers=2") as server:
+    with hasty({"gateway.observability.siblings._ANSWER_TIMEOUT": 60.0}, "--workers=2") as server:
         for _ in range(24):  # each on a new connection; the kernel spreads them over the workers
             assert ask(server, "GET", f"{MAPS}/absent").status == 404
         counted = [value(server, "apiserver_request_total", resource="configmaps", code="404") for _ in range(6)]

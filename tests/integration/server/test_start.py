@@ -131,7 +131,7 @@ def test_a_ca_that_has_expired_is_spoken_of_once(tmp_path: Path) -> None:
 
 
 def test_a_server_that_waits_for_etcd_says_why_and_can_be_stopped(tmp_path: Path) -> None:
-    hasty = program({"gateway.launch.patient.PATIENCE": 0.5})
+    hasty = program({"gateway.launch.patient.LOG_INTERVAL": 0.5})
     command = [*hasty, "serve", "--etcd-servers=http://127.0.0.1:1", f"--cert-dir={tmp_path}"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None

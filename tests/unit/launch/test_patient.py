@@ -21,7 +21,7 @@ WORKERS = """
 import logging, signal
 from gateway.launch import workers
 logging.basicConfig(format="%(message)s")
-workers.PATIENCE = 0.05
+workers.LOG_INTERVAL = 0.05
 never = workers.Supervisor(2, lambda ready: signal.sigwait([signal.SIGUSR1]))
 raise SystemExit(never.run(lambda: None))
 """
@@ -30,7 +30,7 @@ raise SystemExit(never.run(lambda: None))
 async def test_it_names_what_is_missing_and_where_tasks_wait(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(patient, "PATIENCE", 0.01)
+    monkeypatch.setattr(patient, "LOG_INTERVAL", 0.01)
     told, said = asyncio.Event(), asyncio.Event()
 
     async def stuck_somewhere() -> None:
@@ -68,7 +68,7 @@ async def test_a_start_says_how_many_objects_it_has_loaded(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    monkeypatch.setattr(reaching, "PATIENCE", 0.0)
+    monkeypatch.setattr(reaching, "LOG_INTERVAL", 0.0)
     monkeypatch.setattr(reaching, "LOOK", 0.0)
     monkeypatch.setattr(reaching, "LOOKS", 1 << 30)
     feed = SimpleNamespace(ready=asyncio.Event(), error=None, loaded=400_000)

@@ -29,7 +29,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 async def test_a_worker_that_does_not_answer_is_left_out(
     directory: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(siblings, "_PATIENCE", 1.0)
+    monkeypatch.setattr(siblings, "_ANSWER_TIMEOUT", 1.0)
     assert await asyncio.wait_for(Siblings(directory).all(), 30)
     assert [(record.getMessage(), vars(record)["pid"]) for record in of(caplog, siblings.__name__)] == [
         ("another worker did not send its metrics", "12")
