@@ -31,7 +31,7 @@ from storage.guarded import FAILURES
 from storage.history import History
 from storage.index import FEW, Indexes
 from storage.keys import namespace_and_name, prefix_end
-from storage.measures import BEGUN, RECEIVED
+from storage.metrics import BEGUN, RECEIVED
 from storage.sharing.located import Located, SharedEntry, leave, share
 from storage.undoing import Undoings
 from storage.values import UnreadableValue

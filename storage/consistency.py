@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 
 from storage.errors import StorageError, Unavailable
 from storage.instruments.timing import Times, current
-from storage.measures import CONSISTENT
+from storage.metrics import CONSISTENT
 from storage.watch_cache import WatchCache
 
 PROBES = 2  # shared probes in flight: requests that come during one need not wait for its end

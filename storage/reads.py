@@ -17,7 +17,7 @@ from storage.errors import FutureRevision
 from storage.etcd import EtcdClient
 from storage.history import Overrun
 from storage.keys import prefix_end
-from storage.measures import listed, listed_by_etcd, measured
+from storage.metrics import listed, listed_by_etcd, measured
 from storage.time_slice import TimeSlice
 from storage.waking import By, Interest
 from storage.watch_cache import WatchCache

@@ -17,7 +17,7 @@ from storage.etcd.kv import Beside, Guard
 from storage.etcd.results import SwapResult
 from storage.fence import Fence, Outpost
 from storage.keys import prefix_end
-from storage.measures import measured
+from storage.metrics import measured
 from storage.protocol import Swap
 from storage.reads import Reads
 from storage.values import StaleValue

@@ -27,7 +27,7 @@ from gateway.admission.refusal import joined
 from gateway.admission.request_value import namespace_value, request_value
 from gateway.cel.costs import PER_EXPRESSION, PER_OBJECT
 from gateway.cel.libraries.authorizer import Authorizer, Question, ResourceCheck
-from gateway.cel.measures import EVALUATION
+from gateway.cel.metrics import EVALUATION
 from gateway.cel.policies import (
     AUTHORIZER,
     NAMESPACE,

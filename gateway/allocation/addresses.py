@@ -13,7 +13,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Protocol
 
 from gateway.allocation.errors import AllocationError, RangeFull
-from gateway.allocation.measures import Taken, counted
+from gateway.allocation.metrics import Taken, counted
 from gateway.jsontypes import JsonObject, loads
 from gateway.kinds.identity import GroupVersionResource
 from gateway.kinds.service_objects import family_of

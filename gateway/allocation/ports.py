@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Iterable
 
 from gateway.allocation.errors import AllocationError, RangeFull
-from gateway.allocation.measures import port_counted
+from gateway.allocation.metrics import port_counted
 from gateway.jsontypes import JsonObject, dumps, loads
 from storage.change import KEEP, Decision, Put, change
 from storage.errors import CorruptObject, StoredObject

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from gateway.allocation.addresses import MANAGED_BY, Parent
 from gateway.allocation.carry_over import needs_health_check_port, node_ports
-from gateway.allocation.measures import ADDRESS_ROUNDS, LEAK, PORT_ROUNDS, REPAIR, REPAIRED_ADDRESSES, REPAIRED_PORTS
+from gateway.allocation.metrics import ADDRESS_ROUNDS, LEAK, PORT_ROUNDS, REPAIR, REPAIRED_ADDRESSES, REPAIRED_PORTS
 from gateway.allocation.services import ServiceAllocation
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, loads

@@ -11,8 +11,8 @@ from gateway.cel.ast import Call, Comprehension, Ident, ListLiteral, Literal, Ma
 from gateway.cel.checker import check
 from gateway.cel.costs import PER_EXPRESSION
 from gateway.cel.environment import Environment
-from gateway.cel.measures import COMPILATION
 from gateway.cel.metering import new_frame
+from gateway.cel.metrics import COMPILATION
 from gateway.cel.parser import parse
 from gateway.cel.plan import (
     TYPED,

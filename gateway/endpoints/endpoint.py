@@ -22,7 +22,7 @@ from gateway.encodings.encoder import Encoder, Shape
 from gateway.encodings.registry import encoder_for
 from gateway.endpoints.expiry import Expiry
 from gateway.endpoints.hooks import WriteHooks
-from gateway.endpoints.measures import WatchMeasures
+from gateway.endpoints.metrics import WatchMeasures
 from gateway.endpoints.services import Services
 from gateway.endpoints.versions import Versions
 from gateway.endpoints.write_version import WriteVersion, write_version

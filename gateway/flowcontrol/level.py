@@ -13,7 +13,7 @@ from enum import Enum
 
 from gateway.flowcontrol.demand import Demand
 from gateway.flowcontrol.fair_queuing import GUESS, Dealing, Queue, Queuing, VirtualTime, Waiting, work_of
-from gateway.flowcontrol.measures import FlowMeasures
+from gateway.flowcontrol.metrics import FlowMeasures
 from gateway.flowcontrol.retrying import Retrying
 from gateway.flowcontrol.sharing import Limits
 

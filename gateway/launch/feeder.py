@@ -22,7 +22,7 @@ from gateway.settings.config import Settings
 from gateway.settings.release import chosen_release
 from storage.etcd import EtcdClient
 from storage.feed import Feed
-from storage.sharing.measures import follow
+from storage.sharing.metrics import follow
 from storage.sharing.publisher import Publisher
 from storage.sharing.shelf import PublishedCache
 

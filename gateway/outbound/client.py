@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from gateway.outbound.connection import PARTING, Connection, Head
 from gateway.outbound.errors import CallError, deadline_exceeded, dialling
-from gateway.outbound.measures import called
+from gateway.outbound.metrics import called
 from gateway.outbound.names import address_of, check_name
 from gateway.outbound.request import Header, OutboundRequest
 from gateway.outbound.target import Target

@@ -35,7 +35,7 @@ STAGES = {
     ),
     "read and decode the body": ("gateway/writing/body", "gateway/schema/"),
     "prepare and validate": ("gateway/kinds/", "gateway/validation/"),
-    "etcd client, gRPC": ("storage/etcd/", "grpc/", "storage/store", "storage/change", "storage/measures"),
+    "etcd client, gRPC": ("storage/etcd/", "grpc/", "storage/store", "storage/change", "storage/metrics"),
     "cache, watches, controllers": ("storage/", "gateway/controllers/", "gateway/reading/"),
     "stages, routes, metrics": ("gateway/requests/", "gateway/verbs/", "gateway/http/", "gateway/launch/"),
     "course of the write": ("gateway/writing/", "gateway/endpoints/", "gateway/time_limits", "gateway/jsontypes"),

@@ -59,7 +59,7 @@ IN_ORDER = {
     "gateway/encodings/rendering_budget.py": "bounded by bytes",
     "gateway/memo.py": "bounded by bytes",
     "gateway/outbound/client.py": "open connections",
-    "gateway/outbound/measures.py": "names of hosts",
+    "gateway/outbound/metrics.py": "names of hosts",
     "gateway/validation/go_regexp.py": "bounded by bytes",
     "gateway/work_queue.py": "work to do, by keys of objects that exist",
     "storage/index.py": "names of fields and labels",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gateway.allocation.addresses import Addresses, Parent
 from gateway.allocation.errors import AllocationError, RangeFull
-from gateway.allocation.measures import LEAK, REPAIRED_ADDRESSES, REPAIRED_PORTS
+from gateway.allocation.metrics import LEAK, REPAIRED_ADDRESSES, REPAIRED_PORTS
 from gateway.allocation.ports import NodePorts
 from gateway.allocation.repair import ROUNDS, Suspects, repair
 from gateway.http.status import StatusError

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.endpoints.measures import WatchMeasures
+from gateway.endpoints.metrics import WatchMeasures
 from gateway.http.alarms import Alarms
 from gateway.reading.list_options import ListOptions
 from gateway.reading.view import View

@@ -6,7 +6,7 @@ import asyncio
 
 from storage.consistency import ConsistentReads
 from storage.instruments.timing import Times, current
-from storage.measures import measured
+from storage.metrics import measured
 from storage.watch_cache import WatchCache
 
 PAUSE = 0.01  # what is waited for here takes so long
