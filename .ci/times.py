@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Prints where the time of a run of the gate went: by part with its budget, by folder of tests, and the slowest tests.
+Prints also which tests came nearest to a limit of theirs: those are the next to fail by chance.
 
-    .ci/times.py PARTS TESTS
+    .ci/times.py PARTS TESTS LIMITS
 
 A line of PARTS is `PART<tab>SECONDS<tab>BUDGET`; parts with the budget `once` are not counted. A line of TESTS is what
-tests/times.py writes.
+tests/times.py writes, and one of LIMITS what tests/limits.py writes.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from pathlib import Path
 
 SLOWEST = 20
 LEAST = 5.0  # seconds of a folder that is told
+NEAREST = 20
+NEAR = 0.3  # of a limit: what is below is not told
 
 
 def parts(file: Path) -> list[str]:
@@ -48,6 +51,17 @@ def tests(file: Path) -> list[str]:
     return ["seconds  tests in", *rows, "", f"seconds  the {SLOWEST} slowest tests", *slowest] if by_test else []
 
 
+def limits(file: Path) -> list[str]:
+    """The rows of the last table: each test once, with the measure that was nearest to its limit."""
+    nearest: dict[str, tuple[float, str]] = {}
+    for line in _lines(file):
+        name, share, words = json.loads(line)
+        nearest[name] = max(nearest.get(name, (0.0, "")), (share, words))
+    by_share = sorted(nearest.items(), key=lambda each: -each[1][0])[:NEAREST]
+    rows = [f"{100 * share:6.0f} %  {name}: {words}" for name, (share, words) in by_share if share >= NEAR]
+    return ["of limit  the tests that came nearest to their limits", *(rows or [f"none came near: below {NEAR:.0%}"])]
+
+
 def _lines(file: Path) -> list[str]:
     return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
 
@@ -55,7 +69,8 @@ def _lines(file: Path) -> list[str]:
 def main() -> int:
     """The exit status."""
     print("\n== where the time went\n")
-    print("\n".join([*parts(Path(sys.argv[1])), "", *tests(Path(sys.argv[2]))]))
+    tables = [parts(Path(sys.argv[1])), tests(Path(sys.argv[2])), limits(Path(sys.argv[3]))]
+    print("\n\n".join("\n".join(table) for table in tables if table))
     return 0
 
 

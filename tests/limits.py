@@ -3,18 +3,23 @@
 A limit on time is what a quiet machine needs at most. On a busy machine more is allowed. The allowance is measured in
 the same run: how long the kernel let the test's processes wait for a core, how long the host let the machine's cores
 wait, how long processes waited for disks, and the CPU time of a fixed piece of work.
+
+With APISERVER_GATEWAY_LIMITS=FILE each comparison is a line of JSON in that file: the test, what was found as a share of
+the limit on a quiet machine, and both in words. .ci/times.py prints the tests that come nearest to their limits.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gc
+import json
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+FILE = os.environ.get("APISERVER_GATEWAY_LIMITS", "")
 _ROUNDS = 5
 _PIECES = 40
 _LOOP = 3_000
@@ -24,7 +29,7 @@ _ENOUGH = 0.2  # seconds of CPU: several scheduler time slices
 
 def at_most(found: float, limit: float, words: str = "it took {found:.3f} s, {limit:.3f} s are allowed") -> None:
     """Raises AssertionError if `found` exceeds `limit`. `words` is its message, with both as braces."""
-    assert found <= limit, words.format(found=found, limit=limit)
+    _judge(found, limit, limit, words)
 
 
 def at_most_cpu(
@@ -35,9 +40,25 @@ def at_most_cpu(
 
     Garbage collection does not count: it visits all objects that thousands of earlier tests have left in this process.
     """
+    allowed = limit
     if found > limit:  # measure the machine's slowness only if it matters: that takes a while
-        limit = limit * max(1.0, slowness()) + COLLECTIONS.seconds
-    at_most(found, limit, words)
+        allowed = limit * max(1.0, slowness()) + COLLECTIONS.seconds
+    _judge(found, limit, allowed, words)
+
+
+def _judge(found: float, limit: float, allowed: float, words: str) -> None:
+    """Compares what was found with what is allowed now. `limit` is what is allowed on a quiet machine."""
+    note(found, limit, words)
+    assert found <= allowed, words.format(found=found, limit=allowed)
+
+
+def note(found: float, limit: float, words: str) -> None:
+    """Records what was found beside its limit, for the table at the end of the gate."""
+    if FILE and limit > 0:
+        test = os.environ.get("PYTEST_CURRENT_TEST", "").partition(" (")[0]
+        line = [test, round(found / limit, 3), words.partition("\n")[0].format(found=found, limit=limit)]
+        with Path(FILE).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
 
 
 def slowness() -> float:
@@ -90,11 +111,11 @@ def within(seconds: float, words: str = "it took {found:.3f} s, {limit:.3f} s ar
     """Asserts that the block takes at most `seconds`, without the time that was withheld from it."""
     withheld, began = Withheld(), time.monotonic()
     yield
-    took = time.monotonic() - began
-    allowed = seconds + withheld.until_now()
+    took, without = time.monotonic() - began, withheld.until_now()
+    allowed = seconds + without
     if took > allowed:  # ended processes do not tell any more how long they waited
         allowed += seconds * (crowding() - 1)
-    at_most(took, allowed, words)
+    _judge(took - without, seconds, allowed - without, words)
 
 
 def crowding() -> float:

@@ -199,7 +199,7 @@ def test_lines_that_wait_are_bounded(tmp_path: Path, caplog: pytest.LogCaptureFi
     counts = Counts()
 
     async def run() -> list[bool]:
-        sink = LogSink(str(tmp_path / "audit.log"), Keeping(), Mode.BATCH, False, Batching(2), counts=counts)
+        sink = LogSink(str(tmp_path / "audit.log"), Keeping(), Mode.BATCH, False, Batching(2, 1), counts=counts)
         writing = [asyncio.create_task(sink.take(event("0")))]
         await asyncio.sleep(0)
         async with asyncio.timeout(60):
