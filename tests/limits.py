@@ -4,8 +4,8 @@ A limit on time is what a quiet machine needs at most. On a busy machine more is
 the same run: how long the kernel let the test's processes wait for a core, how long the host let the machine's cores
 wait, how long processes waited for disks, and the CPU time of a fixed piece of work.
 
-With APISERVER_GATEWAY_LIMITS=FILE each comparison is a line of JSON in that file: the test, what was found as a share of
-the limit on a quiet machine, and both in words. .ci/times.py prints the tests that come nearest to their limits.
+With APISERVER_GATEWAY_LIMITS=FILE each comparison is a line of JSON in that file: the test, what was found as a share
+of the limit on a quiet machine, and both in words. .ci/times.py prints the tests that come nearest to their limits.
 """
 
 from __future__ import annotations

@@ -134,12 +134,11 @@ def _type(schema: JsonObject, ranged: bool) -> Part | None:
             actual == "number" and "integer" in wanted and is_json_integer(value)
         ):
             return
-        own = {"integer": "int64", "number": "float64"}.get(actual, "")
         if actual in ("string", "array"):
             if form and not numeric:
                 return
-        elif form and own != form:
-            found.append(_mistyped(name, form, own))
+        elif form:
+            found.append(_mistyped(name, form, {"integer": "int64", "number": "float64"}.get(actual, "")))
             return
         found.append(_mistyped(name, shown, actual))
 

@@ -160,6 +160,13 @@ def test_device_claims_count_the_worst_case_of_each_class() -> None:
     assert "requests.example.com/gpu" not in used(device_claims.EVALUATOR, spec, owned)
 
 
+def test_device_claims_count_under_the_names_of_classes_that_stand_for_a_resource() -> None:
+    implicit = "requests.deviceclass.resource.kubernetes.io/"
+    counted = ["any.deviceclass.resource.k8s.io/devices", f"{implicit}gpu", "requests.example.com/gpu"]
+    others = [f"{implicit}nic", "requests.example.com/nic", "requests.cpu", "pods"]
+    assert device_claims.EVALUATOR.matching([*counted, *others], Classes()) == counted
+
+
 SCOPES = [
     ("Terminating", {"activeDeadlineSeconds": 0}, {}),
     ("NotTerminating", {}, {"activeDeadlineSeconds": 5}),

@@ -77,6 +77,24 @@ def test_formats_of_other_types_are_not_looked_at() -> None:
     assert known_format("integer", "ipv4") == known_format("string", "int32") == known_format("array", "date") == ""
 
 
+@pytest.mark.parametrize(
+    ("schema", "value", "message"),
+    [
+        ({"type": "string", "format": "date"}, 5, 'date: "int64"'),
+        ({"type": "string", "format": "date"}, 1.5, 'date: "float64"'),
+        ({"type": "string", "format": "date"}, True, 'date: ""'),
+        ({"type": "string", "format": "date"}, [], None),
+        ({"type": "integer", "format": "int32"}, 1.5, 'int32: "float64"'),
+        ({"type": "integer", "format": "int32"}, "x", 'integer: "string"'),
+        ({"type": "number", "format": "double"}, True, 'double: ""'),
+    ],
+)
+def test_a_value_of_another_type_is_told_by_the_format(schema: dict[str, Any], value: Any, message: str | None) -> None:
+    """As go-openapi does, which names Go's formats of numbers."""
+    told = [str(error) for error in compile_values(schema)(value, "a", None)][:1]
+    assert [each.partition(" must be of type ")[2] for each in told] == ([] if message is None else [message])
+
+
 SCHEMA = {
     "type": "object",
     "properties": {
