@@ -43,7 +43,7 @@ async def tls_trouble(settings: EtcdSettings, alert: float = ALERT) -> str:
 
 async def _trouble(endpoint: str, settings: EtcdSettings, alert: float) -> str:
     scheme, separator, _ = endpoint.partition("://")
-    if scheme == "unix" or endpoint.startswith("unix:"):
+    if endpoint.startswith("unix:"):
         return ""
     parts = urlsplit(endpoint if separator else f"//{endpoint}")
     host, port = parts.hostname or "", parts.port or 2379

@@ -41,6 +41,11 @@ async def test_an_etcd_that_is_away_is_waited_for() -> None:
     assert hopeless(refused.value) == "" == await tls_trouble(away)
 
 
+@pytest.mark.parametrize("endpoint", ["unix:///nowhere/etcd", "unix:/nowhere/etcd", "unix:nowhere"])
+async def test_a_socket_in_the_file_system_has_no_tls(endpoint: str, tmp_path: Path) -> None:
+    assert await tls_trouble(EtcdSettings((endpoint,), tmp_path / "no-ca.crt")) == ""
+
+
 async def test_tls_that_does_not_fit_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "TIMEOUT", 60.0)
     for name, issuer in (("ca", "ca"), ("server", "ca"), ("stranger", "stranger")):

@@ -215,6 +215,8 @@ def test_only_updates_that_may_use_more_are_looked_at() -> None:
     assert handled(pods.EVALUATOR, "resize", {}, {})
     assert not handled(pods.EVALUATOR, "status", {}, {})
     assert handled(services.EVALUATOR, "", {}, {})
+    for each in (services.EVALUATOR, volume_claims.EVALUATOR, device_claims.EVALUATOR):
+        assert not handled(each, "status", {}, {"type": "LoadBalancer"})
     configmaps = evaluator_of("", "configmaps")
     assert configmaps is not None and not handled(configmaps, "", {}, {})
 

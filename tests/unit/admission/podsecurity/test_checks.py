@@ -19,6 +19,7 @@ SAFE = {
     "runAsNonRoot": True,
     "seccompProfile": {"type": "RuntimeDefault"},
 }
+_OF_CONTAINERS = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}  # a pod can't set these
 _LATEST = 99
 
 
@@ -118,6 +119,7 @@ TAKEN = [
     (R, 35, pod({"runAsUser": 0, "runAsNonRoot": False}, hostUsers=False)),
     (R, 99, pod({"capabilities": {"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]}})),
     (R, 99, pod(volumes=[{"name": "a", "emptyDir": {}}, {"name": "b", "image": {}}])),
+    (R, 99, pod(container={"securityContext": _OF_CONTAINERS}, of_pod=SAFE)),
 ]
 
 
