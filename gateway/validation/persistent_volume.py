@@ -41,7 +41,7 @@ def validate_volume_spec(
         found += _node_affinity(affinity, f"{path}.nodeAffinity", inline, any_label_value)
     found += _sources(spec, path, volume_name, inline)
     host_path = (spec.get("hostPath") or {}).get("path", "")
-    if "hostPath" in spec and policy == "Recycle" and host_path.startswith("/") and normpath(host_path) in ("/", "//"):
+    if policy == "Recycle" and host_path.startswith("/") and normpath(host_path) in ("/", "//"):
         found.append(forbidden(at, "may not be 'recycle' for a hostPath mount of '/'"))
     return found + _class_and_mode(spec, path, inline)
 

@@ -107,7 +107,7 @@ def noticed(tree: Path, mutation: Mutation, patience: float) -> tuple[str, str]:
 def failing(tree: Path, files: list[str], patience: float) -> str:
     """The first failing test, or the file that cannot be imported; "" if all pass. Raises TimeoutExpired."""
     words = ["-x", "-q", "-m", "not long", "-p", "no:cacheprovider", "--timeout=120", "--tb=no", "-rfE", *files]
-    environment = os.environ | {"PYTHONPATH": str(tree)}
+    environment = os.environ | {"PYTHONPATH": str(tree), "HYPOTHESIS_PROFILE": "once"}
     command = [sys.executable, "-m", "pytest", *words]
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(command, cwd=tree, env=environment, stdout=output, stderr=output)
