@@ -14,9 +14,8 @@ from gateway.quotas.pod_amounts import has_pod_level, limits_of, requests_of
 from gateway.quotas.scopes import ScopeSelector
 from gateway.schema.pod_total import HUGE_PAGES
 from gateway.schema.quantity import Quantity
-from gateway.validation.names import is_qualified_name
 from gateway.validation.qos import qos_class
-from gateway.validation.resource_names import REQUESTS, is_native
+from gateway.validation.resource_names import REQUESTS, is_extended, is_native
 
 COUNT, PODS = "count/pods", "pods"
 DEVICE_CLASS = "deviceclass.resource.kubernetes.io/"
@@ -52,18 +51,12 @@ def _compute(requests: Amounts, limits: Amounts) -> dict[str, Quantity]:
     for name, amount in requests.items():
         if name in _COMPUTE or name.startswith(HUGE_PAGES):
             used[name] = used[REQUESTS + name] = amount
-        elif _is_extended(name):
+        elif name.startswith(DEVICE_CLASS) or is_extended(name):
             used[REQUESTS + name] = amount
     for name in _COMPUTE:
         if name in limits:
             used[f"limits.{name}"] = limits[name]
     return used
-
-
-def _is_extended(name: str) -> bool:
-    if name.startswith(DEVICE_CLASS):
-        return True
-    return not is_native(name) and not name.startswith(REQUESTS) and not is_qualified_name(REQUESTS + name)
 
 
 def is_extended_for_quota(name: str) -> bool:

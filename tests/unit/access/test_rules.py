@@ -93,6 +93,25 @@ def test_resources_cover(rule: str, covers: list[str], but_not: list[str]) -> No
     assert not any(map(compiled.covers_resource, but_not))
 
 
+@pytest.mark.parametrize(
+    ("owned", "wanted", "lacking"),
+    [
+        (["a", "b"], ["a"], []),
+        (["a"], ["a", "b"], ["b"]),
+        (["a"], ["b"], ["b"]),
+        (["a"], None, [None]),
+        (None, ["a"], []),
+    ],
+)
+def test_names_cover_themselves_alone(owned: Any, wanted: Any, lacking: list[str | None]) -> None:
+    def named(names: list[str] | None) -> Rule:
+        rule: Rule = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
+        return rule if names is None else {**rule, "resourceNames": names}
+
+    found = uncovered(compile_rules([named(owned)]), compile_rules([named(wanted)]))
+    assert [(each.get("resourceNames") or [None])[0] for each in found] == lacking
+
+
 def test_lacking_verbs_are_shown_together() -> None:
     wanted = compile_rules(
         [{"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods"], "resourceNames": ["a"]}]

@@ -54,6 +54,19 @@ def test_a_pod_uses_the_sum_of_its_containers() -> None:
     }
 
 
+def test_of_other_resources_the_extended_ones_count() -> None:
+    names = [
+        "example.com/gpu",
+        "deviceclass.resource.kubernetes.io/nic",
+        "kubernetes.io/own",
+        "native",
+        "requests.e.com/x",
+    ]
+    found = used(pods.EVALUATOR, {"containers": [container(requests=dict.fromkeys(names, "1"))]})
+    counted = {"requests.example.com/gpu", "requests.deviceclass.resource.kubernetes.io/nic"}
+    assert found.keys() == {"pods", "count/pods", *counted}
+
+
 def test_starting_counts_where_it_takes_more_than_running() -> None:
     spec = {
         "initContainers": [
