@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
-from typing import ParamSpec, TypeVar
+from heapq import merge
+from typing import Any, ParamSpec, TypeVar
 
 T = TypeVar("T")
 P = ParamSpec("P")
 
 RULES_ON_LOOP = 100_000
 """Units of cost for which the event loop evaluates the CEL rules of one object: about 10 ms; a thread does the rest."""
+
+_SORTED_AT_ONCE = 10_000  # values that are sorted in one step, of some milliseconds
 
 _ON_LOOP = 0.02  # seconds that the event loop spends on one computation before a thread takes over
 
@@ -100,3 +103,12 @@ def leave_loop() -> None:
     """To be called before a long step that cannot be interrupted. Raises TakesLong within `at_once`."""
     if _until.get():
         raise TakesLong
+
+
+def sorted_in_pieces(values: Iterable[T], key: Callable[[T], Any] | None = None) -> list[T]:
+    """As `sorted`. Other threads run meanwhile if there are many values: `sorted` itself keeps the GIL."""
+    items = list(values)
+    if len(items) <= _SORTED_AT_ONCE:
+        return sorted(items, key=key)  # type: ignore[type-var, arg-type]
+    pieces = (items[at : at + _SORTED_AT_ONCE] for at in range(0, len(items), _SORTED_AT_ONCE))
+    return list(merge(*(sorted(piece, key=key) for piece in pieces), key=key))  # type: ignore[type-var, arg-type]

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gateway.apply.path_element import canonical, order, shown
+from gateway.time_limits import sorted_in_pieces
 
 FieldSet = dict[str, Any]
 
@@ -38,7 +39,7 @@ def children_of(below: FieldSet) -> FieldSet:
 
 def in_order(fields: FieldSet) -> FieldSet:
     """The set with its top-level elements in canonical order."""
-    return {element: fields[element] for element in sorted(fields, key=order)}
+    return {element: fields[element] for element in sorted_in_pieces(fields, key=order)}
 
 
 def ordered(fields: FieldSet) -> FieldSet:

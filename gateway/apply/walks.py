@@ -17,6 +17,7 @@ from typing import Any
 from gateway.apply.field_set import LEAF, FieldSet, in_order
 from gateway.apply.shapes import Shape, element_of, item_identity, item_key, members_of, shape_of
 from gateway.schema.types import Type, compiled
+from gateway.time_limits import sorted_in_pieces
 
 Walk = Callable[[Any], FieldSet]
 
@@ -103,7 +104,7 @@ def _every_path_of_list(type_: Type) -> Walk:
         sortable = True
         if len(value) > 1:
             try:
-                value = sorted(value, key=identity)
+                value = sorted_in_pieces(value, key=identity)
             except TypeError:
                 sortable = False
         for item in value:

@@ -18,7 +18,7 @@ from typing import Any
 
 import cbor2
 
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import MOST_COLLECTIONS, MOST_NAMES, JsonObject
 from gateway.schema.types import Type, TypeKind
 from gateway.time_limits import GivenUp, TakesLong, look
 
@@ -27,8 +27,6 @@ STREAM_TYPE = "application/cbor-seq"  # of a watch's answer; its request accepts
 APPLY_TYPE = "application/apply-patch+cbor"
 SELF_DESCRIBED = b"\xd9\xd9\xf7"
 MAX_DEPTH = 256
-MOST_COLLECTIONS = 300_000
-"""The maximum of maps and lists in one body. In JSON, etcd accepts up to 500 000 empty ones, of three bytes each."""
 
 _KEY = "cbor"
 _LATER_BASE64 = b"\xd6"  # the head of tag 22
@@ -251,6 +249,8 @@ def _json(value: Any) -> Any:
             return [_json(item) for item in value]
         case dict():
             look()
+            if len(value) > MOST_NAMES:
+                raise CborError(f"cbor: more than {MOST_NAMES} members of one map; send fewer")
             made = {_json(key): _json(item) for key, item in value.items()}
             if len(made) != len(value):
                 raise CborError("cbor: a map has a key twice")

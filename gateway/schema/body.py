@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import JsonObject, read_at_once
 from gateway.schema.errors import DecodeError
 from gateway.schema.exact import Number, PairsObject, pairs
 from gateway.time_limits import TakesLong, on_loop
@@ -61,6 +61,8 @@ def parse_to_decode(data: bytes) -> tuple[Any, list[str]]:
 
 
 def _parse(data: bytes, float_place: str) -> tuple[Any, list[str]]:
+    if not read_at_once(data):
+        return _parse_slowly(data, float_place)
     try:
         value = orjson.loads(data)
         written = orjson.dumps(value)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from gateway.jsontypes import MOST_COLLECTIONS, MOST_NAMES
 from gateway.schema.errors import DecodeError
 from gateway.schema.exact import Number, PairsObject
 
@@ -45,7 +46,11 @@ Spell = Callable[[str, str], str]
 
 
 def parse(data: bytes, spell: Spell | None = None) -> Any:
-    """The value, with `PairsObject` for objects and `Number` for numbers but plain integers. Raises DecodeError."""
+    """The value, with `PairsObject` for objects and `Number` for numbers but plain integers.
+
+    Raises DecodeError for invalid JSON, and for more than MOST_COLLECTIONS arrays and objects or MOST_NAMES
+    members of one object.
+    """
     return _Parser(data.decode("latin-1"), spell).document()
 
 
@@ -57,6 +62,7 @@ class _Parser:
         self.spell = spell
         self.at = 0
         self.open: list[PairsObject | list[Any]] = []
+        self.collections = 0
         self.keys: list[str] = []  # for each open object, the key of the member that is being read
         self.names: dict[str, str] = {}  # keys that were read, so that equal ones are one string
 
@@ -90,6 +96,9 @@ class _Parser:
     def _open(self, make: type[PairsObject] | type[list[Any]], closing: str) -> tuple[Any, bool]:
         if len(self.open) >= MAX_DEPTH:
             self._fail("exceeded max depth")
+        self.collections += 1
+        if self.collections > MOST_COLLECTIONS:
+            raise DecodeError(f"json: more than {MOST_COLLECTIONS} arrays and objects; send fewer")
         self.at += 1
         self._skip_space()
         if self.text[self.at : self.at + 1] == closing:
@@ -122,6 +131,8 @@ class _Parser:
         following = self.text[self.at : self.at + 1]
         if isinstance(container, PairsObject):
             container.append(self.keys.pop(), value)
+            if len(container) > MOST_NAMES:
+                raise DecodeError(f"json: more than {MOST_NAMES} members of one object; send fewer")
             if following not in ("}", ","):
                 self._fail("after object key:value pair")
         else:

@@ -14,18 +14,15 @@ from typing import Any, TypeVar
 
 import orjson
 
-from gateway.jsontypes import MAX_DEPTH, JsonObject, depth
+from gateway.jsontypes import MAX_DEPTH, JsonObject, depth, members, read_at_once
 from gateway.schema.body import SLOWLY, not_a_float, plain, too_large
 from gateway.schema.errors import DecodeError
 from gateway.time_limits import leave_loop, on_loop
 
 _YAML = "gateway.schema.yaml_body"
 LARGEST = 16 << 20  # bytes; for callers that give no bound
-MOST_MEMBERS = 600_000
-"""The most commas and brackets in more than _FEW bytes of JSON. The fast parser gives the GIL to no other thread while
-it reads them, and each may take thirty times its bytes in memory.
-"""
-_FEW = 1 << 20
+MOST_MEMBERS = 900_000
+"""The most members, as gateway.jsontypes.members counts them, in JSON: each takes a thread a microsecond to read."""
 _LONGEST_NUMBER = 100  # characters of a number that an error shows
 # Half a surrogate pair, or a number beyond float64. If UTF-8 has neither, and orjson refuses it, Go refuses it, too.
 _READ_SLOWLY = re.compile(rb"\\u[dD][89a-fA-F]|[eE]\+?[0-9]{3}|(?<![0-9])[0-9]{200}")
@@ -39,25 +36,35 @@ def read_json(data: bytes | bytearray, largest: int = LARGEST) -> Any:
     MOST_MEMBERS.
 
     A number that no float64 can hold is refused, in encoding/json's words. Half a surrogate pair becomes U+FFFD. Both
-    need the exact parser, which on an event loop reads at most SLOWLY bytes: longer JSON is refused there.
+    need the exact parser, which on an event loop reads at most SLOWLY bytes: longer JSON is refused there. So is JSON
+    of more members than one call of the fast parser may read.
     """
     if len(data) > largest:
         raise DecodeError(f"it is larger than {largest} bytes")
     check_members(data)
-    try:
-        value = orjson.loads(data)
-    except ValueError as error:
-        if len(data) > SLOWLY and (on_loop() or not _may_be_read_slowly(data)):
-            raise DecodeError(f"it is no JSON in valid Unicode: {error}") from None
-        from gateway.schema.go_json import parse
-
-        exact = parse(bytes(data))
-        if number := too_large(exact):
-            raise not_a_float(number if len(number) <= _LONGEST_NUMBER else f"{number[:_LONGEST_NUMBER]}...") from None
-        value = plain(exact)
+    if not read_at_once(data):
+        if on_loop():
+            raise DecodeError("it has too many members to be read here")
+        value = _read_slowly(data)
+    else:
+        try:
+            value = orjson.loads(data)
+        except ValueError as error:
+            if len(data) > SLOWLY and (on_loop() or not _may_be_read_slowly(data)):
+                raise DecodeError(f"it is no JSON in valid Unicode: {error}") from None
+            value = _read_slowly(data)
     if data.count(b"[") + data.count(b"{") > MAX_DEPTH and not _is_flat(value) and depth(value) > MAX_DEPTH:
         raise DecodeError(f"exceeded max depth of {MAX_DEPTH}")
     return value
+
+
+def _read_slowly(data: bytes | bytearray) -> Any:
+    from gateway.schema.go_json import parse
+
+    exact = parse(bytes(data))
+    if number := too_large(exact):
+        raise not_a_float(number if len(number) <= _LONGEST_NUMBER else f"{number[:_LONGEST_NUMBER]}...") from None
+    return plain(exact, spend=True)
 
 
 def _may_be_read_slowly(data: bytes | bytearray) -> bool:
@@ -81,8 +88,8 @@ def _is_flat(value: Any) -> bool:
 
 
 def check_members(data: bytes | bytearray) -> None:
-    """Raises DecodeError for JSON of so many members that reading them holds up others, wherever it is read."""
-    if len(data) > _FEW and data.count(b",") + data.count(b"[") + data.count(b"{") > MOST_MEMBERS:
+    """Raises DecodeError for JSON of more than MOST_MEMBERS members."""
+    if len(data) > MOST_MEMBERS and members(data) > MOST_MEMBERS:
         raise DecodeError(f"it has more than {MOST_MEMBERS} members")
 
 

@@ -7,6 +7,7 @@ them. Field numbers are the catalog's. Each type gets a table of readers on firs
 from __future__ import annotations
 
 import struct
+import threading
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import MOST_COLLECTIONS, MOST_NAMES, JsonObject
 from gateway.schema.catalog import type_of
 from gateway.schema.outside import read_json
 from gateway.schema.protobuf_wire import BYTES, FIXED64, VARINT, ProtobufError, varints, wire_fields
@@ -27,6 +28,9 @@ ITEMS_IN_MESSAGE = frozenset({"v1.Verbs"})  # named list types: a field has one 
 _EPOCH = datetime(1970, 1, 1)
 _CYCLE = 146097 * 86400  # 400 years
 _YEAR_0, _ZERO_TIME, _YEAR_10000 = 62167219200, -62135596800, 253402300800
+
+_items_left = threading.local()
+"""How many items of lists the message that this thread reads may still have. An empty one takes two bytes."""
 
 Read = Callable[[Any], Any]  # takes a wire value (int for varints, else bytes), returns the JSON value
 
@@ -70,7 +74,15 @@ def read_envelope(data: bytes) -> Envelope:
 
 
 def read_message(type_: Type, data: bytes) -> JsonObject:
-    """The JSON form of a message of a struct type. Skips unknown fields, as Go does. Raises ProtobufError."""
+    """The JSON form of a message of a struct type. Skips unknown fields, as Go does.
+
+    Raises ProtobufError, also for more than MOST_COLLECTIONS items of lists, or MOST_NAMES entries of one map.
+    """
+    _items_left.count = MOST_COLLECTIONS
+    return _message(type_, data)
+
+
+def _message(type_: Type, data: bytes) -> JsonObject:
     out: JsonObject = {}
     _fill(_table_of(type_), data, out)
     return out
@@ -146,7 +158,7 @@ def _wire_of(type_: Type) -> int:
 
 def _value_reader(type_: Type) -> Read:
     if type_.kind is TypeKind.STRUCT:
-        return partial(read_message, type_)
+        return partial(_message, type_)
     if type_.kind is TypeKind.LIST and type_.elem is not None:  # a list in a list or a map is a message of its items
         return partial(_items, _value_reader(type_.elem), _wire_of(type_.elem))
     if type_.kind is TypeKind.ANY and type_.name in _SCHEMA_OR:
@@ -166,10 +178,16 @@ def _fill(table: _Table, data: bytes, out: JsonObject) -> None:
         elif wire != reader.wire:
             raise _wrong_wire(wire, reader.go_name)
         elif reader.repeated:
+            _items_left.count -= 1
+            if _items_left.count < 0:
+                raise ProtobufError(f"proto: more than {MOST_COLLECTIONS} items of lists; send fewer")
             out.setdefault(reader.name, []).append(reader.read(value))
         elif reader.entries:
             key, item = reader.read(value)
-            out.setdefault(reader.name, {})[key] = item
+            entries = out.setdefault(reader.name, {})
+            entries[key] = item
+            if len(entries) > MOST_NAMES:
+                raise ProtobufError(f"proto: more than {MOST_NAMES} entries of one map; send fewer")
         else:
             out[reader.name] = reader.read(value)
 
@@ -294,7 +312,7 @@ def _schema_or(union: _SchemaOr, data: bytes) -> Any:
 
 
 def _schema(data: bytes) -> JsonObject:
-    return read_message(type_of("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"), data)
+    return _message(type_of("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"), data)
 
 
 def _unreadable(value: Any) -> Any:

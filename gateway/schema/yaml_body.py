@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import MOST_COLLECTIONS, MOST_NAMES, JsonObject, by_name
 from gateway.schema.body import parse_body
 from gateway.schema.errors import YamlError
 from gateway.schema.yaml_scalars import PLAIN, go_value, json_number, key, scalar
@@ -148,7 +148,7 @@ class _Builder:
         self._most_size = min(MAX_EXPANDED, _FREE_SIZE + _SIZE_OF_BYTE * size)
         self._anchors: dict[str, _Measured | None] = {}  # None while the anchored collection is open
         self._open: list[_Open] = []
-        self._nodes = self._aliased = self._size = self._brackets = self._scanning = 0
+        self._nodes = self._aliased = self._size = self._brackets = self._scanning = self._collections = 0
 
     def document(self, loader: Any) -> Any:
         """The value of the first document, None without one."""
@@ -219,6 +219,9 @@ class _Builder:
                     top.key = self._checked_key(top, _NO_KEY, event)
         if len(self._open) >= MAX_DEPTH:
             raise YamlError(f"yaml: exceeded max depth of {MAX_DEPTH}")
+        self._collections += 1
+        if self._collections > MOST_COLLECTIONS:
+            raise YamlError(f"yaml: more than {MOST_COLLECTIONS} maps and lists; send fewer")
         if event.anchor:
             self._anchors[event.anchor] = None
         self._count(1, 0)
@@ -229,7 +232,11 @@ class _Builder:
     def _end(self) -> _Measured:
         top = self._open.pop()
         self._brackets -= top.bracketed
-        value = dict(sorted(top.value.items())) if type(top.value) is dict else top.value
+        value = top.value
+        if type(value) is dict:
+            if len(value) > MOST_NAMES:
+                raise YamlError(f"yaml: more than {MOST_NAMES} members of one map; send fewer")
+            value = by_name(value)
         done = _Measured(value, self._nodes - top.before[0], self._size - top.before[1], top.height)
         if top.anchor:
             self._anchors[top.anchor] = done

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from gateway.jsontypes import JsonObject, go_dumps, go_escaped, loads
+from gateway.jsontypes import JsonObject, by_name, go_dumps, go_escaped, loads
 from gateway.validation.field import Verbatim
 
 _ABSENT: dict[str, Any] = {"": None, "s": "", "i": 0, "b": False}
@@ -69,7 +69,7 @@ def _plain(value: Any) -> Any:
 
 def free_json(value: Any) -> Verbatim:
     """The JSON of an object without a schema. Its members are sorted, but objects in it keep their order."""
-    return go_json(dict(sorted(value.items())) if isinstance(value, dict) else value)
+    return go_json(by_name(value) if isinstance(value, dict) else value)
 
 
 def go_json(value: Any) -> Verbatim:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import JsonObject, by_name
 from gateway.validation.containers import validate_image_spacing
 from gateway.validation.field import FieldError, forbidden, go_quote, invalid, required
 from gateway.validation.internal_form import difference, internal_json, internal_list_json
@@ -116,7 +116,7 @@ def _gated(munged: JsonObject, old: JsonObject, errors: list[FieldError]) -> Non
     if new_selector != old_selector:
         if any(new_selector.get(key) != value for key, value in old_selector.items()):
             text = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
-            shown = dict(sorted(new_selector.items())) if "nodeSelector" in munged else None
+            shown = by_name(new_selector) if "nodeSelector" in munged else None
             errors.append(invalid("spec.nodeSelector", shown, text))
         _put(munged, "nodeSelector", old.get("nodeSelector"))
     affinity, old_affinity = munged.get("affinity"), old.get("affinity")

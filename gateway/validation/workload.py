@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import JsonObject, by_name
 from gateway.validation.field import FieldError, forbidden, go_value, invalid, not_supported, required
 from gateway.validation.formats import NOT_NEGATIVE
 from gateway.validation.internal_form import go_json, selector_json
@@ -76,7 +76,7 @@ def validate_match(selector: JsonObject | None, template: JsonObject, path: str,
     """The selector must match the labels of the template, whose path is `path`. A missing selector matches nothing."""
     labels = template_labels(template)
     if selector is None or not selector_matches(selector, labels):
-        shown = go_json(dict(sorted(labels.items())) or None)
+        shown = go_json(by_name(labels) or None)
         errors.append(invalid(f"{path}.metadata.labels", shown, NO_MATCH))
 
 

@@ -13,7 +13,7 @@ import pytest
 import re2
 
 from gateway import time_limits
-from gateway.time_limits import TakesLong, at_once, in_thread, look
+from gateway.time_limits import TakesLong, at_once, in_thread, look, sorted_in_pieces
 from gateway.validation.go_regexp import _LONGEST_PAUSE, compile_pattern, regexp_problem
 from gateway.writing.offload import offloaded
 from tests.limits import at_most_cpu
@@ -114,3 +114,16 @@ def test_a_pattern_that_is_none_is_told_whatever_it_takes() -> None:
     assert asyncio.run(work()) == "error parsing regexp: missing closing ): `a(b`"
     with pytest.raises(re2.error):
         compile_pattern("a(b")
+
+
+@pytest.mark.parametrize("count", [0, 1, 9_999, 10_000, 10_001, 45_000])
+@pytest.mark.parametrize("key", [None, str, lambda value: value % 7])
+def test_many_values_are_sorted_as_few_are(count: int, key: Callable[[int], object] | None) -> None:
+    values = [number * 7919 % 10_007 for number in range(count)]
+    assert sorted_in_pieces(values, key) == sorted(values, key=key)  # type: ignore[type-var, arg-type]
+
+
+def test_what_has_no_order_is_refused_in_pieces_too() -> None:
+    for count in (10, 20_000):
+        with pytest.raises(TypeError):
+            sorted_in_pieces([*range(count), "a"])

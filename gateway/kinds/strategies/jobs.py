@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator
 
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import JsonObject, by_name
 from gateway.kinds.strategies import templates
 from gateway.kinds.strategies.status import with_status
 from gateway.kinds.strategy import Dependents, Strategy
@@ -74,7 +74,7 @@ def _has_label(template: JsonObject, key: str, value: str, errors: list[FieldErr
     if key not in labels:
         errors.append(required(at, f"must be '{value}'"))
     elif labels[key] != value:
-        errors.append(invalid(at, go_json(dict(sorted(labels.items()))), f"must be '{value}'"))
+        errors.append(invalid(at, go_json(by_name(labels)), f"must be '{value}'"))
 
 
 def _generated_selector(obj: JsonObject, errors: list[FieldError], prefixed: bool) -> None:

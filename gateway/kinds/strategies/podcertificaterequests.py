@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.jsontypes import JsonObject, go_dumps
+from gateway.jsontypes import JsonObject, by_name, go_dumps
 from gateway.kinds.strategies.status import empty_status, keep_spec_and_metadata, keep_status
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
@@ -38,7 +38,7 @@ def _shown(spec: JsonObject) -> Verbatim:
         for i, key in enumerate(_SHOWN)
     }
     if annotations := values["UnverifiedUserAnnotations"]:
-        values["UnverifiedUserAnnotations"] = dict(sorted(annotations.items()))
+        values["UnverifiedUserAnnotations"] = by_name(annotations)
     return Verbatim(go_dumps(values))
 
 

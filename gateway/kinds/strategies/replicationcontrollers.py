@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import JsonObject, by_name
 from gateway.kinds.strategies import templates
 from gateway.kinds.strategies.replicasets import validate_replica_status
 from gateway.kinds.strategies.status import with_status
@@ -31,7 +31,7 @@ def _spec(spec: JsonObject, errors: list[FieldError], options: PodOptions) -> No
         return
     labels = template_labels(template)
     if any(labels.get(key) != value for key, value in selector.items()):
-        shown = go_json(dict(sorted(labels.items())) or None)
+        shown = go_json(by_name(labels) or None)
         errors.append(invalid("spec.template.metadata.labels", shown, NO_MATCH))
     validate_pod_template(template, "spec.template", errors, options)
     validate_always_restarts(template, "spec.template", errors, "ReplicationController")

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.encodings.cbor import MOST_COLLECTIONS, CborError, answer, content, decode, list_head, watch_event
+from gateway.encodings.cbor import CborError, answer, content, decode, list_head, watch_event
+from gateway.jsontypes import MOST_COLLECTIONS
 from gateway.schema.catalog import type_for
 from tests.samples import kinds, samples
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from math import isfinite
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,8 +19,10 @@ from hypothesis import strategies as st
 from gateway.encodings import cbor
 from gateway.http.escapes import text_of, unescaped, valid_escapes
 from gateway.http.exchange import parse_query
-from gateway.jsontypes import MAX_DEPTH, depth, dumps
+from gateway.jsontypes import MAX_DEPTH, MOST_AT_ONCE, MOST_COLLECTIONS, MOST_NAMES, depth, dumps, members
+from gateway.schema import body, outside
 from gateway.schema.body import SLOWLY, parse_body
+from gateway.schema.catalog import type_for
 from gateway.schema.decode import parse_to_decode
 from gateway.schema.errors import DecodeError, YamlError
 from gateway.schema.outside import (
@@ -29,6 +34,7 @@ from gateway.schema.outside import (
     read_object_soon,
     read_yaml,
 )
+from gateway.schema.protobuf import read_message
 from gateway.text.unicode import valid
 
 # texts with halves of surrogate pairs, as Python's own JSON writes them
@@ -217,16 +223,84 @@ def floats(value: Any) -> Iterator[float]:
             yield from floats(each)
 
 
-@pytest.mark.parametrize("member", [b"[]", b"{}", b"0", b'{"a":[]}'])
+@pytest.mark.parametrize("member", [b'""', b"0", b'{"a":[1,2,3,4]}'])
 def test_what_has_too_many_members_is_refused_before_it_is_parsed(member: bytes) -> None:
-    each = member.count(b"[") + member.count(b"{") + 1
-    most = (MOST_MEMBERS - 1) // each
-    filler = b'"%b"' % (b"x" * (1 << 20))  # few bytes are never refused
+    most = (MOST_MEMBERS - 2) // (members(member) + 1)
+    filler = b'"%b"' % (b"x" * MOST_MEMBERS)  # fewer bytes are not counted
     assert len(read_json(b"[" + (member + b",") * most + filler + b"]")) == most + 1
-    with pytest.raises(DecodeError, match="more than 600000 members"):
+    with pytest.raises(DecodeError, match="more than 900000 members"):
         read_json(b"[" + (member + b",") * (most + 2) + filler + b"]")
-    with pytest.raises(DecodeError, match="more than 600000 members"):
+    with pytest.raises(DecodeError, match="more than 900000 members"):
         check_members(b"[" + (member + b",") * (most + 2) + filler)  # no JSON: nothing has looked
+
+
+class _Fast:
+    """orjson, which notes how many members each of its calls has read."""
+
+    dumps, JSONEncodeError = staticmethod(orjson.dumps), orjson.JSONEncodeError
+
+    def __init__(self) -> None:
+        self.most = 0
+
+    def loads(self, data: bytes | bytearray) -> Any:
+        self.most = max(self.most, members(data))
+        return orjson.loads(data)
+
+
+@pytest.mark.parametrize("member", [b'""', b"0", b"1.5", b'{"a":1}', b"[0]"])
+@pytest.mark.parametrize("read", [read_json, lambda data: parse_body(data)[0], lambda data: parse_to_decode(data)[0]])
+def test_no_call_of_the_fast_parser_reads_many_members(
+    monkeypatch: pytest.MonkeyPatch, read: Callable[[bytes], Any], member: bytes
+) -> None:
+    """It keeps the GIL, in a thread, too. More members are read by the exact parser, as the same value."""
+    fast = _Fast()
+    monkeypatch.setattr(body, "orjson", fast)
+    monkeypatch.setattr(outside, "orjson", fast)
+    for count, by_fast in ((1000, True), (MOST_AT_ONCE // (members(member) + 1) + 2, False)):
+        fast.most = 0
+        data = b"[" + b",".join([member] * count) + b"]" + b" " * MOST_AT_ONCE
+        assert read(data) == [json.loads(member)] * count
+        assert (fast.most > 0) is by_fast and fast.most <= MOST_AT_ONCE
+
+
+@pytest.mark.parametrize("data", [b"[]", b"{}", b"[" * 100 + b"]" * 100, b'{"a":{}}'])
+def test_no_document_has_too_many_collections(data: bytes) -> None:
+    """To free them is one step, and the collector looks at all of them in another."""
+    many = b"[" + b",".join([data] * (MOST_COLLECTIONS // (data.count(b"[") + data.count(b"{")) + 2)) + b"]"
+    for read in (read_json, parse_body, parse_to_decode, read_yaml):
+        with pytest.raises((DecodeError, YamlError), match=f"more than {MOST_COLLECTIONS} "):
+            read(many)
+
+
+@pytest.mark.parametrize("most", [MOST_NAMES, MOST_NAMES + 1])
+def test_no_object_has_too_many_members(most: int) -> None:
+    """To sort their names is one step."""
+    names = [f"{number * 7919 % most:x}" for number in range(most)]
+    written = json.dumps(dict.fromkeys(names, "")).encode()
+    unquoted = "".join(f"{name}x: ''\n" for name in names).encode()
+    entries = b"".join(b"\x12" + bytes([len(name) + 2, 10, len(name)]) + name.encode() for name in names)
+    items = b"".join(bytes([0x40 | len(name)]) + name.encode() + b"\x40" for name in names)
+    readers: dict[Callable[[bytes], Any], bytes] = {
+        read_json: written,
+        parse_body: written,
+        read_yaml: unquoted,
+        partial(read_message, type_for("", "v1", "ConfigMap")): entries,
+        cbor.decode: b"\xbf" + items + b"\xff",
+    }
+    for read, data in readers.items():
+        if most == MOST_NAMES:
+            assert read(data)
+        else:
+            with pytest.raises(ValueError, match=f"more than {MOST_NAMES} "):
+                read(data)
+
+
+def test_on_the_loop_nothing_is_read_slowly() -> None:
+    async def read() -> Any:
+        return read_json(b"[" + b",".join([b"0"] * (MOST_AT_ONCE + 2)) + b"]")
+
+    with pytest.raises(DecodeError, match="too many members"):
+        asyncio.run(read())
 
 
 async def test_a_long_answer_is_read_beside_the_event_loop() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import MOST_COLLECTIONS, JsonObject
 from gateway.schema.catalog import type_for
 from gateway.schema.protobuf import read_envelope, read_message
 from gateway.schema.protobuf_wire import ProtobufError
@@ -168,3 +168,16 @@ def test_verbs_are_a_message_of_their_own() -> None:
     resource = message((1, "pods"), (4, message((1, "get"), (1, "list"))))
     found = read("", "v1", "APIResourceList", [(2, resource)])
     assert found["resources"] == [{"name": "pods", "verbs": ["get", "list"]}]
+
+
+@pytest.mark.parametrize("count", [MOST_COLLECTIONS, MOST_COLLECTIONS + 1])
+def test_reading_ends_at_the_bound_of_items(count: int) -> None:
+    """An item of two bytes becomes an object: it is counted before the next one is made."""
+    owners = b"\x6a\x00" * count
+    size = bytes(len(owners) >> 7 * at & 127 | (128 if at < 2 else 0) for at in range(3))
+    pod = b"\x0a" + size + owners
+    if count == MOST_COLLECTIONS:
+        assert len(read_message(type_for("", "v1", "Pod"), pod)["metadata"]["ownerReferences"]) == count
+    else:
+        with pytest.raises(ProtobufError, match=f"more than {MOST_COLLECTIONS} items of lists"):
+            read_message(type_for("", "v1", "Pod"), pod)
