@@ -21,6 +21,8 @@ _reference = re.compile(
 _IDENTIFIER = re.compile(r"[a-f0-9]{64}")
 _DIGEST = re.compile(r"sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{128}")
 _PATH_LIMIT = 255
+_LONGEST = _PATH_LIMIT + len(":@sha512:") + 128 + 128  # of a path with a tag and a digest
+_LONGEST_DOMAIN = 4096  # ours: the grammar has no limit, and no name of a host is longer than 253
 
 
 @memo()
@@ -33,6 +35,8 @@ def _is_latest(image: str) -> bool:
     if _IDENTIFIER.fullmatch(image):
         return False
     domain, remainder = _split_domain(image)
+    if len(domain) > _LONGEST_DOMAIN or len(remainder) > _LONGEST:  # the pattern would keep the GIL for long
+        return False
     if remainder.partition(":")[0] != remainder.partition(":")[0].lower():
         return False
     found = _reference(f"{domain}/{remainder}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gateway.defaults.images import pull_policy
+from tests.hostile.doubling import cpu
+from tests.limits import at_most_cpu, least
 
 DIGEST = "0" * 64
 
@@ -63,3 +65,19 @@ def test_a_fixed_tag_or_digest_is_pulled_once(image: str) -> None:
 )
 def test_what_does_not_parse_counts_as_fixed(image: str) -> None:
     assert pull_policy(image) == "IfNotPresent"
+
+
+@pytest.mark.parametrize("part", ["i/", "i-", "i.", "i_", "a.b/", "A", "@"])
+@pytest.mark.parametrize("start", ["", "docker.io/", "a@", "a:1@a", "a.b:latest@"])
+def test_an_image_of_megabytes_is_left_to_validation_at_once(start: str, part: str) -> None:
+    """The pattern would keep the GIL for 0.6 s."""
+    image = start + part * (3_000_000 // len(part))
+    assert pull_policy(image) == "IfNotPresent"
+    at_most_cpu(least(lambda: cpu(lambda: pull_policy(image))), 0.05)
+
+
+def test_the_longest_image_is_read() -> None:
+    longest = f"{'l' * 255}:{'t' * 128}@sha512:{'a' * 128}"
+    assert pull_policy(f"e.com/{longest}") == "IfNotPresent"
+    assert pull_policy(f"e.com/{'l' * 255}:latest") == "Always"
+    assert pull_policy(f"e.com/{'l' * 256}:latest") == "IfNotPresent"
