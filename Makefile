@@ -5,7 +5,7 @@ BIN := .venv/bin
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-.PHONY: help run test test-all engine-tools test-engine nodes-tools test-nodes lint types generated proto catalog upstream minors cel digests internal-types policy etcd-wheel hostile bench docs release tools check clean
+.PHONY: help run test test-all engine-tools test-engine nodes-tools test-nodes conformance lint types generated proto catalog upstream minors cel digests internal-types policy etcd-wheel hostile bench docs release tools check clean
 
 define environment
 @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python >= 3.11 is needed; name one with PYTHON=python3.12"; exit 1; }
@@ -59,6 +59,9 @@ nodes-tools: ## what test-nodes needs: Kubernetes' programs, containerd and more
 
 test-nodes: .venv/ready ## the tests on a node with a kubelet, in namespaces, as root
 	@$(BIN)/python -m tests.upstream node test $(ARGS)
+
+conformance: .venv/ready ## Kubernetes' conformance tests on two nodes, as root: make conformance KUBERNETES=1.37.2 FOCUS='Secrets'
+	@$(BIN)/python -m tests.upstream node conformance $(ARGS)
 
 lint: .venv/ready ## style, by ruff
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

@@ -43,6 +43,7 @@ LONG = (
     "tests/integration/testing/test_frameworks.py",
     "tests/integration/testing/test_pages.py",
     "tests/unit/access/test_escalation.py",
+    "tests/upstream/node/test_chart.py",
 )
 
 

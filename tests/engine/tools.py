@@ -82,7 +82,7 @@ def make() -> None:
     PLACE.mkdir(parents=True, exist_ok=True)
     _build_compose()
     for tree in (BASE, PROGRAMS):
-        _build_tree(tree)
+        build_tree(tree)
     etcd()
 
 
@@ -141,7 +141,9 @@ def _build_compose() -> None:
     Path(f"{program}.new").replace(program)
 
 
-def _build_tree(tree: Tree) -> None:
+def build_tree(tree: Tree) -> None:
+    """Makes the archive of a tree if it does not exist. Raises Broken."""
+    PLACE.mkdir(parents=True, exist_ok=True)
     if tree.archive.is_file():
         return
     words = ["mmdebstrap", "--quiet", "--variant=minbase", "--format=tar", f"--include={','.join(tree.packages)}"]

@@ -42,11 +42,12 @@ ELSEWHERE = {
     r"(pipx|uvx|sudo)\b": "sets up a machine; tests/integration/packaging and deploy try the wheel and the unit",
     r"(apiserver-gateway up -- )?cargo ": "builds for minutes; the command up is tested",
     r"helm .*\btest\b|kubectl .*\b(port-forward|rollout|https://localhost:)": "wants nodes that run pods",
-    r"(kubelet|kube-proxy|kubectl certificate approve)\b": "tests/upstream/node",
+    r"(kubelet|kube-proxy|kubectl certificate approve|kubeadm)\b": "tests/upstream/node",
+    r"apiserver-gateway serve .*/etc/kubernetes/pki": "tests/upstream/node/test_kubeadm.py",
     r"(helm template|kubectl) .*(etcd-restore|--show-only)": "tests/integration/deploy/test_chart_members.py",
     r"kubectl --kubeconfig \./kubeconfig": "asks what Docker runs",
     r"(go install|kwok|kube-scheduler|kube-controller-manager|kubectl (logs|exec))\b": "tests/clients/test_sessions.py",
-    r"make (test|nodes-tools|tools|lint|types|bench|docs|proto|catalog|etcd-wheel)\b": "this very run",
+    r"make (test|conformance|nodes-tools|tools|lint|types|bench|docs|proto|catalog|etcd-wheel)\b": "this very run",
     r"python -m tests\.upstream\b": "runs tests itself",
 }
 _SERVER = re.compile(r"(make run|apiserver-gateway serve)\b[^|;&]*$")

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.upstream.node.cluster import Cluster, cluster, join
+from tests.upstream.node.cluster import Cluster, cluster
+from tests.upstream.node.joining import join
 
 MARK = "APISERVER_GATEWAY_TEST_NODES"  # set if nodes can be run here
 

@@ -42,6 +42,11 @@ class Keys:
             self._kubeconfig(name, user_of)
         self._kubeconfig("bootstrap", {"token": TOKEN})
 
+    @property
+    def are_made(self) -> bool:
+        """Whether the files exist."""
+        return (self.directory / "ca.crt").is_file()
+
     def kubeconfig(self, name: str) -> Path:
         """The kubeconfig of a client, or of `bootstrap`."""
         return self.directory / f"{name}.kubeconfig"

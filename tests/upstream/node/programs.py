@@ -27,8 +27,18 @@ _KUBERNETES = {
     "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
     "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
     "kubectl": "k8s.io/kubernetes/cmd/kubectl",
+    "kubeadm": "k8s.io/kubernetes/cmd/kubeadm",
     "agnhost": "k8s.io/kubernetes/test/images/agnhost",
 }
+# What is built for Kubernetes' e2e.test, too; each with its package.
+SUITE_PROGRAMS = {
+    "e2e.test": "k8s.io/kubernetes/test/e2e",
+    "ginkgo": "github.com/onsi/ginkgo/v2/ginkgo",
+    "nonewprivs": "k8s.io/kubernetes/test/images/nonewprivs",
+    "regression-issue-74839": "k8s.io/kubernetes/test/images/regression-issue-74839",
+    "sample-apiserver": "k8s.io/sample-apiserver",
+}
+COREDNS = "v1.15.0"
 _OTHERS = {
     "containerd": ("github.com/containerd/containerd/v2/cmd/containerd", "v2.4.2"),
     "containerd-shim-runc-v2": ("github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2", "v2.4.2"),
@@ -46,8 +56,11 @@ TREE = PLACE / "node.tar"  # the file tree of a node
 def build() -> None:
     """Builds what is missing. Raises Broken with the output of the failed command."""
     BIN.mkdir(parents=True, exist_ok=True)
+    for file in (*(BIN / name for name in (*_OTHERS, "coredns", "pause", "busybox")), TREE):
+        take_of_another_version(file)
     _build_tree()
     for name, package in _KUBERNETES.items():
+        _take(name)
         _build(name, ["go", "build", "-mod=mod", "-ldflags", _stamp()], package, _kubernetes_module)
     tags = "no_btrfs,no_zfs,no_devmapper"
     for name, (package, version) in _OTHERS.items():
@@ -57,15 +70,43 @@ def build() -> None:
             package,
             lambda p=package, v=version: _module(p, v),
         )
+    _build("coredns", ["go", "build", "-mod=mod", "-ldflags", _FLAGS], ".", _dns_module)
     if not (BIN / "pause").is_file():
         run(["gcc", "-Os", "-static", "-s", "-o", str(BIN / "pause"), str(HERE / "pause.c")], PLACE)
     if not (BIN / "busybox").is_file():
         _build_busybox()
 
 
+def _dns_module() -> Path:
+    """A module of dns.go."""
+    place = _module("github.com/coredns/coredns", COREDNS)
+    shutil.copy(HERE / "dns.go", place / "main.go")
+    run(["go", "mod", "tidy"], place)
+    return place
+
+
+def build_suite() -> None:
+    """Builds what is missing for e2e.test. Raises Broken."""
+    for name, package in SUITE_PROGRAMS.items():
+        words = [
+            "go",
+            *(["test", "-c", "-vet=off"] if name == "e2e.test" else ["build"]),
+            "-mod=mod",
+            "-ldflags",
+            _stamp(),
+        ]
+        _build(name, words, package, _kubernetes_module)
+
+
+def kubernetes_sources() -> Path:
+    """Where Go keeps the module k8s.io/kubernetes."""
+    place = _kubernetes_module()
+    return Path(run(["go", "env", "GOMODCACHE"], place).strip()) / f"k8s.io/kubernetes@v{KUBERNETES}"
+
+
 def missing() -> list[str]:
     """The parts of nodes that are not built yet."""
-    files = [*(BIN / name for name in (*_KUBERNETES, *_OTHERS, "pause", "busybox")), TREE]
+    files = [*(BIN / name for name in (*_KUBERNETES, *_OTHERS, "coredns", "pause", "busybox")), TREE]
     return [file.name for file in files if not file.is_file()]
 
 
@@ -73,6 +114,22 @@ def _stamp() -> str:
     version, minor = "k8s.io/component-base/version", KUBERNETES.split(".")[1]
     given = {"gitVersion": f"v{KUBERNETES}", "gitMajor": "1", "gitMinor": minor}
     return " ".join([_FLAGS, *(f"-X {version}.{name}={value}" for name, value in given.items())])
+
+
+def _take(name: str) -> None:
+    """Takes a program that .ci/tools has built of the same version."""
+    _link(CACHE / f"kubernetes-{KUBERNETES}" / name, BIN / name)
+
+
+def take_of_another_version(file: Path) -> None:
+    """Takes a file that does not depend on Kubernetes' version from where nodes of another version have it."""
+    for other in CACHE.glob("nodes-*"):
+        _link(other / file.relative_to(PLACE), file)
+
+
+def _link(built: Path, wanted: Path) -> None:
+    if built.is_file() and not wanted.is_file():
+        wanted.hardlink_to(built)
 
 
 def _build(name: str, words: list[str], package: str, module: object) -> None:

@@ -7,8 +7,9 @@ import json
 import os
 from typing import Any
 
-from tests.upstream.node.cluster import Cluster, start_kubelet
+from tests.upstream.node.cluster import Cluster
 from tests.upstream.node.images import AGNHOST, BUSYBOX
+from tests.upstream.node.joining import start_kubelet
 
 WEB = f"""
 apiVersion: apps/v1

@@ -1,0 +1,47 @@
+"""A program that asks a server steadily, each time over a new connection. Its arguments: URL, CA, token, rate.
+
+Ends when standard input ends. Then it prints how many requests were answered, and a line for each that failed.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+import sys
+import threading
+import time
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+
+_PATIENCE = 60.0  # seconds for an answer, on a busy machine
+
+
+def main(url: str, authority: str, token: str, rate: float) -> None:
+    """Prints a JSON object: how many were answered, and the failures."""
+    context = ssl.create_default_context(cafile=authority)
+    context.check_hostname = False
+    headers = {"Authorization": f"Bearer {token}"}
+    done, failed, ended = [0], list[str](), threading.Event()
+
+    def ask(number: int) -> None:
+        request = urllib.request.Request(f"{url}/api/v1/namespaces/default/configmaps/asked", headers=headers)
+        try:
+            with urllib.request.urlopen(request, timeout=_PATIENCE, context=context) as answer:
+                json.load(answer)
+        except (OSError, ValueError) as error:
+            failed.append(f"{number}: {error!r}")
+        else:
+            done[0] += 1
+
+    threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
+    with ThreadPoolExecutor(100) as pool:
+        began, number = time.monotonic(), 0
+        while not ended.is_set():
+            pool.submit(ask, number)
+            number += 1
+            time.sleep(max(0.0, began + number / rate - time.monotonic()))
+    print(json.dumps({"answered": done[0], "failed": failed, "seconds": round(time.monotonic() - began, 1)}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:4], float(sys.argv[4]))
