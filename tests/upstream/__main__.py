@@ -23,7 +23,7 @@ TOOLS = {
     "limited": "measures creates below a quota, beside a kube-apiserver",
     "mixin_metrics": "records which metrics kubernetes-mixin asks for",
     "mutate": "breaks rules of the server at random, and counts which of them the tests notice",
-    "node": "builds what real nodes are made of, and runs tests on one",
+    "node": "builds what real nodes are made of, and runs tests, or Kubernetes' conformance tests, on them",
     "plugins_beside": "compares the admission plug-ins that are off by default with a kube-apiserver's",
     "protobuf_recordings": "records what a kube-apiserver answers in protobuf",
     "proxied": "measures requests that are passed on, beside a kube-apiserver",

@@ -1,9 +1,10 @@
-"""Real nodes on this server: `python -m tests.upstream node build`, `test [pytest's arguments]`, or `conformance`.
+"""Real nodes: `python -m tests.upstream node build`, `test [pytest's arguments]`, `conformance` and `speed`.
 
 `build` builds what is missing; it takes about half an hour the first time. `test` runs the tests on one node where the
 machine can have one and all is built; elsewhere one line says why not, and the exit status is 0: nothing was tested.
 `conformance` runs the [Conformance] specs of Kubernetes' e2e.test on two nodes, and builds what it lacks. The variables
-KUBERNETES (1.36.3) and FOCUS (a regular expression) say of which version, and which specs.
+KUBERNETES (1.36.3) and FOCUS (a regular expression) say of which version, and which specs. `speed` measures how fast
+pods become Running, beside a kube-apiserver.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.engine.tools import Broken
-from tests.upstream.node import component_images, conformance, images, programs, suite_images
+from tests.engine import tools
+from tests.upstream.node import component_images, conformance, control_plane, images, programs, speed, suite_images
 from tests.upstream.node.cluster import NoNodes, want
 from tests.upstream.node.conftest import MARK
 
@@ -38,6 +39,8 @@ def main(words: list[str]) -> int:
             return subprocess.run(pytest, cwd=programs.ROOT).returncode
         case ["conformance", *more]:
             return _conformance(more)
+        case ["speed", *more]:
+            return _speed(more)
     print(__doc__, file=sys.stderr)
     return 2
 
@@ -47,10 +50,11 @@ def _build(*, for_suite: bool = False) -> int:
         programs.build()
         images.build()
         component_images.build()
+        tools.build_tree(tools.BASE)
         if for_suite:
             programs.build_suite()
             suite_images.build()
-    except Broken as error:
+    except (tools.Broken, tools.Missing) as error:
         print(f"what nodes are made of cannot be built: {error}", flush=True)
         return 1
     return 0
@@ -68,9 +72,22 @@ def _conformance(words: list[str]) -> int:
     if status := _build(for_suite=True):
         return status
     try:
-        want()
+        want(control_plane.missing() if given.real else ())
     except NoNodes as error:
         print(f"SKIPPED: no conformance on real nodes: {error}", flush=True)
         return 0
     chosen = conformance.Chosen(os.environ.get("FOCUS", ""), given.labels)
     return conformance.run(given.into.absolute(), chosen, is_real=given.real, at_once=given.at_once)
+
+
+def _speed(words: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.upstream node speed")
+    parser.add_argument("--pods", type=int, default=200, help="pods of the Deployment (200)")
+    parser.add_argument("--rounds", type=int, default=3, help="how often (3)")
+    given = parser.parse_args(words)
+    try:
+        want(control_plane.missing())
+        return speed.run(given.pods, given.rounds)
+    except NoNodes as error:
+        print(f"SKIPPED: no speed of real nodes: {error}", flush=True)
+        return 0

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from tests.until import until
-from tests.upstream.node import control_plane, images, programs
+from tests.upstream.node import component_images, control_plane, images, programs
 from tests.upstream.node.pki import Keys
 from tests.upstream.node.use import Use, used
 
@@ -207,7 +207,7 @@ def want(more: Sequence[str] = ()) -> None:
     tried = subprocess.run(["unshare", "--fork", "--pid", "--mount", "--net", "true"], capture_output=True, text=True)
     if tried.returncode:
         raise NoNodes(f"there can be no namespaces: {tried.stderr.strip()}")
-    if missing := [*programs.missing(), *images.missing(), *more]:
+    if missing := [*programs.missing(), *images.missing(), *component_images.missing(), *more]:
         raise NoNodes(f"{', '.join(missing)} not built: `python -m tests.upstream node build` builds it, once")
 
 

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from tests.engine import tools
 from tests.upstream.node import programs
 from tests.upstream.node.control_plane import ETCD_PROGRAM
 from tests.upstream.node.images import REGISTRY, Image, write
@@ -18,10 +19,16 @@ ETCD = f"{REGISTRY}/etcd:1"
 
 
 def build() -> None:
-    """Writes the directory if it does not exist."""
+    """Writes the directory if it does not exist. Raises Broken and Missing."""
     if not LAYOUT.is_dir():
+        tools.etcd()
         print("building images of a cluster's components", flush=True)
         write_layout(LAYOUT, _images())
+
+
+def missing() -> list[str]:
+    """The directory's name if it is not built yet."""
+    return [] if LAYOUT.is_dir() else [LAYOUT.name]
 
 
 def write_layout(place: Path, images: Iterable[Image]) -> None:

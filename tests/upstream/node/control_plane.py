@@ -38,6 +38,11 @@ def etcd(directory: Path) -> list[str]:
     return [str(ETCD_PROGRAM), f"--data-dir={directory / 'etcd'}", "--log-level=warn"]
 
 
+def missing() -> list[str]:
+    """The programs that a control plane with kube-apiserver lacks: `make tools` builds them."""
+    return [each.name for each in (KUBE_APISERVER, ETCD_PROGRAM) if not each.is_file()]
+
+
 def _flags(pki: Path) -> Mapping[str, object]:
     return {
         "secure-port": "6443",

@@ -46,8 +46,9 @@ def nodes() -> Iterator[Cluster]:
     """Two nodes that can pull the gateway's image, and a namespace for restricted pods."""
     if not os.environ.get(MARK):
         pytest.skip("there are no nodes: `make test-nodes` runs these tests, as root")
+    if not tools.BASE.archive.is_file() or not gateway_image.CAN_BE_MADE:
+        pytest.skip("there is no image: `make nodes-tools` builds its base, for the Python of that")
     with cluster() as made:
-        tools.build_tree(tools.BASE)
         write_layout(made.directory / "images", [gateway_image.gateway("one", "two")])
         serve_images(made, component_images.LAYOUT, made.directory / "images")
         for name in ("n1", "n2"):
@@ -146,7 +147,9 @@ def test_what_an_uninstall_leaves_is_what_the_page_names(nodes: Cluster) -> None
 
 
 def _set(values: dict[str, str]) -> list[str]:
-    return [word for name, value in values.items() for word in ("--set", f"{name}={value}")]
+    """Options of helm. A tag is a text, also if it looks like a number."""
+    flags = {name: "--set-string" if name.endswith("tag") else "--set" for name in values}
+    return [word for name, value in values.items() for word in (flags[name], f"{name}={value}")]
 
 
 def _helm(nodes: Cluster, *words: str) -> str:
