@@ -10,6 +10,7 @@ import ssl
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
@@ -28,8 +29,10 @@ def main(url: str, authority: str, token: str, rate: float) -> None:
         try:
             with urllib.request.urlopen(request, timeout=_PATIENCE, context=context) as answer:
                 json.load(answer)
+        except urllib.error.HTTPError as error:
+            failed.append(f"{number / rate:.1f} s: {error.code} {error.read().decode()[:300]}")
         except (OSError, ValueError) as error:
-            failed.append(f"{number}: {error!r}")
+            failed.append(f"{number / rate:.1f} s: {error!r}")
         else:
             done[0] += 1
 

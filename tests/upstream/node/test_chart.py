@@ -192,9 +192,8 @@ def _asked_steadily(nodes: Cluster) -> Iterator[dict[str, Any]]:
     token = config["users"][0]["user"]["token"]
     words = [sys.executable, "-m", "tests.upstream.node.load", "https://10.89.0.3:30443"]
     words += [str(nodes.directory / "api.ca"), token, str(RATE)]
-    asking = subprocess.Popen(
-        nodes.inside(words), cwd=programs.ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    found = os.environ | {"PYTHONPATH": str(programs.ROOT)}
+    asking = subprocess.Popen(nodes.inside(words), env=found, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     result: dict[str, Any] = {}
     try:
         yield result
