@@ -30,6 +30,8 @@ _OPTIONS: list[tuple[str, Any]] = [
     ("grpc.initial_reconnect_backoff_ms", 50),
     ("grpc.max_reconnect_backoff_ms", 250),
     ("grpc.min_reconnect_backoff_ms", 5_000),
+    # A member that is a pod has another address after each restart. By default gRPC asks for it every 30 s.
+    ("grpc.dns_min_time_between_resolutions_ms", 500),
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.enable_http_proxy", 0),
     ("grpc.enable_retries", 0),

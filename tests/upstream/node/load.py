@@ -26,13 +26,14 @@ def main(url: str, authority: str, token: str, rate: float) -> None:
 
     def ask(number: int) -> None:
         request = urllib.request.Request(f"{url}/api/v1/namespaces/default/configmaps/asked", headers=headers)
+        began_at = time.monotonic()
         try:
             with urllib.request.urlopen(request, timeout=_PATIENCE, context=context) as answer:
                 json.load(answer)
         except urllib.error.HTTPError as error:
-            failed.append(f"{number / rate:.1f} s: {error.code} {error.read().decode()[:300]}")
+            failed.append(f"{_times(number / rate, began_at)}: {error.code} {error.read().decode()[:300]}")
         except (OSError, ValueError) as error:
-            failed.append(f"{number / rate:.1f} s: {error!r}")
+            failed.append(f"{_times(number / rate, began_at)}: {error!r}")
         else:
             done[0] += 1
 
@@ -44,6 +45,11 @@ def main(url: str, authority: str, token: str, rate: float) -> None:
             number += 1
             time.sleep(max(0.0, began + number / rate - time.monotonic()))
     print(json.dumps({"answered": done[0], "failed": failed, "seconds": round(time.monotonic() - began, 1)}))
+
+
+def _times(sent: float, began: float) -> str:
+    """When a request was sent after the start, and how long it took."""
+    return f"after {sent:.1f} s, in {time.monotonic() - began:.1f} s"
 
 
 if __name__ == "__main__":
