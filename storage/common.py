@@ -21,6 +21,7 @@ from storage.watch_cache import WatchCache
 
 ATTEMPTS = 20
 RETRY = 0.1  # seconds
+LOADS = 32  # parts that are loaded at once
 
 Stirred = Callable[[str], None]
 """Is called with the name of a detached part of which a key was written."""
@@ -87,7 +88,8 @@ class CommonCache(WatchCache):
         self.parts: dict[bytes, PartCache] = {}
         self.takings: dict[bytes, Taking] = {}  # of the part that is being attached
         self.unowned = _OfParts(self, stirred)
-        self.loading = asyncio.Lock()  # held while objects of parts are loaded
+        self.settled = asyncio.Event()  # not set while all parts are loaded: none is attached meanwhile
+        self.settled.set()
 
     def __iter__(self) -> Iterator[ResourceCache]:
         return (resource for part in self.parts.values() for resource in part)
@@ -102,7 +104,8 @@ class CommonCache(WatchCache):
 
     async def read(self, client: EtcdClient, root: bytes, keep: Keep, told: Told) -> Loaded:
         """Loads the objects of all attached parts as of one revision. Raises StorageError."""
-        async with self.loading:
+        self.settled.clear()
+        try:
             revision = await client.revision(root)
             values, last = {}, None
             for part in list(self.parts.values()):
@@ -111,6 +114,8 @@ class CommonCache(WatchCache):
                 if found.last is not None and (last is None or found.last.kv.mod_revision > last.kv.mod_revision):
                     last = found.last
             return Loaded(values, revision, last)
+        finally:  # the feed takes the values over in this turn of the event loop, which makes all takings void
+            self.settled.set()
 
 
 class _OfParts(Unowned):
@@ -150,6 +155,7 @@ class Common:
 
     def __init__(self, client: EtcdClient, cache: CommonCache, feed: Feed, consistent: ConsistentReads) -> None:
         self.client, self.cache, self.feed, self.consistent = client, cache, feed, consistent
+        self._room = asyncio.Semaphore(LOADS)
 
     @property
     def root(self) -> bytes:
@@ -163,10 +169,11 @@ class Common:
         part, cache = _part(whole), self.cache
         await self.feed.ready.wait()
         await self.consistent.fresh()
-        async with cache.loading:
+        async with self._room:
             if (former := cache.parts.get(part.name)) is not None:
                 self.detach(former)  # it is being put to rest
             for _ in range(ATTEMPTS):
+                await cache.settled.wait()
                 taking = cache.takings[part.name] = Taking(part.root, {})
                 part.begin_load(anew=True)
                 try:
@@ -177,7 +184,7 @@ class Common:
                 finally:
                     part.end_load()
                     del cache.takings[part.name]
-                if not taking.void and cache.reached:
+                if not taking.void and cache.settled.is_set() and cache.reached:
                     self._take_over(part, loaded, taking)
                     return
         raise Unavailable("the objects could not be loaded: etcd forgets its past faster than it is read")

@@ -17,6 +17,7 @@ from storage.consistency import ConsistentReads
 from storage.etcd import EtcdClient, EtcdSettings
 from storage.etcd.transforming import Transformer
 from storage.feed import Feed
+from storage.fence import Fence
 from storage.reads import Reads
 from storage.sharing.subscriber import Subscriber
 from storage.store import EtcdStore
@@ -76,12 +77,15 @@ def common_of(beside: Database, root: bytes, stirred: Callable[[str], None]) -> 
     return Common(client, cache, feed, ConsistentReads(cache, lambda: feed.probe(PROBE_TIMEOUT), feed.request_progress))
 
 
-def part_of(common: Common, beside: Database, name: str) -> Database:
-    """The database of one of these registries, detached: its resources are to be registered before `Common.attach`."""
+def part_of(common: Common, beside: Database, name: str, fence: Fence | None = None) -> Database:
+    """The database of one of these registries, detached: its resources are to be registered before `Common.attach`.
+
+    Its store writes only while the `fence` is held.
+    """
     from storage.common import PartCache
 
     client, feed, cache = common.client, common.feed, PartCache(common.cache, name)
-    store = EtcdStore(client, cache, Reads(client, cache, common.consistent), feed.acknowledged)
+    store = EtcdStore(client, cache, Reads(client, cache, common.consistent), feed.acknowledged, fence)
     return Database(beside.servers, client, cache, feed, store, Checker(client, cache, feed.load_anew), Pasts(client))
 
 

@@ -13,6 +13,8 @@ from storage.etcd import EtcdClient
 from storage.etcd.kv import Guard
 from storage.etcd.results import KeyValue
 
+_DELETED = "the whole that it belongs to has been deleted"
+
 
 class Fence:
     """A key and its mod revision when this process last knew that it held the key; 0 while it does not."""
@@ -41,6 +43,32 @@ class Fence:
             self.revision = found.mod_revision
         else:
             self.revision = max(self.revision, found.mod_revision)
+
+
+class Existence(Fence):
+    """A key that exists as long as writes beside it may be made: its deletion ends them, in every process."""
+
+    def __init__(self, key: bytes) -> None:
+        super().__init__(key, lambda _: True)
+
+    async def learn(self, client: EtcdClient) -> KeyValue:
+        """Reads the key, before the first write. Raises Fenced if it is absent, StorageError."""
+        found = await client.get(self.key)
+        if found is None:
+            raise Fenced(_DELETED)
+        self.revision = found.mod_revision
+        return found
+
+    def guard(self) -> Guard:
+        if not self.revision:
+            raise Fenced(_DELETED)
+        return super().guard()
+
+    def moved(self, found: KeyValue | None, compared: int | None = None) -> None:
+        if found is None:
+            self.revision = 0
+            raise Fenced(_DELETED)
+        super().moved(found, compared)
 
 
 class Outpost:

@@ -7,13 +7,15 @@ from collections.abc import Awaitable
 
 from gateway.clusters.awake import Answering, Awake
 from gateway.clusters.definition import GROUP, PLURAL, READY
-from gateway.clusters.paths import PREFIX, named, within
+from gateway.clusters.operations import HEALTH
+from gateway.clusters.paths import PREFIX, below_issuer, named, within
 from gateway.clusters.table import Row, Table
-from gateway.http.exchange import JSON_TYPE
+from gateway.http.exchange import JSON_TYPE, TEXT_TYPE, Header
 from gateway.http.failures import as_status
 from gateway.http.sending import Send
 from gateway.http.status import StatusError, not_found
 from gateway.requests.context import Receive, Scope
+from gateway.requests.plain_answers import NO_SNIFF
 from storage.errors import StorageError
 
 _WAKING_TIMEOUT = 60.0  # seconds
@@ -35,29 +37,41 @@ async def _below(table: Table, scope: Scope, receive: Receive, send: Send) -> No
     try:
         if found is None:
             raise StatusError(404, "NotFound", "this path names no control plane")
-        awake = await _woken(table, found[0])
+        row = await _row(table, found[0])
+        awake = row.awake or await _woken(table, row, scope, found[1])
     except (StatusError, StorageError) as error:
         await _refuse(as_status(error), send)
         return
-    await awake.answer(within(scope, found[1]), receive, send)
+    if awake is None:
+        await _say(200, b"ok", [(b"content-type", TEXT_TYPE)], send)
+    else:
+        await awake.answer(within(scope, below_issuer(found[1], row.described.uid)), receive, send)
 
 
-async def _woken(table: Table, name: str) -> Awake:
-    """The control plane of a name. Raises StatusError 404, 503 and 504, StorageError."""
+async def _row(table: Table, name: str) -> Row:
+    """The row of a control plane that is made. Raises StatusError 404 and 503."""
     row = table.row(name) or await _known(table, name)
     if row is None:
         raise not_found(GROUP, PLURAL, name)
     if row.described.phase != READY:
         retry = [(b"retry-after", b"1")]
         raise StatusError(503, "ServiceUnavailable", "the control plane is being made", headers=retry)
-    if row.awake is not None:
-        return row.awake
+    return row
+
+
+async def _woken(table: Table, row: Row, scope: Scope, below: bytes) -> Awake | None:
+    """The control plane of a row, loaded for a request of the path `below`; None for a health check, which leaves it at
+    rest. Raises StatusError 401, 403, 404, 503 and 504, StorageError.
+    """
+    if below in HEALTH:
+        return None
+    await table.admit(row, scope)
     try:
         awake = await asyncio.wait_for(table.awake(row), _WAKING_TIMEOUT)
     except TimeoutError:
         raise StatusError(504, "Timeout", "the control plane could not be loaded in time") from None
     if awake.ended:  # it was deleted while it was loaded
-        raise not_found(GROUP, PLURAL, name)
+        raise not_found(GROUP, PLURAL, row.described.name)
     return awake
 
 
@@ -72,7 +86,11 @@ async def _known(table: Table, name: str) -> Row | None:
 
 async def _refuse(error: StatusError, send: Send) -> None:
     """Sends a Status."""
-    body = error.body()
-    headers = [(b"content-length", b"%d" % len(body)), (b"content-type", JSON_TYPE), *error.headers]
-    await send({"type": "http.response.start", "status": error.code, "headers": headers})
+    await _say(error.code, error.body(), [(b"content-type", JSON_TYPE), *error.headers], send)
+
+
+async def _say(status: int, body: bytes, headers: list[Header], send: Send) -> None:
+    """Sends an answer without a control plane."""
+    headers = [NO_SNIFF, (b"content-length", b"%d" % len(body)), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

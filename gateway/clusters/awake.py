@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Protocol
 
+from gateway.access.authentication import Authenticator
 from gateway.clusters.letting_go import let_go
 from gateway.http.sending import Send
 from gateway.outbound.client import Client
@@ -18,7 +19,8 @@ from gateway.requests.parts import Gateway
 from gateway.settings.config import Settings
 from storage.common import Common
 from storage.database import Database
-from storage.fence import Fence
+from storage.fence import Existence, Fence
+from storage.store import EtcdStore
 
 logger = logging.getLogger(__name__)
 
@@ -45,27 +47,40 @@ class Means:
     """How a process makes the parts of a control plane."""
 
     gateway: Callable[[Settings, Database, Client], tuple[Gateway, Answering]]
+    authenticator: Callable[[Settings, EtcdStore], Authenticator]  # that of one that rests: it has no caches
     tasks: Callable[[asyncio.Event], Tasks]
 
 
 class Awake:
     """A control plane in memory. `begin` loads it, `end` leaves nothing of it."""
 
-    def __init__(self, settings: Settings, database: Database, common: Common, means: Means, client: Client) -> None:
-        """`database` is its part of `common`. Raises ValueError for a key of tokens that is not valid."""
-        self._common, self._client = common, client
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        common: Common,
+        means: Means,
+        client: Client,
+        existence: Existence | None = None,
+    ) -> None:
+        """`database` is its part of `common`, whose writes `existence` fences. Raises ValueError for a key of tokens
+        that is not valid.
+        """
+        self._common, self._client, self._existence = common, client, existence
         self.database = database
         self.gateway, self._handler = means.gateway(settings, database, client)
         self.gateway.controllers.most_workers = 1  # each is a task that waits
         self._tasks = means.tasks(self.gateway.stopping)
         self._leading: asyncio.Task[None] | None = None
-        self._requests = 0
+        self._answering: set[asyncio.Task[None]] = set()
         self.ended = False
         self._used = monotonic()
 
     async def begin(self) -> None:
         """Loads the objects, and serves the custom resources. Raises StorageError."""
         gateway = self.gateway
+        if self._existence is not None:
+            await self._existence.learn(self.database.client)
         await self._common.attach(self.database.cache)
         gateway.readable.set()
         gateway.furnished.set()
@@ -76,17 +91,19 @@ class Awake:
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request; the path in the scope is that within the control plane."""
-        self._requests += 1
+        task = asyncio.current_task()
+        assert task is not None
+        self._answering.add(task)
         try:
             await self._handler(scope, receive, send)
         finally:
-            self._requests -= 1
+            self._answering.discard(task)
             self._used = monotonic()
 
     def rests_since(self) -> float | None:
         """Since when nobody has used it, by the monotonic clock; None while it works or somebody waits for it."""
         gateway = self.gateway
-        works = self._requests or gateway.services.watches.any or not gateway.definitions.at_rest
+        works = self._answering or gateway.services.watches.any or not gateway.definitions.at_rest
         works = works or not all(queue.idle for queue in gateway.controllers.queues())
         return None if works else self._used
 
@@ -116,9 +133,10 @@ class Awake:
         self.gateway.stop()
 
     async def end(self) -> None:
-        """Ends watches and tasks, and drops the caches."""
+        """Ends requests, watches and tasks, and drops the caches."""
         self.stop()
         try:
+            await self._cut_off()
             await self.follow()
             await self._tasks.end(leave=False)
             await self.gateway.endpoints.replace(self._defined(), [])
@@ -129,12 +147,20 @@ class Awake:
             self.ended = True
             self._let_go_later()
 
+    async def _cut_off(self) -> None:
+        """Resets the connections of requests that do not end in a moment, such as tunnels and proxied streams."""
+        answering = self._answering - {asyncio.current_task()}
+        if answering:
+            _, late = await asyncio.wait(answering, timeout=_MOMENT)
+            for task in late:
+                task.cancel("the control plane has ended")
+
     def _let_go_later(self) -> None:
         """Takes it apart when no request is in progress, and not before a moment for tasks that requests began."""
         asyncio.get_running_loop().call_later(_MOMENT, self._let_go)
 
     def _let_go(self) -> None:
-        if self._requests or self.gateway.services.watches.any:
+        if self._answering or self.gateway.services.watches.any:
             return self._let_go_later()
         let_go(self.gateway, self._handler)
 

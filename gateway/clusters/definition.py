@@ -12,6 +12,11 @@ GROUP, VERSION, PLURAL, KIND = "apiserver-gateway.dev", "v1alpha1", "controlplan
 FINALIZER = f"{GROUP}/keys"
 """Is on a control plane as long as etcd may have keys of it."""
 
+MADE = b"apiserver-gateway/made"
+"""Below the prefix of a control plane: the key that says that it has all objects that it begins with. Each write of a
+request compares it, so none is made once it is gone.
+"""
+
 _SYSTEM = "system:"
 READY, MAKING, ENDING = "Ready", "Making", "Ending"
 _MOST_ADMINS, _LONGEST = 64, 256

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gateway.operations.framework import FastAPI
 
 _HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
+HEALTH = frozenset(each.encode() for each in _HEALTH)
 _OK = b"ok"
 
 

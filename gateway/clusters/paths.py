@@ -25,6 +25,16 @@ def named(raw_path: bytes) -> tuple[str, bytes] | None:
     return found.group().decode(), below or b"/"
 
 
+_DISCOVERY = b"/.well-known/openid-configuration"
+
+
+def below_issuer(below: bytes, uid: str) -> bytes:
+    """The path within a control plane, where `below` may be that of the discovery document of its issuer, whose name
+    ends with its uid.
+    """
+    return _DISCOVERY if below == b"/%b%b" % (uid.encode(), _DISCOVERY) else below
+
+
 def within(scope: Mapping[str, Any], below: bytes) -> dict[str, Any]:
     """The scope of a request for the path `below`, as if the control plane were alone on its connection."""
     path = unescaped(below) if b"%" in below and valid_escapes(below) else below.decode("utf-8", "replace")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from gateway.clusters.awake import Awake
+from gateway.clusters.definition import MADE
 from gateway.clusters.visitors import binding
 from gateway.controllers.bootstrap import BootstrapObjects, bootstrap, bootstrap_roles
 from gateway.kinds.metadata import now_text
@@ -21,9 +22,6 @@ from storage.keys import prefix_end
 
 SCRATCH = "template"
 """The part in which they are made; no uid is equal to it."""
-
-MADE = b"apiserver-gateway/made"
-"""The key that tells that all of them are written, below the prefix of a control plane."""
 
 _OPERATIONS = 100  # of a transaction; etcd accepts 128
 _UID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
 
-from gateway.access.authentication import AudienceAgnostic
 from gateway.clusters.awake import Awake, Means
-from gateway.clusters.definition import GROUP, PLURAL, READY, VERSION, Described, described
+from gateway.clusters.definition import GROUP, MADE, PLURAL, READY, VERSION, Described, described
+from gateway.clusters.door import Door
 from gateway.clusters.outbound import may_be_called
 from gateway.clusters.secrets import NAMESPACE, Credentials, credentials_in, name_of
 from gateway.clusters.visitors import Visitors
@@ -19,11 +20,12 @@ from gateway.kinds.identity import GroupVersionResource
 from gateway.outbound.client import Client
 from gateway.outbound.places import Places, most_passed_on
 from gateway.pieces import survive_async
+from gateway.requests.context import Scope
 from gateway.requests.parts import Gateway
 from gateway.settings.config import Settings
 from gateway.settings.control_planes import common_prefix, settings_of
 from storage.database import common_of, part_of
-from storage.fence import Fence
+from storage.fence import Existence, Fence
 from storage.following import ByName, follow
 
 logger = logging.getLogger(__name__)
@@ -36,13 +38,26 @@ _SECRETS = GroupVersionResource("", "v1", "secrets")
 
 @dataclass(slots=True, eq=False)
 class Row:
-    """One control plane: as it is described, and in memory if it is awake. `waking` is the task that loads it."""
+    """One control plane: as it is described, and in memory if it is awake. `waking` is the task that loads it, `door`
+    checks requests while it rests; it and what is awake were made with these `credentials`.
+    """
 
     described: Described
     awake: Awake | None = None
     waking: asyncio.Task[Awake] | None = field(default=None, repr=False)
     credentials: Credentials | None = field(default=None, repr=False)
+    door: Door | None = field(default=None, repr=False)
     gone: bool = False
+
+
+@contextmanager
+def _loadable(row: Row) -> Iterator[None]:
+    """Raises StatusError 503 for a control plane whose settings or credentials are of no use."""
+    try:
+        yield
+    except (OSError, ValueError, TypeError) as error:
+        logger.exception("a control plane cannot be made awake", extra={"cluster": row.described.name})
+        raise StatusError(503, "ServiceUnavailable", "the control plane cannot be loaded") from error
 
 
 class Table:
@@ -166,20 +181,15 @@ class Table:
     async def _wake(self, row: Row) -> Awake:
         began = monotonic()
         try:
-            credentials = self._credentials(row.described)
-            if credentials is None:
-                raise StatusError(503, "ServiceUnavailable", "the credentials of the control plane are yet to be made")
-            try:
+            credentials = self._needed(row)
+            with _loadable(row):
                 made = self._made(row, credentials)
-            except (OSError, ValueError, TypeError) as error:
-                logger.exception("a control plane cannot be made awake", extra={"cluster": row.described.name})
-                raise StatusError(503, "ServiceUnavailable", "the control plane cannot be loaded") from error
             try:
                 await made.begin()
             except BaseException:
                 await made.end()
                 raise
-            row.awake, row.credentials = made, credentials
+            row.awake, row.credentials, row.door = made, credentials, None
             if self._fence is not None:
                 made.lead(self._fence)
             logger.debug(
@@ -189,31 +199,51 @@ class Table:
         finally:
             row.waking = None
 
+    async def admit(self, row: Row, scope: Scope) -> None:
+        """Returns if a request may wake the control plane of a row. Raises StatusError 401, 403, 503, StorageError."""
+        credentials = self._needed(row)
+        if row.door is None or row.credentials != credentials:
+            of = row.described
+            with _loadable(row):
+                database = part_of(self.common, self._root.services.database, of.uid)
+                settings = self._settings(of, credentials)
+                row.door = Door(self._means.authenticator(settings, database.store), self._visitors(row))
+            row.credentials = credentials
+        await row.door.check(scope)
+
+    def _needed(self, row: Row) -> Credentials:
+        credentials = self._credentials(row.described)
+        if credentials is None:
+            raise StatusError(503, "ServiceUnavailable", "the credentials of the control plane are yet to be made")
+        return credentials
+
     def _credentials(self, of: Described) -> Credentials | None:
         secret = self._root.services.admission.objects.cached(_SECRETS, NAMESPACE, name_of(of.name))
         return None if secret is None else credentials_in(secret, of)
 
     def _made(self, row: Row, credentials: Credentials) -> Awake:
-        services, of = self._root.services, row.described
-        settings = settings_of(
-            services.settings, of.name, of.uid, self.url_of(of.name), credentials.token, credentials.key
-        )
-        made = self._part(settings, of.uid)
-        visitors = Visitors(services.authenticator, lambda: None if row.gone else row.described)
-        own = made.gateway.services.authenticator
-        own.add(AudienceAgnostic(visitors.tokens(), own.audiences))
-        own.add_certificates(visitors)
+        uid = row.described.uid
+        existence = Existence(self.common.root + uid.encode() + b"/" + MADE)
+        made = self._part(self._settings(row.described, credentials), uid, existence)
+        self._visitors(row).enter(made.gateway.services.authenticator)
         return made
+
+    def _settings(self, of: Described, credentials: Credentials) -> Settings:
+        root, url = self._root.settings, self.url_of(of.name)
+        return settings_of(root, of.name, of.uid, url, credentials.token, credentials.key)
+
+    def _visitors(self, row: Row) -> Visitors:
+        return Visitors(self._root.services.authenticator, lambda: None if row.gone else row.described)
 
     def scratch(self, part: str) -> Awake:
         """A control plane for the server itself, of no object: its part of etcd has another name than all others."""
         settings = settings_of(self._root.settings, part, part, self.url_of(part), "", "")
         return self._part(settings, part)
 
-    def _part(self, settings: Settings, name: str) -> Awake:
-        database = part_of(self.common, self._root.services.database, name)
+    def _part(self, settings: Settings, name: str, existence: Existence | None = None) -> Awake:
+        database = part_of(self.common, self._root.services.database, name, existence)
         client = Client(altogether=_MOST_IDLE, places=self._places, reaches=may_be_called)
-        return Awake(settings, database, self.common, self._means, client)
+        return Awake(settings, database, self.common, self._means, client, existence)
 
     def _stirred(self, uid: str) -> None:
         """Wakes a control plane that another process has changed: the controllers of this one have to look at it."""

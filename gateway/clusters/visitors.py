@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from gateway.access.authentication import Authenticated, Authenticator, Headers, InvalidCredentials
+from gateway.access.authentication import AudienceAgnostic, Authenticated, Authenticator, Headers, InvalidCredentials
 from gateway.clusters.definition import Described
 from gateway.controllers.bootstrap_objects import BootstrapObject
 from gateway.http.client_chain import ClientChain
@@ -49,9 +49,10 @@ class Visitors:
             return User(f"{PREFIX}{user.name}", (ADMINS,), user.uid and f"{PREFIX}{user.uid}")
         return None
 
-    def tokens(self) -> VisitorTokens:
-        """Authenticates visitors by bearer tokens of the root."""
-        return VisitorTokens(self, self._root)
+    def enter(self, own: Authenticator) -> None:
+        """Makes `own`, the authenticator of the control plane, know the visitors too."""
+        own.add(AudienceAgnostic(VisitorTokens(self, self._root), own.audiences))
+        own.add_certificates(self)
 
 
 class VisitorTokens:

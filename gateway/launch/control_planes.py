@@ -6,32 +6,39 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 
+from gateway.access.authentication import Authenticator
 from gateway.clusters.answering import with_clusters
 from gateway.clusters.awake import Answering, Means
 from gateway.clusters.operations import OwnOperations
 from gateway.clusters.reconciling import Reconciler, install
 from gateway.clusters.table import Table
+from gateway.kinds.registry import Registry
 from gateway.launch.background import Background, come_before
 from gateway.launch.ports import ANY_ADDRESS, loopback
 from gateway.outbound.client import Client
 from gateway.requests.parts import Gateway
 from gateway.settings.config import Settings
 from storage.database import Database
+from storage.store import EtcdStore
 
 Make = Callable[[Settings, Database, Client, Callable[[Gateway], OwnOperations]], tuple[Gateway, Answering]]
 """Makes a gateway on a database and a client, and the handler of its requests, with these operational paths."""
 
+Knowing = Callable[[Registry, Settings, EtcdStore], Authenticator]
+"""Makes an authenticator by settings, which finds objects in a store without its caches."""
 
-def planes_of(root: Gateway, handler: Answering, make: Make) -> tuple[ControlPlanes, Answering]:
+
+def planes_of(root: Gateway, handler: Answering, make: Make, knowing: Knowing) -> tuple[ControlPlanes, Answering]:
     """The control planes of a process, and the application that passes requests to them or to `handler`.
 
-    `root` is the gateway of the process, `make` makes others.
+    `root` is the gateway of the process, `make` makes others, and `knowing` an authenticator of one that rests.
     """
 
     def gateway(settings: Settings, database: Database, client: Client) -> tuple[Gateway, Answering]:
         return make(settings, database, client, OwnOperations)
 
-    table = Table(root, Means(gateway, lambda stopping: Background(stopping, _failed)), address_of(root.settings))
+    means = Means(gateway, partial(knowing, root.registry), lambda stopping: Background(stopping, _failed))
+    table = Table(root, means, address_of(root.settings))
     reconciler = Reconciler(root, table)
     root.controllers.beside.append(reconciler.lead)
     return ControlPlanes(root, table), with_clusters(handler, table)

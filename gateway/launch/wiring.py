@@ -1,8 +1,8 @@
 """Makes all parts of a server process, and connects them.
 
-The constructor of each part gets the parts that it uses, so the order here is the order of dependencies. First come
-etcd and the watch cache, then extension servers, access and admission, then endpoints, and last the handler of
-requests. No connection is opened and no task runs yet: `gateway.launch.app` begins and ends these.
+The constructor of each part gets the parts that it uses, so this is the order of dependencies: etcd and the watch
+cache, extension servers, access and admission, endpoints, the handler of requests. No connection is opened and no task
+runs yet: `gateway.launch.app` begins and ends these.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gateway.access.authentication import Authenticator
 from gateway.access.following import Followed, Following
 from gateway.access.legacy_uses import LegacyUses
 from gateway.access.modes import Authorization
@@ -79,7 +80,7 @@ from gateway.writing.actor import Actor
 from gateway.writing.hooks import MANAGER, create_own, hooks_for
 from storage.database import Database, database_of
 from storage.following import Follower, follow
-from storage.store import Stores
+from storage.store import EtcdStore, Stores
 
 if TYPE_CHECKING:
     from gateway.access.nodes.graph import NodeGraph
@@ -92,9 +93,8 @@ if TYPE_CHECKING:
 def app_of(settings: Settings, siblings: Path | None = None, feeder: Path | None = None) -> App:
     """The application of a server process. To be called on the event loop.
 
-    With --workers, `siblings` is the directory with the sockets by which the processes find each other. With
-    --shared-cache, `feeder` is the socket of the process that reads etcd for all. Raises OSError or ValueError if a
-    file that the settings name cannot be used.
+    With --workers, the processes find each other in the directory `siblings`. With --shared-cache, `feeder` is the
+    socket of the process that reads etcd for all. Raises OSError or ValueError for a file that cannot be used.
     """
     gateway, beside = gateway_of(settings, feeder), Siblings(siblings)
     operational = Operational(gateway, beside, BOOTSTRAP_HOOKS, checks_of(gateway))
@@ -104,23 +104,26 @@ def app_of(settings: Settings, siblings: Path | None = None, feeder: Path | None
     if settings.control_planes:
         from gateway.launch.control_planes import planes_of
 
-        planes, handler = planes_of(gateway, handler, partial(_beside, gateway))
+        planes, handler = planes_of(gateway, handler, partial(_beside, gateway), _knowing)
     return App(gateway, _answering(settings, handler), operational, beside, planes)
 
 
 def _beside(
     root: Gateway, settings: Settings, database: Database, client: Client, operations: Callable[[Gateway], Operations]
 ) -> tuple[Gateway, Answering]:
-    """The gateway of a control plane below /clusters, and the handler of its requests. It shares with the root what is
-    of the process: the room for large answers, and the timer of watches.
-    """
+    """The gateway of a control plane, and its handler. The room for large answers and the timer are of the process."""
     gateway = gateway_of(settings, on=(database, client))
     gateway.services.renderings, gateway.services.alarms = root.services.renderings, root.services.alarms
     return gateway, Handler(gateway, operations(gateway))
 
 
+def _knowing(registry: Registry, settings: Settings, store: EtcdStore) -> Authenticator:
+    """The authenticator of a control plane that rests: it reads from etcd what it needs."""
+    return authenticator_of(settings, Objects(registry, store, settings.etcd_prefix), Following(), LegacyUses())
+
+
 def _answering(settings: Settings, handler: Answering) -> Answering:
-    """The ASGI application for requests: the handler, with CORS if --cors-allowed-origins is given."""
+    """The handler of requests, with CORS if --cors-allowed-origins is given."""
     if not settings.cors_allowed_origins:
         return handler
     from gateway.http.cors import with_cors
@@ -159,9 +162,7 @@ def gateway_of(settings: Settings, feeder: Path | None = None, on: tuple[Databas
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """Access to etcd: clients, caches, stores. `apart` maps a storage prefix to the other etcd that stores its resource
-    (--etcd-servers-overrides).
-    """
+    """Access to etcd. `apart` maps a storage prefix to the other etcd of its resource (--etcd-servers-overrides)."""
 
     registry: Registry
     encryption: Encryption | None

@@ -35,8 +35,9 @@ def settings_of(root: Settings, name: str, uid: str, url: str, token: str, key: 
 
     `url` is its own, `token` its administrator's, `key` signs its service account tokens (PEM). It shows no client
     certificate to any server, signs no certificate, and reads no file of the root but the CA that its clients trust.
+    Its issuer has its uid: a later control plane of the name is another issuer.
     """
-    issuer = f"{root.service_account_issuer[0].rstrip('/')}/clusters/{name}"
+    issuer = f"{root.service_account_issuer[0].rstrip('/')}/clusters/{name}/{uid}"
     return replace(
         root,
         etcd_prefix=f"{common_prefix(root)}/{uid}",

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
 
-from storage.common import CommonCache, PartCache
+import pytest
+
+from storage import common
+from storage.common import Common, CommonCache, PartCache
+from storage.etcd import EtcdClient
+from storage.loading import Loaded
 from storage.unowned import Taking
 from tests.unit.storage.canonical import SPEC, canonical
 
@@ -73,3 +81,63 @@ async def test_nothing_is_left_of_a_part_that_has_ended() -> None:
     assert told[-1] is None, "those who listen forget it"
     assert cache.closed and not len(cache) and not list(part)
     part.remove(cache)  # a kind that goes later finds nothing to remove
+
+
+class Loads:
+    """Loads of parts that end when the test says so."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.may_end: dict[bytes, asyncio.Event] = {}
+        self.begun: asyncio.Queue[bytes] = asyncio.Queue()
+        monkeypatch.setattr(common, "load", self.load)
+
+    async def load(self, _client: object, root: bytes, *_: object, at: int = 0) -> Loaded:
+        self.begun.put_nowait(root)
+        await self.may_end.setdefault(root, asyncio.Event()).wait()
+        return Loaded({root + b"pods/n/x": (canonical("x"), 3)}, at, None)
+
+    def end(self, part: PartCache) -> None:
+        self.may_end.setdefault(part.root, asyncio.Event()).set()
+
+
+def common_of(made: Registries) -> Common:
+    """With a feed that is ready."""
+    ready = asyncio.Event()
+    ready.set()
+    feed, consistent = SimpleNamespace(ready=ready), SimpleNamespace(fresh=ready.wait)
+    return Common(cast(EtcdClient, object()), made.common, cast(Any, feed), cast(Any, consistent))
+
+
+async def test_a_slow_load_of_a_part_holds_no_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, loads = Registries(), Loads(monkeypatch)
+    whole = common_of(made)
+    slow = asyncio.create_task(whole.attach(made.parts["b"]))
+    await loads.begun.get()
+    loads.end(made.parts["c"])
+    await whole.attach(made.parts["c"])
+    assert made.parts["c"].attached and len(made.caches["c"]) == 1 and not made.parts["b"].attached
+    loads.end(made.parts["b"])
+    await slow
+    assert made.parts["b"].attached
+
+
+async def test_a_part_is_not_attached_while_everything_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The load of everything would lack it, and the feed would then remove its objects."""
+    made, loads = Registries(), Loads(monkeypatch)
+    whole, (a, b) = common_of(made), (made.parts["a"], made.parts["b"])
+    attaching = asyncio.create_task(whole.attach(b))
+    assert await loads.begun.get() == b.root
+
+    async def revision(_root: bytes) -> int:
+        return 9
+
+    client: Any = SimpleNamespace(revision=revision)
+    reading = asyncio.create_task(made.common.read(client, ROOT, b.kept, lambda _: None))
+    assert await loads.begun.get() == a.root
+    loads.end(b)
+    await asyncio.wait({attaching}, timeout=0.1)
+    assert not b.attached and not attaching.done()
+    loads.end(a)
+    assert (await reading).revision == 9
+    await attaching
+    assert b.attached and loads.begun.get_nowait() == b.root, "it was loaded again"

@@ -1,0 +1,32 @@
+"""Who may wake a control plane that rests: whoever it would know if it were awake. All others leave it at rest.
+
+The credentials are checked as the control plane itself does. What it would look up in its caches, such as the service
+account of a token, is read from etcd.
+"""
+
+from __future__ import annotations
+
+from gateway.access.authentication import Authenticator
+from gateway.clusters.visitors import Visitors
+from gateway.http.status import StatusError
+from gateway.http.user import ANONYMOUS
+from gateway.requests.context import Scope
+
+
+class Door:
+    """Checks the credentials of requests for one control plane that rests."""
+
+    def __init__(self, authenticator: Authenticator, visitors: Visitors) -> None:
+        """`authenticator` is its own, and reads etcd."""
+        self._authenticator = authenticator
+        visitors.enter(authenticator)
+
+    async def check(self, scope: Scope) -> None:
+        """Raises StatusError 401 for a request without valid credentials, 403 for an anonymous one; StorageError."""
+        headers = dict(reversed(scope["headers"]))
+        chain = scope.get("client_chain")
+        user = await self._authenticator.authenticate(headers, scope["headers"], chain, scope["path"])
+        if user is None:
+            raise StatusError(401, "Unauthorized", "Unauthorized")
+        if user.name == ANONYMOUS:
+            raise StatusError(403, "Forbidden", "the control plane rests: an anonymous request does not wake it")
