@@ -13,9 +13,12 @@ from collections.abc import Callable, Iterator
 from storage.cache import ResourceCache
 from storage.consistency import ConsistentReads
 from storage.errors import Compacted, Unavailable
-from storage.etcd import EtcdClient
+from storage.etcd import DELETE, PUT, EtcdClient, Event, KeyValue
 from storage.feed import Feed
 from storage.loading import Keep, Loaded, Told, load, take_over
+from storage.seeded.client import SeededClient, in_etcd
+from storage.seeded.seeds import MARKS, Seeds
+from storage.seeded.watch import deletion
 from storage.unowned import Taking, Unowned, Value
 from storage.watch_cache import WatchCache
 
@@ -30,8 +33,8 @@ Stirred = Callable[[str], None]
 class PartCache(WatchCache):
     """The watch cache of one part. Its revision is that of the common cache while the part is attached, else 0."""
 
-    def __init__(self, common: CommonCache, name: str) -> None:
-        self._common = common
+    def __init__(self, common: CommonCache, name: str, seeds: Seeds | None = None) -> None:
+        self._common, self.seeds = common, seeds
         self.name = name.encode()
         self.attached = False
         super().__init__(common.root + self.name + b"/")
@@ -73,6 +76,16 @@ class PartCache(WatchCache):
             resource.wake_all()
         self._by_segment.clear()
 
+    def seen_by(self, client: EtcdClient) -> EtcdClient:
+        """The client for which the seeds of the part are in etcd too."""
+        return client if self.seeds is None else SeededClient(client, self.seeds)
+
+    def is_unchanged(self, key: bytes) -> bool:
+        """Whether the cache has the seed of a key as it was at the beginning."""
+        resource = self.of_key(key)
+        entry = None if resource is None else resource.get(key)
+        return entry is not None and self.seeds is not None and entry.revision == self.seeds.revision
+
     def forget_memos(self) -> None:
         """Frees what was remembered for objects while they were loaded."""
         for resource in self:
@@ -109,10 +122,10 @@ class CommonCache(WatchCache):
             revision = await client.revision(root)
             values, last = {}, None
             for part in list(self.parts.values()):
-                found = await load(client, part.root, keep, told, revision)
+                found = await load(part.seen_by(client), part.root, keep, told, revision)
                 values.update(found.values)
                 if found.last is not None and (last is None or found.last.kv.mod_revision > last.kv.mod_revision):
-                    last = found.last
+                    last = in_etcd(found.last, part.seeds)
             return Loaded(values, revision, last)
         finally:  # the feed takes the values over in this turn of the event loop, which makes all takings void
             self.settled.set()
@@ -150,6 +163,41 @@ class _OfParts(Unowned):
             taking.void = True
 
 
+class CommonFeed(Feed):
+    """The feed of a common cache. A mark is told as the deletion of its seed, unless the seed was put with it."""
+
+    def _apply(self, events: list[Event]) -> None:
+        if not events:
+            return
+        last = self._stored(events[-1])
+        super()._apply(self._told(events) if any(MARKS in event.kv.key for event in events) else events)
+        self._last = last
+
+    def _part(self, key: bytes) -> PartCache | None:
+        assert isinstance(self._cache, CommonCache)
+        return self._cache.parts.get(self._cache.part_of(key))
+
+    def _stored(self, event: Event) -> Event:
+        """The event as a later watch on etcd tells it: this process knows its own deletion of a seed by the seed."""
+        key = event.kv.key
+        part = self._part(key) if event.type == DELETE else None
+        if part is None or part.seeds is None or not part.is_unchanged(key) or part.seeds.place(key) < 0:
+            return event
+        return Event(PUT, KeyValue(part.seeds.mark_of(key), b"", event.kv.mod_revision, 0, 0), None)
+
+    def _told(self, events: list[Event]) -> list[Event]:
+        told = []
+        for event in events:
+            told.append(event)
+            part = self._part(event.kv.key)
+            if part is None or part.seeds is None or (key := part.seeds.of_mark(event.kv.key)) is None:
+                continue
+            put = any(each.kv.key == key and each.kv.mod_revision == event.kv.mod_revision for each in events)
+            if event.type == PUT and not put and part.is_unchanged(key):
+                told.append(deletion(key, event.kv.mod_revision, part.seeds))
+        return told
+
+
 class Common:
     """The common cache, and the feed that fills it."""
 
@@ -177,7 +225,7 @@ class Common:
                 taking = cache.takings[part.name] = Taking(part.root, {})
                 part.begin_load(anew=True)
                 try:
-                    loaded = await load(self.client, part.root, part.kept, at=cache.reached)
+                    loaded = await load(part.seen_by(self.client), part.root, part.kept, at=cache.reached)
                 except Compacted:  # the feed will notice that too, and move on
                     await asyncio.sleep(RETRY)
                     continue
@@ -192,6 +240,9 @@ class Common:
     def _take_over(self, part: PartCache, loaded: Loaded, taking: Taking) -> None:
         values = loaded.values
         for key, change in taking.changes.items():
+            seed = None if part.seeds is None else part.seeds.of_mark(key)
+            if seed in values and part.seeds is not None and values[seed][1] == part.seeds.revision:
+                del values[seed]  # its deletion: with an update, its put came first
             if change is None:
                 values.pop(key, None)
             else:

@@ -26,6 +26,7 @@ from storage.watch_cache import WatchCache
 if TYPE_CHECKING:
     from storage.common import Common
     from storage.rereading import Rereading
+    from storage.seeded.seeds import Seeds
 
 PROBE_TIMEOUT = 4.0  # seconds; a read waits for at most two probes, the running one and its own: under 10 s together
 
@@ -70,21 +71,24 @@ def common_of(beside: Database, root: bytes, stirred: Callable[[str], None]) -> 
 
     `root` ends with a slash. `stirred` is called with the name of a detached part of which a key was written.
     """
-    from storage.common import Common, CommonCache
+    from storage.common import Common, CommonCache, CommonFeed
 
     client, cache = beside.client, CommonCache(root, stirred)
-    feed = Feed(client, cache, seeds=False, read=cache.read)
+    feed = CommonFeed(client, cache, seeds=False, read=cache.read)
     return Common(client, cache, feed, ConsistentReads(cache, lambda: feed.probe(PROBE_TIMEOUT), feed.request_progress))
 
 
-def part_of(common: Common, beside: Database, name: str, fence: Fence | None = None) -> Database:
+def part_of(
+    common: Common, beside: Database, name: str, fence: Fence | None = None, seeds: Seeds | None = None
+) -> Database:
     """The database of one of these registries, detached: its resources are to be registered before `Common.attach`.
 
-    Its store writes only while the `fence` is held.
+    Its store writes only while the `fence` is held. It begins with the `seeds`.
     """
     from storage.common import PartCache
 
-    client, feed, cache = common.client, common.feed, PartCache(common.cache, name)
+    feed, cache = common.feed, PartCache(common.cache, name, seeds)
+    client = cache.seen_by(common.client)
     store = EtcdStore(client, cache, Reads(client, cache, common.consistent), feed.acknowledged, fence)
     return Database(beside.servers, client, cache, feed, store, Checker(client, cache, feed.load_anew), Pasts(client))
 

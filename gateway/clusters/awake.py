@@ -19,7 +19,7 @@ from gateway.requests.parts import Gateway
 from gateway.settings.config import Settings
 from storage.common import Common
 from storage.database import Database
-from storage.fence import Existence, Fence
+from storage.fence import Fence
 from storage.store import EtcdStore
 
 logger = logging.getLogger(__name__)
@@ -54,19 +54,9 @@ class Means:
 class Awake:
     """A control plane in memory. `begin` loads it, `end` leaves nothing of it."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        database: Database,
-        common: Common,
-        means: Means,
-        client: Client,
-        existence: Existence | None = None,
-    ) -> None:
-        """`database` is its part of `common`, whose writes `existence` fences. Raises ValueError for a key of tokens
-        that is not valid.
-        """
-        self._common, self._client, self._existence = common, client, existence
+    def __init__(self, settings: Settings, database: Database, common: Common, means: Means, client: Client) -> None:
+        """`database` is its part of `common`. Raises ValueError for a key of tokens that is not valid."""
+        self._common, self._client = common, client
         self.database = database
         self.gateway, self._handler = means.gateway(settings, database, client)
         self.gateway.controllers.most_workers = 1  # each is a task that waits
@@ -79,8 +69,6 @@ class Awake:
     async def begin(self) -> None:
         """Loads the objects, and serves the custom resources. Raises StorageError."""
         gateway = self.gateway
-        if self._existence is not None:
-            await self._existence.learn(self.database.client)
         await self._common.attach(self.database.cache)
         gateway.readable.set()
         gateway.furnished.set()

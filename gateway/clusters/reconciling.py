@@ -18,8 +18,9 @@ from gateway.clusters.definition import (
     definition,
 )
 from gateway.clusters.secrets import NAMESPACE, name_of, new_secret
-from gateway.clusters.seeding import SCRATCH, Template, clear, clear_unmade, is_made, template_of
+from gateway.clusters.seeding import SCRATCH, clear, clear_unmade, default_objects, is_made
 from gateway.clusters.table import Table
+from gateway.clusters.templates import Template
 from gateway.http.user import ITSELF
 from gateway.jsontypes import JsonObject
 from gateway.kinds.metadata import now_text
@@ -58,6 +59,7 @@ class Reconciler:
         self._root, self._table = root, table
         self._queue: WorkQueue[str] = WorkQueue("control_planes", max_delay=60.0)
         self._actor = Actor(root.endpoints, ITSELF, manager=MANAGER)
+        self._fence = Fence(b"", lambda _: False)  # until it leads
         self._template: Template | None = None
         self._making = asyncio.Lock()
 
@@ -65,7 +67,7 @@ class Reconciler:
         """Makes and ends control planes, and runs the controllers of those that are awake, until cancelled."""
         services = self._root.services
         store = services.store
-        self._actor = Actor(self._root.endpoints, ITSELF, {store: store.fenced(fence)}, MANAGER)
+        self._actor, self._fence = Actor(self._root.endpoints, ITSELF, {store: store.fenced(fence)}, MANAGER), fence
         await self._root.served.wait()
         self._table.lead(fence)
         try:
@@ -98,8 +100,9 @@ class Reconciler:
             await self._claim(of)
         if not await is_made(client, root):
             await clear_unmade(client, root)
-            revision = await (await self._objects()).write(client, root, self._root.feed.passed)
-            await self._table.common.cache.reach(revision)  # so that these writes wake nobody
+            revision = await self._table.templates.begin(root, await self._objects())
+            self._root.feed.passed(revision)
+            await self._table.common.cache.reach(revision)  # so that this write wakes nobody
         await self._tell(of, READY, "True", "Made", "requests are answered", url)
         logger.info("a control plane is made", extra={"cluster": of.name})
 
@@ -126,7 +129,8 @@ class Reconciler:
     async def _objects(self) -> Template:
         async with self._making:
             if self._template is None:
-                self._template = await template_of(self._table.scratch(SCRATCH))
+                self._template = await default_objects(self._table.scratch(SCRATCH), self._fence)
+                self._root.feed.passed(await self._table.templates.keep(self._template))
             return self._template
 
     async def _end(self, of: Described) -> None:

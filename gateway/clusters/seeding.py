@@ -1,59 +1,31 @@
-"""The objects that a control plane begins with, written in few transactions.
-
-They are made once in a process by the usual steps of a write, in a part of etcd that no control plane has. Each control
-plane gets a copy, with uids and times of its own.
+"""The objects that every control plane begins with. They are made once in a process by the usual steps of a write, in a
+part of etcd that no control plane has; then they are a template.
 """
 
 from __future__ import annotations
 
-import re
+import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from uuid import uuid4
+from contextlib import suppress
 
 from gateway.clusters.awake import Awake
 from gateway.clusters.definition import MADE
+from gateway.clusters.templates import Template, template_of
 from gateway.clusters.visitors import binding
 from gateway.controllers.bootstrap import BootstrapObjects, bootstrap, bootstrap_roles
-from gateway.kinds.metadata import now_text
+from gateway.endpoints.table import Endpoints
+from gateway.jsontypes import JsonObject
+from storage.cache import ResourceCache
 from storage.etcd import EtcdClient
-from storage.etcd.operations import delete, mod_revision_is, put
+from storage.etcd.operations import delete, mod_revision_is
+from storage.fence import Fence
 from storage.keys import prefix_end
+
+_PATIENCE = 10.0  # seconds that the controllers have for their objects
+_ROLES = "rbac.authorization.k8s.io", "v1", "clusterroles"
 
 SCRATCH = "template"
 """The part in which they are made; no uid is equal to it."""
-
-_OPERATIONS = 100  # of a transaction; etcd accepts 128
-_UID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_TIME = re.compile(rb"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """The keys below a prefix, and their values."""
-
-    values: Sequence[tuple[bytes, bytes]]
-
-    async def write(self, client: EtcdClient, root: bytes, wrote: Callable[[int], None]) -> int:
-        """Writes a copy below a root, unless another process was faster; returns the last revision.
-
-        `wrote` is called with the revision of each transaction. Raises StorageError.
-        """
-        uids: dict[bytes, bytes] = {}
-        now = now_text().encode()
-
-        def other(found: re.Match[bytes]) -> bytes:
-            return uids.setdefault(found.group(), str(uuid4()).encode())
-
-        copies = [(root + key, _TIME.sub(now, _UID.sub(other, value))) for key, value in self.values]
-        copies.append((root + MADE, b""))
-        for start in range(0, len(copies), _OPERATIONS):
-            puts = [put(key, value) for key, value in copies[start : start + _OPERATIONS]]
-            written = await client.txn([mod_revision_is(root + MADE, 0)], puts)
-            if not written.succeeded:
-                break
-            wrote(written.revision)
-        return written.revision
 
 
 async def is_made(client: EtcdClient, root: bytes) -> bool:
@@ -61,7 +33,7 @@ async def is_made(client: EtcdClient, root: bytes) -> bool:
     return await client.get(root + MADE) is not None
 
 
-async def template_of(scratch: Awake) -> Template:
+async def default_objects(scratch: Awake, fence: Fence) -> Template:
     """Makes the objects in a control plane that nobody uses, and removes them. Raises StorageError, OSError."""
     endpoints, database = scratch.gateway.endpoints, scratch.database
     client, root = database.client, database.cache.root
@@ -71,21 +43,56 @@ async def template_of(scratch: Awake) -> Template:
         await bootstrap(endpoints)
         await bootstrap_roles(endpoints)
         await BootstrapObjects(endpoints).create_missing([binding()])
+        scratch.lead(fence)
+        with suppress(TimeoutError):  # then each control plane's own controllers make what is missing
+            async with asyncio.timeout(_PATIENCE):
+                await _controlled(endpoints)
         await database.store.reads.fresh()
-        return Template(
-            [
-                (entry.key.removeprefix(root), entry.stored().raw)
-                for resource in database.cache
-                for entry in resource.slice(0, len(resource))
-            ]
+        return template_of(
+            (entry.key.removeprefix(root), entry.stored().raw)
+            for resource in database.cache
+            for entry in resource.slice(0, len(resource))
         )
     finally:
         await scratch.end()
         await clear(client, root)
 
 
+async def _controlled(endpoints: Endpoints) -> None:
+    """Waits for what controllers add: what each namespace has, and the rules of aggregated roles."""
+    for plural, name in (("serviceaccounts", "default"), ("configmaps", "kube-root-ca.crt")):
+        for namespace in endpoints.of("", "v1", "namespaces").cache.all_entries():
+            of_namespace = namespace.key.rpartition(b"/")[2]
+            cache = endpoints.of("", "v1", plural).cache
+            key = cache.spec.prefix + b"%b/%b" % (of_namespace, name.encode())
+            await _until(cache, lambda cache=cache, key=key: cache.get(key) is not None)  # type: ignore[misc]
+    roles = endpoints.of(*_ROLES).cache
+    await _until(roles, lambda: _aggregated([each.parsed() for each in roles.all_entries()]))
+
+
+def _aggregated(roles: Sequence[JsonObject]) -> bool:
+    """Whether each role has the rules of all roles that it aggregates."""
+    for role in roles:
+        for selector in (role.get("aggregationRule") or {}).get("clusterRoleSelectors", ()):
+            wanted, rules = selector["matchLabels"].items(), role.get("rules") or ()
+            found = [each for each in roles if wanted <= (each["metadata"].get("labels") or {}).items()]
+            if any(rule not in rules for each in found for rule in each.get("rules") or ()):
+                return False
+    return True
+
+
+async def _until(cache: ResourceCache, holds: Callable[[], bool]) -> None:
+    """Waits until a condition of a cache holds."""
+    while not holds():
+        waiter = cache.changes()
+        try:
+            await waiter
+        finally:
+            cache.forget(waiter)
+
+
 async def clear_unmade(client: EtcdClient, root: bytes) -> None:
-    """Removes what an attempt to write the objects has left; nothing if they are whole. Raises StorageError."""
+    """Removes what an earlier version has begun to write; nothing if the objects are whole. Raises StorageError."""
     await client.txn([mod_revision_is(root + MADE, 0)], [delete(root, prefix_end(root))])
 
 

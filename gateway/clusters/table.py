@@ -14,6 +14,7 @@ from gateway.clusters.definition import GROUP, MADE, PLURAL, READY, VERSION, Des
 from gateway.clusters.door import Door
 from gateway.clusters.outbound import may_be_called
 from gateway.clusters.secrets import NAMESPACE, Credentials, credentials_in, name_of
+from gateway.clusters.templates import Templates
 from gateway.clusters.visitors import Visitors
 from gateway.http.status import StatusError
 from gateway.kinds.identity import GroupVersionResource
@@ -24,15 +25,18 @@ from gateway.requests.context import Scope
 from gateway.requests.parts import Gateway
 from gateway.settings.config import Settings
 from gateway.settings.control_planes import common_prefix, settings_of
-from storage.database import common_of, part_of
+from storage.database import Database, common_of, part_of
 from storage.fence import Existence, Fence
 from storage.following import ByName, follow
+from storage.seeded.seeds import Seeds
 
 logger = logging.getLogger(__name__)
 
 IDLE = 600.0  # seconds without a request or a watch after which a control plane rests
 _MOST_IDLE = 32  # connections of one control plane that wait for the next call
 LOOK = 60.0  # seconds between two looks
+
+Beginning = tuple[Existence | None, Seeds | None]
 _SECRETS = GroupVersionResource("", "v1", "secrets")
 
 
@@ -78,6 +82,7 @@ class Table:
         database = root.services.database
         prefix = f"{common_prefix(root.settings)}/".encode()
         self.common = common_of(database, prefix, self._stirred)
+        self.templates = Templates(self.common.client, prefix)
         root.endpoints.on_change(self._kinds.set)
         # two feeds of one etcd: a write below one root is a revision without events for the other
         database.feed.listen(self.common.feed.passed)
@@ -181,9 +186,9 @@ class Table:
     async def _wake(self, row: Row) -> Awake:
         began = monotonic()
         try:
-            credentials = self._needed(row)
+            credentials, beginning = self._needed(row), await self._beginning(row.described)
             with _loadable(row):
-                made = self._made(row, credentials)
+                made = self._made(row, credentials, beginning)
             try:
                 await made.begin()
             except BaseException:
@@ -204,10 +209,10 @@ class Table:
         credentials = self._needed(row)
         if row.door is None or row.credentials != credentials:
             of = row.described
+            store = self._database(of.uid, await self._beginning(of)).store
             with _loadable(row):
-                database = part_of(self.common, self._root.services.database, of.uid)
                 settings = self._settings(of, credentials)
-                row.door = Door(self._means.authenticator(settings, database.store), self._visitors(row))
+                row.door = Door(self._means.authenticator(settings, store), self._visitors(row))
             row.credentials = credentials
         await row.door.check(scope)
 
@@ -221,10 +226,8 @@ class Table:
         secret = self._root.services.admission.objects.cached(_SECRETS, NAMESPACE, name_of(of.name))
         return None if secret is None else credentials_in(secret, of)
 
-    def _made(self, row: Row, credentials: Credentials) -> Awake:
-        uid = row.described.uid
-        existence = Existence(self.common.root + uid.encode() + b"/" + MADE)
-        made = self._part(self._settings(row.described, credentials), uid, existence)
+    def _made(self, row: Row, credentials: Credentials, beginning: Beginning) -> Awake:
+        made = self._part(self._settings(row.described, credentials), row.described.uid, beginning)
         self._visitors(row).enter(made.gateway.services.authenticator)
         return made
 
@@ -240,10 +243,18 @@ class Table:
         settings = settings_of(self._root.settings, part, part, self.url_of(part), "", "")
         return self._part(settings, part)
 
-    def _part(self, settings: Settings, name: str, existence: Existence | None = None) -> Awake:
-        database = part_of(self.common, self._root.services.database, name, existence)
+    async def _beginning(self, of: Described) -> Beginning:
+        """The fence of a control plane's writes, and what it begins with. Raises StorageError."""
+        existence = Existence(self.common.root + of.uid.encode() + b"/" + MADE)
+        return existence, await self.templates.seeds(of.uid, await existence.learn(self.common.client))
+
+    def _database(self, name: str, beginning: Beginning) -> Database:
+        return part_of(self.common, self._root.services.database, name, *beginning)
+
+    def _part(self, settings: Settings, name: str, beginning: Beginning = (None, None)) -> Awake:
+        database = self._database(name, beginning)
         client = Client(altogether=_MOST_IDLE, places=self._places, reaches=may_be_called)
-        return Awake(settings, database, self.common, self._means, client, existence)
+        return Awake(settings, database, self.common, self._means, client)
 
     def _stirred(self, uid: str) -> None:
         """Wakes a control plane that another process has changed: the controllers of this one have to look at it."""

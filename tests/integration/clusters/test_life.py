@@ -39,7 +39,7 @@ async def test_a_deletion_removes_all_keys_and_ends_watches(server: ApiServer, e
     uid = ask(server, "GET", f"{PATH}/short")["metadata"]["uid"].encode()
     install(cluster, definition("integer"))
     ask(cluster, "POST", WIDGETS, widget(1))
-    assert (await etcd.prefix(ROOT + uid + b"/", count_only=True)).count > 100
+    assert (await etcd.prefix(ROOT + uid + b"/", count_only=True)).count > 1
     with cluster.connections.answer(cluster, Asked("GET", f"{MAPS}?watch=true", None, cluster.token), 60) as answered:
         ask(server, "DELETE", f"{PATH}/short")
         answered.read()  # ends

@@ -1,0 +1,132 @@
+"""What control planes begin with: the objects of a template, packed into few keys beside all control planes.
+
+A template is named by a digest of its content, so all processes, of other versions too, read the same objects for a
+control plane. In a template, numbers stand for uids and for times. Each control plane gets uids that follow from its
+own uid, and the time at which it was made (storage/seeded/).
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from hashlib import sha256
+from uuid import UUID, uuid5
+
+from gateway.clusters.definition import MADE
+from gateway.jsontypes import dumps, loads
+from gateway.kinds.metadata import now_text
+from storage.errors import StorageError
+from storage.etcd import EtcdClient, KeyValue
+from storage.etcd.operations import mod_revision_is, put
+from storage.keys import prefix_end
+from storage.seeded.seeds import Seeds
+
+PART = b"templates/"
+"""Below the common prefix, where no control plane is: a uid has another form."""
+
+_CHUNK = 1 << 20  # bytes of a key's value; etcd accepts 1.5 MB
+_UID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_EVERY_TIME = re.compile(rb"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_TIME = b"0001-01-01T00:00:00Z"
+_HOLES = re.compile(rb"(00000000-0000-4000-8000-[0-9]{12}|0001-01-01T00:00:00Z)")
+
+
+@dataclass(frozen=True)
+class Template:
+    """The keys below a prefix, in order, and their values with holes for uids and times."""
+
+    keys: Sequence[bytes]
+    values: Sequence[bytes]
+
+    @cached_property
+    def packed(self) -> bytes:
+        """The bytes that etcd gets."""
+        pairs = [[key.decode(), value.decode()] for key, value in zip(self.keys, self.values, strict=True)]
+        return zlib.compress(dumps(pairs), 9)
+
+    @cached_property
+    def digest(self) -> str:
+        """Names the content."""
+        whole = sha256()
+        for part in (*self.keys, *self.values):
+            whole.update(b"%d %b" % (len(part), part))
+        return whole.hexdigest()[:32]
+
+    @cached_property
+    def _pieces(self) -> Sequence[Sequence[bytes]]:
+        return [_HOLES.split(value) for value in self.values]
+
+    def value(self, uid: UUID, time: bytes, place: int) -> bytes:
+        """The value of a key for a control plane of this uid, which was made at this time."""
+        pieces = list(self._pieces[place])
+        for hole in range(1, len(pieces), 2):
+            pieces[hole] = time if pieces[hole] == _TIME else str(uuid5(uid, pieces[hole].decode())).encode()
+        return b"".join(pieces)
+
+
+def template_of(objects: Iterable[tuple[bytes, bytes]]) -> Template:
+    """A template of these keys and values. Its digest does not depend on uids and times."""
+    holes: dict[bytes, bytes] = {}
+
+    def hole(found: re.Match[bytes]) -> bytes:
+        return holes.setdefault(found.group(), b"00000000-0000-4000-8000-%012d" % len(holes))
+
+    ordered = sorted(objects)
+    values = [_EVERY_TIME.sub(_TIME, _UID.sub(hole, value)) for _, value in ordered]
+    return Template(tuple(key for key, _ in ordered), values)
+
+
+class Templates:
+    """The templates in etcd, and those of them that this process has read."""
+
+    def __init__(self, client: EtcdClient, root: bytes) -> None:
+        """`root` is the common prefix of all control planes."""
+        self._client, self._root = client, root + PART
+        self._known: dict[str, Template] = {}
+
+    async def keep(self, template: Template) -> int:
+        """Writes a template, unless it is there. Returns the revision, 0 if it was there. Raises StorageError."""
+        self._known[template.digest] = template
+        prefix, packed = self._prefix(template.digest), template.packed
+        chunks = [packed[at : at + _CHUNK] for at in range(0, len(packed), _CHUNK)]
+        revision = 0
+        for number, chunk in reversed([*enumerate(chunks)]):  # the first one, which tells that all are there, last
+            key = prefix + b"%04d" % number
+            written = await self._client.txn([mod_revision_is(key, 0)], [put(key, chunk)])
+            revision = written.revision if written.succeeded else revision
+        return revision
+
+    async def _of(self, digest: str) -> Template:
+        known = self._known.get(digest)
+        if known is None:
+            prefix = self._prefix(digest)
+            found = await self._client.range(prefix, prefix_end(prefix))
+            if not found.kvs:
+                raise StorageError("the template of the control plane is missing in etcd")
+            pairs = loads(zlib.decompress(b"".join(kv.value for kv in found.kvs)))
+            known = Template(tuple(key.encode() for key, _ in pairs), [value.encode() for _, value in pairs])
+            self._known[digest] = known
+        return known
+
+    def _prefix(self, digest: str) -> bytes:
+        return self._root + digest.encode() + b"/"
+
+    async def begin(self, root: bytes, template: Template) -> int:
+        """Makes a template the beginning of the control plane below a root, unless it has one. Returns the revision.
+        Raises StorageError.
+        """
+        content = dumps({"template": template.digest, "time": now_text()})
+        answer = await self._client.txn([mod_revision_is(root + MADE, 0)], [put(root + MADE, content)])
+        return answer.revision
+
+    async def seeds(self, uid: str, made: KeyValue) -> Seeds | None:
+        """What the control plane with this key `made` begins with; None if that is stored. Raises StorageError."""
+        if not made.value:
+            return None  # an earlier version of the server has made it
+        begun = loads(made.value)
+        template = await self._of(begun["template"])
+        value_of = partial(template.value, UUID(uid), begun["time"].encode())
+        return Seeds(made.key.removesuffix(MADE), made, template.keys, value_of)

@@ -1,0 +1,177 @@
+"""etcd as it would be if the seeds of a part were stored: reads, writes and watches below the root of the part.
+
+A key without a seed costs nothing but a look at the list of seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import aclosing
+from heapq import merge
+from operator import attrgetter
+
+from storage.etcd import PUT, EtcdClient, Event, KeyValue, Watch
+from storage.etcd.kv import Beside, Guard
+from storage.etcd.results import RangeResult, SwapResult
+from storage.keys import prefix_end
+from storage.seeded.seeds import Seeds
+from storage.seeded.watch import SeededWatch
+from storage.seeded.writes import Writes
+
+_KEY = attrgetter("key")
+
+
+def in_etcd(event: Event, seeds: Seeds | None) -> Event:
+    """The event of a watch on etcd that stands for a put, which may be that of a seed at the beginning."""
+    of_seed = seeds is not None and event.kv.mod_revision == seeds.revision and seeds.place(event.kv.key) >= 0
+    return Event(PUT, seeds.born, None) if seeds is not None and of_seed else event
+
+
+class SeededClient(EtcdClient):
+    """The client of one part, on the connections of another client. Methods that it does not name are as there."""
+
+    def __init__(self, of: EtcdClient, seeds: Seeds) -> None:
+        vars(self).update(vars(of))  # nothing is opened or closed here
+        self._seeds, self._writes = seeds, Writes(of, seeds, self._unmarked)
+        self.range, self.prefix, self.get, self.stream = self._range, self._prefix, self._get, self._stream
+        self.create, self.update, self.delete_if = self._create, self._update, self._writes.delete_if
+        self.watch, self.write = self._watch, self._write
+
+    async def _range(
+        self,
+        key: bytes,
+        range_end: bytes = b"",
+        *,
+        revision: int = 0,
+        limit: int = 0,
+        count_only: bool = False,
+        keys_only: bool = False,
+        serializable: bool = False,
+        timeout: float | None = None,
+    ) -> RangeResult:
+        found = await self.kv.range(
+            key,
+            range_end,
+            revision=revision,
+            limit=limit,
+            count_only=count_only,
+            keys_only=keys_only,
+            serializable=serializable,
+            timeout=timeout,
+        )
+        unmarked = await self._unmarked(self._seeds.between(key, range_end), revision or found.revision, timeout)
+        if not unmarked:
+            return found
+        count = found.count + len(unmarked)
+        if count_only:
+            return RangeResult([], found.revision, count, found.more)
+        stored = {kv.key: kv for kv in found.kvs}
+        keys = sorted((*stored, *unmarked))[: limit or None]
+        kvs = [stored.get(each) or self._seed(each, keys_only) for each in keys]
+        return RangeResult(kvs, found.revision, count, count > len(kvs) if limit else found.more)
+
+    async def _prefix(
+        self,
+        prefix: bytes,
+        *,
+        revision: int = 0,
+        limit: int = 0,
+        count_only: bool = False,
+        keys_only: bool = False,
+        serializable: bool = False,
+        timeout: float | None = None,
+    ) -> RangeResult:
+        return await self._range(
+            prefix or b"\0",
+            prefix_end(prefix),
+            revision=revision,
+            limit=limit,
+            count_only=count_only,
+            keys_only=keys_only,
+            serializable=serializable,
+            timeout=timeout,
+        )
+
+    async def _get(self, key: bytes, *, timeout: float | None = None) -> KeyValue | None:
+        found = await self._range(key, timeout=timeout)
+        return found.kvs[0] if found.kvs else None
+
+    async def _stream(self, key: bytes, range_end: bytes, *, revision: int) -> AsyncGenerator[list[KeyValue]]:
+        left = [self._seed(each) for each in await self._unmarked(self._seeds.between(key, range_end), revision)]
+        async with aclosing(self.kv.stream(key, range_end, revision=revision)) as parts:
+            async for kvs in parts:
+                before = [kv for kv in left if kv.key < kvs[-1].key]
+                left = left[len(before) :]
+                yield [*merge(before, kvs, key=_KEY)] if before else kvs
+        if left:
+            yield left
+
+    def _seed(self, key: bytes, keys_only: bool = False) -> KeyValue:
+        found = self._seeds.get(key)
+        assert found is not None, "it is the key of a seed"
+        return found._replace(value=b"") if keys_only else found
+
+    async def _unmarked(self, keys: Sequence[bytes], revision: int = 0, timeout: float | None = None) -> list[bytes]:
+        """Those of these keys of seeds, which are in order, that nobody has changed up to a revision, or (0) now."""
+        if not keys or 0 < revision < self._seeds.revision:
+            return []
+        mark, last = self._seeds.mark_of(keys[0]), self._seeds.mark_of(keys[-1])
+        end = last + b"\0" if len(keys) > 1 else b""
+        found = await self.kv.range(mark, end, revision=revision, keys_only=True, timeout=timeout)
+        marked = {kv.key for kv in found.kvs}
+        return [key for key in keys if self._seeds.mark_of(key) not in marked]
+
+    def _watch(
+        self,
+        key: bytes,
+        range_end: bytes = b"",
+        *,
+        start_revision: int = 0,
+        prev_kv: bool = False,
+        progress_notify: bool = False,
+        own_stream: bool = False,
+    ) -> Watch:
+        seeds = self._seeds
+        seeded = bool(seeds.between(key, range_end))
+        watch = self._watches.watch(
+            *((seeds.root, prefix_end(seeds.root)) if seeded else (key, range_end)),
+            start_revision=start_revision,
+            prev_kv=prev_kv,
+            progress_notify=progress_notify,
+            own_stream=own_stream,
+        )
+        return SeededWatch(watch, seeds, key, range_end) if seeded else watch
+
+    # writes
+
+    async def _create(
+        self,
+        key: bytes,
+        value: bytes,
+        *,
+        lease: int = 0,
+        guard: Guard | None = None,
+        beside: Sequence[Beside] = (),
+        timeout: float | None = None,
+    ) -> SwapResult:
+        return await self._writes.put(key, value, 0, lease, guard, beside, timeout)
+
+    async def _update(
+        self,
+        key: bytes,
+        value: bytes,
+        mod_revision: int,
+        *,
+        lease: int = 0,
+        guard: Guard | None = None,
+        beside: Sequence[Beside] = (),
+        timeout: float | None = None,
+    ) -> SwapResult:
+        return await self._writes.put(key, value, mod_revision, lease, guard, beside, timeout)
+
+    async def _write(
+        self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes], *, timeout: float | None = None
+    ) -> int:
+        puts, deletes, seeds = list(puts), list(deletes), self._seeds
+        changed = [key for key in (*(key for key, _ in puts), *deletes) if seeds.place(key) >= 0]
+        return await self.kv.write([*puts, *((seeds.mark_of(key), b"") for key in changed)], deletes, timeout=timeout)
