@@ -43,6 +43,11 @@ class Overrun(Exception):
     """The position asked for is no longer in the history."""
 
 
+_NONE: deque[Change] = deque()
+_NO_TIMES: deque[float] = deque()
+"""Of a history before its first change: an empty deque takes 760 bytes, and most resources never change."""
+
+
 class History:
     """All changes after the revision `start`. After a reload it also has older ones, for watches already open."""
 
@@ -58,8 +63,8 @@ class History:
         self.start = start
         self.number = next(_numbers)  # unique in the process
         self.first = 0  # the position of the oldest change kept
-        self._changes: deque[Change] = deque()
-        self._times: deque[float] = deque()  # when each of them came
+        self._changes: deque[Change] = _NONE
+        self._times: deque[float] = _NO_TIMES  # when each of them came
         self._bytes = self._extra = 0
         self._max_changes, self._max_bytes = max_changes, max_bytes
         self._share, self._clock = share, clock
@@ -85,6 +90,8 @@ class History:
     def append(self, change: Change) -> None:
         """Adds the newest change, dropping the oldest ones over the bounds."""
         now = self._clock()
+        if self._changes is _NONE:
+            self._changes, self._times = deque(), deque()
         self._changes.append(change)
         self._times.append(now)
         self._bytes += _weight(change)
@@ -107,8 +114,8 @@ class History:
                 self._bytes -= _weight(change)
                 break
             kept.append(change)
-        self._changes.extend(reversed(kept))
-        self._times.extend([self._clock()] * len(kept))
+        if kept:
+            self._changes, self._times = deque(reversed(kept)), deque([self._clock()] * len(kept))
         self.start = start
 
     def _is_too_much(self, now: float) -> bool:

@@ -9,12 +9,14 @@ from functools import partial
 from gateway.access.authentication import Authenticator
 from gateway.clusters.answering import with_clusters
 from gateway.clusters.awake import Answering, Means
+from gateway.clusters.for_tests import ForTests
 from gateway.clusters.operations import OwnOperations
 from gateway.clusters.reconciling import Reconciler, install
 from gateway.clusters.table import Table
 from gateway.kinds.registry import Registry
 from gateway.launch.background import Background, come_before
 from gateway.launch.ports import ANY_ADDRESS, loopback
+from gateway.operations.application import Operational
 from gateway.outbound.client import Client
 from gateway.requests.parts import Gateway
 from gateway.settings.config import Settings
@@ -28,10 +30,13 @@ Knowing = Callable[[Registry, Settings, EtcdStore], Authenticator]
 """Makes an authenticator by settings, which finds objects in a store without its caches."""
 
 
-def planes_of(root: Gateway, handler: Answering, make: Make, knowing: Knowing) -> tuple[ControlPlanes, Answering]:
+def planes_of(
+    root: Gateway, handler: Answering, operational: Operational, make: Make, knowing: Knowing
+) -> tuple[ControlPlanes, Answering]:
     """The control planes of a process, and the application that passes requests to them or to `handler`.
 
-    `root` is the gateway of the process, `make` makes others, and `knowing` an authenticator of one that rests.
+    `root` is the gateway of the process; tests make control planes by `operational`. `make` makes other gateways, and
+    `knowing` the authenticator of one that rests.
     """
 
     def gateway(settings: Settings, database: Database, client: Client) -> tuple[Gateway, Answering]:
@@ -41,6 +46,7 @@ def planes_of(root: Gateway, handler: Answering, make: Make, knowing: Knowing) -
     table = Table(root, means, address_of(root.settings))
     reconciler = Reconciler(root, table)
     root.controllers.beside.append(reconciler.lead)
+    operational.clusters = ForTests(root, table)
     return ControlPlanes(root, table), with_clusters(handler, table)
 
 

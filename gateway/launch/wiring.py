@@ -104,7 +104,7 @@ def app_of(settings: Settings, siblings: Path | None = None, feeder: Path | None
     if settings.control_planes:
         from gateway.launch.control_planes import planes_of
 
-        planes, handler = planes_of(gateway, handler, partial(_beside, gateway), _knowing)
+        planes, handler = planes_of(gateway, handler, operational, partial(_beside, gateway), _knowing)
     return App(gateway, _answering(settings, handler), operational, beside, planes)
 
 

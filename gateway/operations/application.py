@@ -18,7 +18,7 @@ from gateway.requests.parts import Gateway
 if TYPE_CHECKING:
     from gateway.operations.framework import FastAPI
     from gateway.trials.recorder_pages import RecorderPages
-    from gateway.trials.testing_api import TestingApi
+    from gateway.trials.testing_api import Clusters, TestingApi
 
 TESTING = "/testing/"
 RECORDER = "/debug/recorder"
@@ -38,6 +38,7 @@ class Operational:
         self._tests: TestingApi | None = None
         self._making: asyncio.Task[FastAPI] | None = None
         self._pages: RecorderPages | None = None
+        self.clusters: Clusters | None = None  # set with --control-planes
         settings = gateway.settings
         gateway.interposed.follows = settings.testing_api or settings.recorder
 
@@ -70,7 +71,7 @@ class Operational:
         from gateway.trials.testing_api import TestingApi
 
         if self._tests is None:
-            self._tests = TestingApi(self._gateway, self._recorder().recorder)
+            self._tests = TestingApi(self._gateway, self._recorder().recorder, self.clusters)
         return self._tests
 
     def _recorder(self) -> RecorderPages:

@@ -6,9 +6,10 @@ It is served under /testing with --testing-api, to users who may do everything.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from hashlib import sha256
 from secrets import token_urlsafe
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
@@ -51,13 +52,26 @@ class Users:
         return None if user is None else Authenticated(user, tuple(audiences))
 
 
+class Clusters(Protocol):
+    """Makes control planes below /clusters."""
+
+    async def make(self, name: str) -> object:
+        """What a client needs of a new one; "" stands for a new name. Raises StatusError, StorageError."""
+        ...
+
+    async def delete(self, name: str) -> None:
+        """Deletes one. Raises StatusError, StorageError."""
+        ...
+
+
 class TestingApi:
     """The ASGI application under /testing. It does not use FastAPI, whose import would slow tests down."""
 
     __test__ = False  # tells pytest that this class is no test
 
-    def __init__(self, gateway: Gateway, recorder: Recorder) -> None:
-        self._gateway, self._recorder = gateway, recorder
+    def __init__(self, gateway: Gateway, recorder: Recorder, clusters: Clusters | None = None) -> None:
+        """`clusters` is None without --control-planes."""
+        self._gateway, self._recorder, self._clusters = gateway, recorder, clusters
         settings = gateway.settings
         self._snapshots = Snapshots(gateway.store, settings.etcd_prefix, lambda: at_rest(gateway))
         self._playing = Playing(gateway.endpoints, gateway.store)
@@ -82,6 +96,10 @@ class TestingApi:
         match [method, *path.removeprefix(ROOT).split("/")]:
             case ["POST", "users"]:
                 return self._make_user
+            case ["POST", "clusters"] if self._clusters is not None:
+                return partial(self._make_cluster, self._clusters)
+            case ["DELETE", "clusters", name] if self._clusters is not None:
+                return partial(self._delete_cluster, self._clusters, name)
             case ["POST", "clock"]:
                 return self._advance
             case ["POST", "snapshots"]:
@@ -135,6 +153,18 @@ class TestingApi:
             return {"token": self._users.make(str(asked["name"]), tuple(map(str, asked.get("groups", ()))))}
         except (ValueError, KeyError, TypeError, AttributeError):
             raise bad_request('say who: {"name": "alice", "groups": ["developers"]}') from None
+
+    async def _make_cluster(self, clusters: Clusters, request: Request) -> object:
+        body = await request.body()
+        try:
+            name = orjson.loads(body).get("name", "") if body else ""
+        except (ValueError, AttributeError):
+            raise bad_request('say nothing, or a name: {"name": "one"}') from None
+        return await clusters.make(str(name))
+
+    async def _delete_cluster(self, clusters: Clusters, name: str, _request: Request) -> object:
+        await clusters.delete(name)
+        return {}
 
     async def _play(self, request: Request) -> object:
         return {"changes": await self._playing.play(await request.body())}

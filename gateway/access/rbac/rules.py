@@ -106,7 +106,7 @@ def compile_rule(spec: JsonObject) -> PolicyRule:
     )
 
 
-_alike: Memory[bytes, tuple[PolicyRule, ...]] = Memory(2 << 20)
+_alike: Memory[bytes, tuple[PolicyRule, ...]] = Memory(4 << 20, largest=256 << 10)
 """Compiled rules by their JSON: the default roles of all control planes share theirs."""
 
 
