@@ -17,7 +17,7 @@ from gateway.outbound.client import Client
 from gateway.requests.context import Receive, Scope
 from gateway.requests.parts import Gateway
 from gateway.settings.config import Settings
-from storage.common import Common
+from storage.common import Common, PartCache
 from storage.database import Database
 from storage.fence import Fence
 from storage.store import EtcdStore
@@ -25,6 +25,7 @@ from storage.store import EtcdStore
 logger = logging.getLogger(__name__)
 
 _MOMENT = 1.0  # seconds
+_SETTLED = 0.2, 2.0  # seconds after a load: by then its controllers have looked at all objects
 
 Answering = Callable[[Scope, Receive, Send], Awaitable[None]]
 """An ASGI application for HTTP requests only, without the lifespan protocol."""
@@ -76,6 +77,8 @@ class Awake:
         await gateway.definitions.ready.wait()
         gateway.served.set()
         self._used = monotonic()
+        for moment in _SETTLED:
+            asyncio.get_running_loop().call_later(moment, self.forget)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request; the path in the scope is that within the control plane."""
@@ -87,6 +90,12 @@ class Awake:
         finally:
             self._answering.discard(task)
             self._used = monotonic()
+
+    def forget(self) -> None:
+        """Frees what was remembered for objects, such as their parsed form."""
+        cache = self.database.cache
+        if not self.ended and isinstance(cache, PartCache):
+            cache.forget_memos()
 
     def rests_since(self) -> float | None:
         """Since when nobody has used it, by the monotonic clock; None while it works or somebody waits for it."""

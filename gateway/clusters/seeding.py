@@ -5,7 +5,7 @@ part of etcd that no control plane has; then they are a template.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 
 from gateway.clusters.awake import Awake
@@ -13,6 +13,7 @@ from gateway.clusters.definition import MADE
 from gateway.clusters.templates import Template, template_of
 from gateway.clusters.visitors import binding
 from gateway.controllers.bootstrap import BootstrapObjects, bootstrap, bootstrap_roles
+from gateway.controllers.table import wanted
 from gateway.endpoints.table import Endpoints
 from gateway.jsontypes import JsonObject
 from storage.cache import ResourceCache
@@ -22,6 +23,12 @@ from storage.fence import Fence
 from storage.keys import prefix_end
 
 _PATIENCE = 10.0  # seconds that the controllers have for their objects
+_OF_NAMESPACES = {
+    "serviceaccount-controller": ("serviceaccounts", "default"),
+    "root-ca-certificate-publisher-controller": ("configmaps", "kube-root-ca.crt"),
+}
+"""What a controller makes in each namespace: the resource and the name."""
+_AGGREGATION = "clusterrole-aggregation-controller"
 _ROLES = "rbac.authorization.k8s.io", "v1", "clusterroles"
 
 SCRATCH = "template"
@@ -46,7 +53,7 @@ async def default_objects(scratch: Awake, fence: Fence) -> Template:
         scratch.lead(fence)
         with suppress(TimeoutError):  # then each control plane's own controllers make what is missing
             async with asyncio.timeout(_PATIENCE):
-                await _controlled(endpoints)
+                await _controlled(endpoints, wanted(scratch.gateway.settings.controllers))
         await database.store.reads.fresh()
         return template_of(
             (entry.key.removeprefix(root), entry.stored().raw)
@@ -58,16 +65,19 @@ async def default_objects(scratch: Awake, fence: Fence) -> Template:
         await clear(client, root)
 
 
-async def _controlled(endpoints: Endpoints) -> None:
-    """Waits for what controllers add: what each namespace has, and the rules of aggregated roles."""
-    for plural, name in (("serviceaccounts", "default"), ("configmaps", "kube-root-ca.crt")):
+async def _controlled(endpoints: Endpoints, controllers: Collection[str]) -> None:
+    """Waits for what these controllers add: what each namespace has, and the rules of aggregated roles."""
+    for controller, (plural, name) in _OF_NAMESPACES.items():
+        if controller not in controllers:
+            continue
         for namespace in endpoints.of("", "v1", "namespaces").cache.all_entries():
             of_namespace = namespace.key.rpartition(b"/")[2]
             cache = endpoints.of("", "v1", plural).cache
             key = cache.spec.prefix + b"%b/%b" % (of_namespace, name.encode())
             await _until(cache, lambda cache=cache, key=key: cache.get(key) is not None)  # type: ignore[misc]
     roles = endpoints.of(*_ROLES).cache
-    await _until(roles, lambda: _aggregated([each.parsed() for each in roles.all_entries()]))
+    if _AGGREGATION in controllers:
+        await _until(roles, lambda: _aggregated([each.parsed() for each in roles.all_entries()]))
 
 
 def _aggregated(roles: Sequence[JsonObject]) -> bool:

@@ -274,7 +274,10 @@ class Table:
         if row.awake is not None and row.credentials != self._credentials(row.described):
             return await self.rest(row)  # so that a token that somebody took out of the Secret is of no use any more
         since = None if row.awake is None else row.awake.rests_since()
-        if since is not None and monotonic() - since > IDLE:
+        idle = 0.0 if since is None else monotonic() - since
+        if row.awake is not None and LOOK <= idle < 2 * LOOK:
+            row.awake.forget()
+        if idle > IDLE:
             await self.rest(row)
 
     def _tell_restless(self, row: Row, error: Exception) -> None:
