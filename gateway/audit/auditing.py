@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from gateway.access.authorization import Decision, Undecided, Verdict
 from gateway.audit import event as events
 from gateway.audit.batching import Batching
+from gateway.audit.cluster import ANNOTATION, CLUSTER
 from gateway.audit.counts import Counts
 from gateway.audit.event import TRUNCATED, AuditEvent
 from gateway.audit.fitting import Bounds
@@ -114,7 +115,7 @@ class Record:
         self._uri = _uri(scope)
         self._impersonated: User | None = None
         self._constraint = ""
-        self._annotations: dict[str, str] = {}
+        self._annotations: dict[str, str] = {ANNOTATION: scope[CLUSTER]} if CLUSTER in scope else {}
         self._named: dict[str, str] = {}
         self._sent: bytes | None = None
         self._patch: Callable[[], Any] | None = None

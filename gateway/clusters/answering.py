@@ -45,7 +45,8 @@ async def _below(table: Table, scope: Scope, receive: Receive, send: Send) -> No
     if awake is None:
         await _say(200, b"ok", [(b"content-type", TEXT_TYPE)], send)
     else:
-        await awake.answer(within(scope, below_issuer(found[1], row.described.uid)), receive, send)
+        below = below_issuer(found[1], row.described.uid)
+        await awake.answer(within(scope, below, found[0]), receive, send)
 
 
 async def _row(table: Table, name: str) -> Row:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from gateway.audit.cluster import CLUSTER
 from gateway.http.escapes import unescaped, valid_escapes
 
 PREFIX = b"/clusters/"
@@ -35,7 +36,9 @@ def below_issuer(below: bytes, uid: str) -> bytes:
     return _DISCOVERY if below == b"/%b%b" % (uid.encode(), _DISCOVERY) else below
 
 
-def within(scope: Mapping[str, Any], below: bytes) -> dict[str, Any]:
-    """The scope of a request for the path `below`, as if the control plane were alone on its connection."""
+def within(scope: Mapping[str, Any], below: bytes, name: str) -> dict[str, Any]:
+    """The scope of a request for the path `below` of a control plane, as if that were alone on its connection. The
+    audit log gets the name from it.
+    """
     path = unescaped(below) if b"%" in below and valid_escapes(below) else below.decode("utf-8", "replace")
-    return {**scope, "path": path, "raw_path": below}
+    return {**scope, "path": path, "raw_path": below, CLUSTER: name}

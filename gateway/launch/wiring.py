@@ -111,9 +111,10 @@ def app_of(settings: Settings, siblings: Path | None = None, feeder: Path | None
 def _beside(
     root: Gateway, settings: Settings, database: Database, client: Client, operations: Callable[[Gateway], Operations]
 ) -> tuple[Gateway, Answering]:
-    """The gateway of a control plane, and its handler. The room for large answers and the timer are of the process."""
+    """The gateway of a control plane, and its handler. The audit log and two other parts are those of the process."""
     gateway = gateway_of(settings, on=(database, client))
     gateway.services.renderings, gateway.services.alarms = root.services.renderings, root.services.alarms
+    gateway.services.audit = root.services.audit
     return gateway, Handler(gateway, operations(gateway))
 
 

@@ -19,7 +19,6 @@ def check_beside(settings: Settings) -> None:
         ("--workers", settings.workers > 1),
         ("--etcd-servers-overrides", settings.etcd_servers_overrides),
         ("--encryption-provider-config", settings.encryption_provider_config),
-        ("--audit-policy-file", settings.audit_policy_file),
     ):
         if given:
             raise InvalidSettings(f"--control-planes does not go with {flag} yet: leave one of them out")
@@ -74,6 +73,7 @@ def settings_of(root: Settings, name: str, uid: str, url: str, token: str, key: 
         admission_control_config_file=None,
         enable_priority_and_fairness=False,
         controllers=(*(f"-{each}" for each in _ELSEWHERE), *root.controllers),
+        audit_policy_file=None,  # the root's audit log has its events, too
         profiling=False,
         tracing_config_file=None,
         testing_api=False,

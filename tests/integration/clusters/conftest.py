@@ -7,7 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from apiserver_gateway.testing import ApiServer, Cluster
+from apiserver_gateway.testing.clusters import PATH
 from tests.forked import api_server
+from tests.integration.server.client import ask as raw
+from tests.until import until
 
 ADMIN = "alice"
 GROUP = "platform"
@@ -16,6 +19,7 @@ GROUP = "platform"
 @pytest.fixture(scope="package")
 def server() -> Iterator[ApiServer]:
     with api_server("--control-planes") as running:
+        until(lambda: raw(running, "GET", PATH).status == 200)
         yield running
 
 

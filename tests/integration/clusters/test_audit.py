@@ -1,0 +1,42 @@
+"""The audit log of the server has the events of all control planes, each with the name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from apiserver_gateway.testing import ask
+from tests.forked import api_server
+from tests.until import until
+
+POLICY = """
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Request
+  resources: [{group: "", resources: [configmaps]}]
+  verbs: [create]
+"""
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+def test_events_name_the_control_plane(tmp_path: Path) -> None:
+    policy, log = tmp_path / "policy.yaml", tmp_path / "audit.log"
+    policy.write_text(POLICY)
+    flags = f"--audit-policy-file={policy}", f"--audit-log-path={log}"
+    with api_server("--control-planes", *flags) as server, server.cluster("one") as one, server.cluster("two") as two:
+        for place, name in ((server, "of-root"), (one, "of-one"), (two, "of-two")):
+            ask(place, "POST", MAPS, {"metadata": {"name": name}})
+        until(lambda: len(found(log)) == 3)
+        assert found(log) == {"of-root": None, "of-one": "one", "of-two": "two"}
+        two.delete()
+        ask(one, "POST", MAPS, {"metadata": {"name": "later"}})
+        until(lambda: found(log).get("later") == "one")
+
+
+def found(log: Path) -> dict[str, str | None]:
+    """The control plane of each event, by the name of the object that the request has made."""
+    events = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+    named = [each for each in events if (each["objectRef"].get("name") or "").startswith(("of-", "later"))]
+    return {each["objectRef"]["name"]: each["annotations"].get("apiserver-gateway.dev/control-plane") for each in named}
