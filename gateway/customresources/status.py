@@ -8,6 +8,7 @@ from gateway.endpoints.table import Endpoints
 from gateway.http.status import StatusError
 from gateway.http.user import ITSELF
 from gateway.jsontypes import JsonObject
+from gateway.writing.making import Made, Present
 from gateway.writing.tracking import track_fields
 from gateway.writing.updating import update_object
 from gateway.writing.write import begin_as
@@ -23,14 +24,14 @@ async def write_status(endpoints: Endpoints, name: str, make: Callable[[JsonObje
     endpoint = endpoints.of("apiextensions.k8s.io", "v1", "customresourcedefinitions", "status")
     write = begin_as(endpoint, ITSELF, "update", "", name, MANAGER)
 
-    def made(present: JsonObject | None) -> JsonObject:
-        assert present is not None  # a missing CRD raises NotFound before
-        new = make(present)
-        if new is present:
-            return present
+    def made(present: Present) -> Made:
+        assert present.obj is not None  # a missing CRD raises NotFound before
+        new = make(present.obj)
+        if new is present.obj:
+            return Made(new)
         new = {**new, "metadata": dict(new["metadata"])}
         track_fields(write, new, present)
-        return new
+        return Made(new)
 
     try:
         await update_object(write, made)

@@ -35,6 +35,7 @@ class StatusError(Exception):
         self.code, self.reason, self.message, self.details = code, reason, message, details
         self.headers = tuple(headers)
         self.list_meta: JsonObject = {}  # the metadata of the Status, such as a new continue token
+        self.warnings: Sequence[str] = ()  # of the patch that is refused
 
     def status(self) -> JsonObject:
         """The Status object, as JSON."""

@@ -37,7 +37,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
         raise status.bad_request("Name parameter required.")
     if problems := is_path_segment_name(attributes.name):
         raise status.bad_request(f"Name parameter invalid: {field.go_quote(attributes.name)}: {';'.join(problems)}")
-    track_fields(write, binding, None)
+    track_fields(write, binding)
     binding = await mutate(write, Operation.CREATE, binding, None) or binding
     _check_target(attributes.name, binding.get("target") or {})
     await validate(write, binding)

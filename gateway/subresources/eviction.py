@@ -20,6 +20,7 @@ from gateway.subresources.selector_text import selector_text
 from gateway.validation import field
 from gateway.writing.body import read_object
 from gateway.writing.deleting import delete_object
+from gateway.writing.making import Made, Present
 from gateway.writing.options import DeleteOptions, WriteOptions, validated_delete_options, write_options
 from gateway.writing.raw_update import change_stored
 from gateway.writing.tracking import track_fields
@@ -41,7 +42,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     attributes = write.attributes
     eviction = await read_object(request, endpoint, options.validation)
     metadata.match_namespace(eviction["metadata"], attributes.namespace)
-    track_fields(write, eviction, None)
+    track_fields(write, eviction)
     eviction = await mutate(write, Operation.CREATE, eviction, None) or eviction
     if eviction["metadata"].get("name", "") != attributes.name:
         raise status.bad_request("name in URL does not match name in Eviction object")
@@ -107,11 +108,11 @@ async def _pass_budgets(endpoint: Endpoint, pod: JsonObject, attributes: WriteCo
     write = begin_as(keeper, ITSELF, "update", attributes.namespace, name, _MANAGER)
     write.options = replace(write.options, dry_run=deletion.dry_run)
 
-    def decrement(old: JsonObject | None) -> JsonObject:
-        new: JsonObject = deepcopy(old or {})
+    def decrement(present: Present) -> Made:
+        new: JsonObject = deepcopy(present.obj or {})
         _take_one(new, attributes.name, attributes.now, record=not deletion.dry_run)
-        track_fields(write, new, old)
-        return new
+        track_fields(write, new, present)
+        return Made(new)
 
     await update_object(write, decrement)
     return ""

@@ -121,7 +121,7 @@ async def _read(endpoint: Endpoint, request: Request) -> tuple[Write, JsonObject
     metadata.wipe_system_fields(meta)
     metadata.match_namespace(meta, metadata.expected_namespace(resource, write.attributes.namespace))
     write.size = len(await request.body())
-    await offloaded(write.size, track_fields, write, review, None)
+    await offloaded(write.size, track_fields, write, review)
     admitted = await mutate(write, Operation.CREATE, review, None)
     assert admitted is not None
     return write, admitted

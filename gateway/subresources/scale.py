@@ -24,12 +24,14 @@ from gateway.subresources.scale_views import View, view_of
 from gateway.validation.field import FieldError, invalid
 from gateway.validation.objectmeta import validate_managed_fields, validate_object_meta
 from gateway.writing.answering import body_of
+from gateway.writing.applying import CONFIGURATIONS
 from gateway.writing.body import read_object
+from gateway.writing.making import Made, MakeObject, Present
 from gateway.writing.options import WriteOptions, write_options
 from gateway.writing.patch_body import APPLIES, read_patch
-from gateway.writing.patching import CONFIGURATIONS, maker_of
+from gateway.writing.patching import maker_of
 from gateway.writing.tracking import track_fields
-from gateway.writing.updating import MakeObject, update_object
+from gateway.writing.updating import update_object
 from gateway.writing.write import Write, begin
 
 
@@ -49,10 +51,10 @@ async def update(endpoint: Endpoint, request: Request) -> Response:
     metadata.match_namespace(meta, write.attributes.namespace)
     metadata.match_name(meta, write.attributes.name)
 
-    def make(old: JsonObject | None) -> JsonObject:
+    def make(present: Present) -> Made:
         new = deepcopy(given)
-        track_fields(write, new, old)
-        return new
+        track_fields(write, new, present)
+        return Made(new)
 
     return await _write(request, write, make, uid=meta.get("uid", ""))
 
@@ -87,15 +89,16 @@ def _unless_changed(make: MakeObject, read: Callable[[], JsonObject]) -> MakeObj
     autoscaling/v1.
     """
 
-    def unchanged(old: JsonObject | None) -> JsonObject:
+    def unchanged(present: Present) -> Made:
+        old = present.obj
         assert old is not None
         if not old["metadata"].get("managedFields"):
             read()  # raises for a configuration that cannot be read; other errors are found later
             raise _unconvertible("failed to create manager for existing fields: failed to convert live", {})
-        new = make(old)
-        if _but_managers(new) != _but_managers(old):
+        made = make(present)
+        if _but_managers(made.obj) != _but_managers(old):
             raise _unconvertible("failed to convert new", read()["metadata"])
-        return new
+        return made
 
     return unchanged
 

@@ -39,7 +39,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     attributes, resource, objects = write.attributes, endpoint.resource, endpoint.services.admission.objects
     asked = await read_object(request, endpoint, options.validation)
     metadata.match_namespace(asked["metadata"], attributes.namespace)
-    track_fields(write, asked, None)
+    track_fields(write, asked)
     asked = await mutate(write, Operation.CREATE, asked, None) or asked
     _check_place(asked["metadata"], attributes)
     account = await objects.get(core("serviceaccounts"), attributes.namespace, attributes.name)

@@ -30,5 +30,5 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     write.size = len(await request.body())
     if "ownerReferences" in meta:
         await drop_duplicate_owners(write, obj)
-    await offloaded(write.size, track_fields, write, obj, None)
+    await offloaded(write.size, track_fields, write, obj)
     return await respond(write, await create_object(write, obj))

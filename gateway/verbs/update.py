@@ -8,6 +8,7 @@ from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.kinds import metadata
 from gateway.writing.answering import respond
 from gateway.writing.body import read_object
+from gateway.writing.making import Made, Present
 from gateway.writing.options import write_options
 from gateway.writing.owners import drop_duplicate_owners
 from gateway.writing.tracking import track_fields
@@ -29,12 +30,12 @@ async def update(endpoint: Endpoint, request: Request) -> Response:
         await drop_duplicate_owners(write, given)
     pristine: list[bytes] = []
 
-    def make(old: JsonObject | None) -> JsonObject:
+    def make(present: Present) -> Made:
         new: JsonObject = loads(pristine[0]) if pristine else given
         if not pristine:
             pristine.append(dumps(given))
-        track_fields(write, new, old)
-        return new
+        track_fields(write, new, present)
+        return Made(new, unstored=attributes.unstored)
 
     allowed = endpoint.strategy.allow_create_on_update
     return await respond(write, await update_object(write, make, uid=meta.get("uid", ""), allow_create=allowed))

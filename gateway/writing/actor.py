@@ -13,6 +13,7 @@ from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.schema.decode import DecodeReport
 from gateway.writing.creating import create_object
 from gateway.writing.deleting import delete_object
+from gateway.writing.making import Made, Present
 from gateway.writing.options import DeleteOptions
 from gateway.writing.patching import applying
 from gateway.writing.tracking import track_fields
@@ -57,7 +58,7 @@ class Actor:
             meta["namespace"] = namespace
         version.default(new)
         write = self._begin(endpoint, "create", namespace, meta.get("name", ""))
-        track_fields(write, new, None)
+        track_fields(write, new)
         try:
             return await create_object(write, new)
         except StatusError as error:
@@ -78,13 +79,13 @@ class Actor:
         """As `change`, but returns the written object, None if it does not exist."""
         write = self._begin(endpoint, "update", namespace, name)
 
-        def make(old: JsonObject | None) -> JsonObject:
-            assert old is not None
-            new: JsonObject = loads(dumps(old))
+        def make(present: Present) -> Made:
+            assert present.obj is not None
+            new: JsonObject = loads(dumps(present.obj))
             if not alter(new):
-                return old
-            track_fields(write, new, old)
-            return new
+                return Made(present.obj)
+            track_fields(write, new, present)
+            return Made(new)
 
         try:
             return await update_object(write, make, uid=uid)

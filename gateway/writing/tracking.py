@@ -8,15 +8,18 @@ from gateway.apply import update_managed
 from gateway.endpoints.endpoint import Endpoint
 from gateway.jsontypes import JsonObject
 from gateway.schema.empty_lists import null_empty_lists
+from gateway.writing.making import Present
 from gateway.writing.write import Write
 
 
-def track_fields(write: Write, new: JsonObject, old: JsonObject | None) -> None:
-    """Records in `new`'s managedFields the fields that this write changes; both objects are in the served version.
+def track_fields(write: Write, new: JsonObject, present: Present | None = None) -> None:
+    """Records in `new`'s managedFields the fields that differ from the present object; both are in the served version.
 
-    After that, empty lists in `new` are changed to their stored form. Managed fields needed them as they were sent.
+    Without `present` the object is new. After that, empty lists in `new` are changed to their stored form. Managed
+    fields needed them as they were sent.
     """
     resource, endpoint = write.resource, write.endpoint
+    old, convert = (None, endpoint.convert) if present is None else (present.obj, present.convert)
     if endpoint.to_storage is not None:
         _show_as_stored(endpoint, new)
     try:
@@ -29,7 +32,7 @@ def track_fields(write: Write, new: JsonObject, old: JsonObject | None) -> None:
             subresource=resource.subresource,
             now=write.attributes.now,
             reset=endpoint.strategy.reset_fields,
-            convert=write.convert,
+            convert=convert,
             shared=write.attributes.specification.template if old is None else None,
         )
     except ValueError:  # a version of the object does not conform to its schema: owners cannot be computed

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable
 from copy import deepcopy
+from typing import NamedTuple
 
 from gateway.access.authorization import require, with_verb
 from gateway.apply import keep_timestamps
 from gateway.http import status
+from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, identical
 from gateway.kinds import metadata
 from gateway.kinds.attributes import Operation
@@ -19,6 +21,7 @@ from gateway.writing.conflicts import check_uid, check_version
 from gateway.writing.converting import Unconverted, conversions_of
 from gateway.writing.creating import admit_new, prepare_new
 from gateway.writing.deletion_plan import finalized
+from gateway.writing.making import Made, MakeObject, Present
 from gateway.writing.offload import BIG, offloaded
 from gateway.writing.owners import drop_duplicate_owners
 from gateway.writing.unchanged_members import keeps
@@ -38,9 +41,6 @@ from gateway.writing.write import (
 from storage.change import KEEP, Changed, Decision, Delete, Finish, Outcome, change
 from storage.errors import AwaitedObject, CorruptObject, StoredObject
 
-# Makes the new object (served version, managed fields set) of the present one (with its resourceVersion), None if none
-MakeObject = Callable[[JsonObject | None], JsonObject]
-
 
 async def update_object(write: Write, make: MakeObject, *, uid: str = "", allow_create: bool = False) -> Written:
     """Makes the new object from the present one by `make`, and stores it; tries again if another writer was faster.
@@ -49,7 +49,6 @@ async def update_object(write: Write, make: MakeObject, *, uid: str = "", allow_
     """
     endpoint, attributes = write.endpoint, write.attributes
     key = endpoint.key(attributes.namespace, attributes.name)
-    write.conversions = conversions_of(endpoint)
     update = _Update(write, make, key, uid, allow_create)
     try:
         changed = await change(write.store, key, update.decide)
@@ -67,6 +66,17 @@ async def _same(write: Write, obj: JsonObject, old: JsonObject) -> bool:
     return identical(obj, old) if write.size < BIG else await offloaded(write.size, identical, obj, old)
 
 
+class _New(NamedTuple):
+    """The present object and the new one, in the storage version (a facet's new object: in its own version).
+
+    `new` is None if the update changes nothing, so that admission is not needed.
+    """
+
+    old: JsonObject
+    new: JsonObject | None
+    made: Made
+
+
 class _Update:
     """The state of an update in progress: the decision for the present version, and the object for the answer."""
 
@@ -74,6 +84,9 @@ class _Update:
         self._write, self._make, self._key, self._uid, self._allow_create = write, make, key, uid, allow_create
         self._warned = len(write.attributes.warnings)
         self._shown = Written(b"", 0)
+        self._conversions = conversions_of(write.endpoint)
+        facet, own = write.facet, write.endpoint.convert if self._conversions is None else self._conversions
+        self._convert = own if facet is None else facet.endpoint.convert
 
     async def decide(self, current: StoredObject | None) -> Decision:
         """Decides on the present version, in as many attempts as are needed. Each attempt begins from scratch.
@@ -85,24 +98,29 @@ class _Update:
         write = self._write
         if current is not None:
             write.size = max(write.size, len(current.value))
-        shares = current is not None and keeps(write.endpoint) and not asked_outside(write, Operation.UPDATE)
+        shares = current is not None and self._shares()
         while True:
-            self._begin(shares)
+            self._begin()
             try:
-                return await (self._create() if current is None else self._update(current))
+                return await (self._create() if current is None else self._update(current, shares))
             except Unconverted as missing:
-                assert write.conversions is not None
-                await write.conversions.supply(missing)
+                assert self._conversions is not None
+                await self._conversions.supply(missing)
             except Exception:
                 if write.kept is None or write.kept.is_intact():
                     raise
                 shares = False
 
-    def _begin(self, shares: bool) -> None:
+    def _shares(self) -> bool:
+        """Whether the new object may share members with the present one."""
+        write = self._write
+        return write.facet is None and keeps(write.endpoint) and not asked_outside(write, Operation.UPDATE)
+
+    def _begin(self) -> None:
         """Resets the write for a new attempt."""
         write = self._write
         del write.attributes.warnings[self._warned :]
-        write.shares, write.kept, write.admission = shares, None, None
+        write.kept, write.admission = None, None
 
     def written(self, changed: Changed) -> Written:
         """The result for the answer."""
@@ -114,12 +132,13 @@ class _Update:
             case _:
                 return self._shown
 
-    async def _update(self, current: StoredObject) -> Decision:
+    async def _update(self, current: StoredObject, shares: bool) -> Decision:
         write, endpoint = self._write, self._write.endpoint
         value = await endpoint.written.read(current.value)
-        old, new = await offloaded(write.size, self._made, value, current.revision)
+        old, new, made = await self._told(offloaded(write.size, self._made, value, current.revision, shares))
+        write.attributes.unstored, write.kept = made.unstored, made.kept
         if new is None and await write.store.is_stale(self._key):
-            new, write.kept = deepcopy(old), None
+            new = deepcopy(old)
         if new is None:
             self._shown = Written(current.value, current.revision, unchanged=True)
             return KEEP
@@ -144,24 +163,38 @@ class _Update:
         obj, to_storage = facet.into(served, shown), write.endpoint.to_storage
         return obj if to_storage is None else to_storage(obj)
 
-    def _made(self, value: bytes, revision: int) -> tuple[JsonObject, JsonObject | None]:
-        """The old object and the new one. The new one is None if the update changes nothing, so that admission is not
-        needed.
-        """
-        endpoint = self._write.endpoint
+    async def _told(self, making: Awaitable[_New]) -> _New:
+        """Awaits what `making` finds, and tells its warnings; those of a refusal, too."""
+        warnings = self._write.attributes.warnings
+        try:
+            found = await making
+        except StatusError as error:
+            warnings += error.warnings
+            raise
+        warnings += found.made.warnings
+        return found
+
+    def _made(self, value: bytes, revision: int, shares: bool) -> _New:
+        """What the update makes of the present object."""
+        endpoint, facet = self._write.endpoint, self._write.facet
         old = endpoint.parse(value)
         old["metadata"]["resourceVersion"] = str(revision)
         check_uid(self._write, self._key, self._uid, old["metadata"].get("uid", ""))
-        served, facet = endpoint.served(old), self._write.facet
-        self._write.present = value, revision
+        served = endpoint.served(old)
+        shown = served if facet is None else facet.before(served)
+        made = self._make(Present(shown, value, revision, shares, self._convert))
+        new = made.obj
         if facet is not None:
-            return old, self._make(facet.before(served))
-        new = self._make(served)
+            return _New(old, new, made)
         if new is served:
             if not endpoint.resource.custom and not asked_outside(self._write, Operation.UPDATE):
-                return old, None
+                return _New(old, None, made)
             new = deepcopy(new)  # it must be validated, since its CRD may have changed, or webhooks must see it
-        return old, new if endpoint.to_storage is None else endpoint.to_storage(new)
+        return _New(old, new if endpoint.to_storage is None else endpoint.to_storage(new), made)
+
+    def _made_without(self) -> _New:
+        made = self._make(Present(None, convert=self._convert))
+        return _New({}, made.obj, made)
 
     async def _replace(
         self, current: StoredObject, obj: JsonObject, old: JsonObject, finish: Finish | None
@@ -186,7 +219,10 @@ class _Update:
         if not self._allow_create:
             raise status.not_found(resource.group, resource.resource, attributes.name)
         check_uid(write, self._key, self._uid, "")
-        obj = await admit_new(write, await offloaded(write.size, self._make, None))
+        _, new, made = await self._told(offloaded(write.size, self._made_without))
+        assert new is not None
+        write.attributes.unstored = made.unstored
+        obj = await admit_new(write, new)
         meta = obj["metadata"]
         metadata.resource_version(meta)
         metadata.fill_system_fields(meta, attributes.now)

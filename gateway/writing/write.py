@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, Protocol
 
 from gateway.admission.record import Admission, Annotate, unrecorded
 from gateway.apply.entries import read as read_managers
-from gateway.apply.in_versions import ToVersion
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.http.deadline import request_timeout
@@ -30,7 +29,6 @@ from gateway.kinds.resource import Resource
 from gateway.kinds.write_context import WriteContext
 from gateway.schema.decode import DecodeReport
 from gateway.validation.field import FieldError, judged
-from gateway.writing.converting import Conversions
 from gateway.writing.offload import offloaded
 from gateway.writing.options import WriteOptions, manager_of, options_document
 from gateway.writing.unchanged_members import Kept
@@ -75,9 +73,6 @@ class Write:
     options: WriteOptions
     attributes: WriteContext
     size: int = 0  # bytes of the body, or of the stored object if that is larger
-    conversions: Conversions | None = None  # set for an update if a webhook converts the kind
-    present: tuple[bytes, int] = (b"", 0)  # the canonical value and revision of the object to be updated
-    shares: bool = False  # whether a patch's result may share unchanged members with the old object
     kept: Kept | None = None  # the shared members
     via: Store | None = None  # replaces the endpoint's store, for example for a controller that has to be the leader
     annotate: Annotate = unrecorded  # adds an annotation to the request's audit record
@@ -96,11 +91,6 @@ class Write:
     def resource(self) -> Resource:
         """The resource that is written."""
         return self.endpoint.resource
-
-    @property
-    def convert(self) -> ToVersion | None:
-        """The function that converts an object to a version of managedFields; None for kinds with one version."""
-        return self.endpoint.convert if self.conversions is None else self.conversions
 
     @property
     def store(self) -> Store:

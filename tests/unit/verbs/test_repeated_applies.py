@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gateway.apply import repeated
 from gateway.apply.repeated import Repeated
 from gateway.http.status import StatusError
-from gateway.writing import patching
+from gateway.writing import applying
 from tests.unit.verbs.conftest import Api
 
 OBJECTS = "/api/v1/namespaces/default/configmaps"
@@ -32,8 +32,8 @@ def worked_out(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         managers.append(named["manager"])
         return real(*args, **named)
 
-    real = patching.server_side_apply  # type: ignore[attr-defined]  # what the module calls is what is counted
-    monkeypatch.setattr(patching, "server_side_apply", counted)
+    real = applying.server_side_apply  # type: ignore[attr-defined]  # what the module calls is what is counted
+    monkeypatch.setattr(applying, "server_side_apply", counted)
     return managers
 
 
