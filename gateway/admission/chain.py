@@ -132,7 +132,6 @@ class Chain:
 
     def validate(self, admission: Admission) -> Awaitable[None]:
         """Runs the validating half; raises the first refusal."""
-        admission.forget_versions()
         return self.validating[admission.operation].run(admission)
 
 

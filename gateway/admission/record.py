@@ -1,12 +1,12 @@
 """The record of one admission, as apiserver's `admission.Attributes`.
 
-Each attempt of a write has one record; an eviction and the deletion that it makes have one each. Plug-ins, policies,
-webhooks and quotas see this and nothing else of a request.
+Each attempt of a write has one record for each half of admission. So has an eviction, and the deletion that it makes.
+Plug-ins, policies, webhooks and quotas see this and nothing else of a request.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gateway.http.user import User
@@ -18,9 +18,6 @@ from storage.change import Charge
 
 if TYPE_CHECKING:
     from gateway.kinds.resource import Resource
-
-Done = Callable[[bool], Awaitable[None]]
-"""Called once with whether the write was made. Not called if that is unknown, for example after an etcd timeout."""
 
 
 class Versioned(NamedTuple):
@@ -63,7 +60,6 @@ class Admission:
         "_options",
         "_versions",
         "charge",
-        "done",
         "name",
         "namespace",
         "obj",
@@ -82,26 +78,39 @@ class Admission:
         operation: Operation,
         obj: JsonObject | None,
         old: JsonObject | None,
+        name: str | None = None,
         *,
         resource: Resource,
         make_options: Callable[[], JsonObject | None] = _no_options,
         annotate: Annotate = unrecorded,
     ) -> None:
-        """`resource` is the admitted resource, which may not be the written one. `make_options` gives `options`."""
+        """`resource` is the admitted resource, which may not be the written one. `make_options` gives `options`.
+
+        `name` is that of the context unless given.
+        """
         self._context, self._make_options, self._annotate = context, make_options, annotate
         self._options: JsonObject | None = None
         self._versions: dict[GroupVersion, Versioned] = {}
         self.resource = resource
         self.operation, self.obj, self.old = operation, obj, old
-        self.namespace, self.name = context.namespace, context.name
-        # for plug-ins that take from a budget when they admit: called with the outcome of the write
-        self.done: list[Done] = []
+        self.namespace, self.name = context.namespace, context.name if name is None else name
         self.charge: Charge | None = None  # the quota charge, made in the transaction of the write
         # `reinvoke`: set by a webhook or policy that has changed the object; the mutating half then runs once more.
         # `reinvoked`: whether this is that second run. `reinvocations`: what a plug-in keeps of the first, by its name.
         self.reinvoke = self.reinvoked = False
         self.replaced = False  # whether a plug-in has replaced the object that was sent
         self.reinvocations: dict[str, Any] = {}
+
+    def validating(self, context: WriteContext, obj: JsonObject | None, old: JsonObject | None, name: str) -> Admission:
+        """The record of the validating half, for the object as it will be stored."""
+        other = Admission.__new__(Admission)
+        other._context, other._make_options, other._annotate = context, self._make_options, self._annotate
+        other._options, other._versions = self._options, {}
+        other.resource, other.operation, other.obj, other.old = self.resource, self.operation, obj, old
+        other.namespace, other.name, other.charge = self.namespace, name, None
+        other.reinvoke, other.reinvoked, other.replaced = self.reinvoke, self.reinvoked, self.replaced
+        other.reinvocations = self.reinvocations
+        return other
 
     @property
     def kind(self) -> GroupVersionKind:
@@ -167,7 +176,7 @@ class Admission:
     async def as_version(self, version: GroupVersion) -> Versioned:
         """Both objects in another version of their kind. Callers must not change them. Raises ConversionFailed.
 
-        They are cached until `replace`, or until the validating half begins (`forget_versions`).
+        They are cached until `replace` or `forget_versions`.
         """
         found = self._versions.get(version)
         if found is None:
@@ -213,7 +222,7 @@ class Admission:
 
     def warn(self, text: str) -> None:
         """Adds a Warning header to the answer, even if the request is refused."""
-        self._context.warnings.append(text)
+        self._context.warn((text,))
 
     def annotate(self, key: str, value: str, *, detail: bool = False) -> None:
         """Adds an annotation to the request's audit record, if there is one; the first value of a key stays.

@@ -242,7 +242,7 @@ class VersionRules:
             errors, warnings = rules.validate(obj, old, ratchet=old is not None, patience=patience)
         except TooCostly:
             raise TakesLong from None
-        attributes.warnings += map(str, warnings)
+        attributes.warn(map(str, warnings))
         return errors
 
 

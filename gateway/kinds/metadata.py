@@ -9,7 +9,6 @@ from os import urandom
 from typing import Any
 
 from gateway.http.status import StatusError, bad_request
-from gateway.http.warnings import Warnings
 from gateway.jsontypes import JsonObject
 from gateway.kinds.resource import Resource
 from gateway.schema.integers import parse_uint
@@ -98,20 +97,21 @@ def match_name(meta: JsonObject, name: str) -> None:
     raise bad_request(f"the name of the object ({own}) does not match the name on the URL ({name})")
 
 
-def drop_duplicate_owners(meta: JsonObject, warnings: Warnings, *, after_admission: bool = False) -> None:
-    """Removes repeated ownerReferences, with a warning."""
+def drop_duplicate_owners(meta: JsonObject, *, after_admission: bool = False) -> list[str]:
+    """Removes repeated ownerReferences, and returns warnings of that."""
     references = meta.get("ownerReferences")
     if not references or len(references) < 2:
-        return
+        return []
     kept: dict[tuple[tuple[str, Any], ...], JsonObject] = {}
     duplicates: list[str] = []
     for reference in references:
         if kept.setdefault(tuple(sorted(reference.items())), reference) is not reference:
             duplicates.append(reference.get("uid", ""))
-    if duplicates:
-        meta["ownerReferences"] = list(kept.values())
-        when = " after mutating admission happens" if after_admission else ""
-        warnings.append(_DUPLICATE_OWNERS.format(when, ", ".join(duplicates)))
+    if not duplicates:
+        return []
+    meta["ownerReferences"] = list(kept.values())
+    when = " after mutating admission happens" if after_admission else ""
+    return [_DUPLICATE_OWNERS.format(when, ", ".join(duplicates))]
 
 
 def carry_over(meta: JsonObject, old: JsonObject) -> None:

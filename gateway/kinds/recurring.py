@@ -101,15 +101,16 @@ class Templates:
 class Specification:
     """The spec of an object that is written, with the results that depend on it alone.
 
-    Until `prepared` is called it is the spec as sent, then the spec to be stored. Without a `template`, as for a spec
-    that has not come before, nothing is cached.
+    It is the spec as sent; `prepared` returns the spec to be stored. Without a `template`, as for a spec that has not
+    come before, nothing is cached.
     """
 
     __slots__ = ("_facts", "template")
 
-    def __init__(self, template: Template | None = None) -> None:
+    def __init__(self, template: Template | None = None, facts: Facts | None = None) -> None:
+        """`facts` are the results so far; those of the spec as sent unless given."""
         self.template = template
-        self._facts = None if template is None else template.of_sent
+        self._facts = template.of_sent if template is not None and facts is None else facts
 
     def once(self, fact: Hashable, make: Callable[[], T]) -> T:
         """The result of `make`, which must depend on the spec alone; cached under the name `fact`."""
@@ -134,20 +135,19 @@ class Specification:
         """Records that the spec passes a rule."""
         self.once(rule, lambda: True)
 
-    def prepared(self, obj: JsonObject) -> None:
-        """To be called when the spec of `obj` is final: it must not change any more."""
+    def prepared(self, obj: JsonObject) -> Specification:
+        """The spec of `obj`, which is final: it must not change any more."""
         if self.template is None:
-            return
+            return self
         content = dumps(obj[_MEMBER])
         if len(content) > LONGEST:  # admission has made it longer
-            self._facts = None
-            return
+            return ANY_SPECIFICATION
         known, facts = self.template.of_stored
         if known != content:
             facts = {}
             self.template.spend(len(content))
             self.template.of_stored = content, facts
-        self._facts = facts
+        return Specification(self.template, facts)
 
     def spliced(self, obj: JsonObject, type_: Type) -> JsonObject:
         """The object with its spec replaced by the spec's bytes in Go's order, which the encoder copies."""

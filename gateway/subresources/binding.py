@@ -12,35 +12,36 @@ from gateway.release.gates import Enabled
 from gateway.subresources.answers import created_status, set_condition
 from gateway.validation import field
 from gateway.validation.names import is_path_segment_name
+from gateway.writing.admitting import mutate, validate
 from gateway.writing.body import read_object
 from gateway.writing.conflicts import unlike_stored
 from gateway.writing.options import write_options
 from gateway.writing.raw_update import change_stored
 from gateway.writing.tracking import track_fields
-from gateway.writing.write import begin, mutate, validate
+from gateway.writing.write import begin
 
 
 async def create(endpoint: Endpoint, request: Request) -> Response:
     """Binds a pod to a node; answers a Status. Raises StatusError 400, 404, 409, 415, 422."""
     options = write_options(request.query, "CreateOptions")
-    write = begin(endpoint, request, options)
-    attributes, resource = write.attributes, endpoint.resource
-    binding = await read_object(request, endpoint, options.validation)
+    binding, resource = (await read_object(request, endpoint, options.validation)).obj, endpoint.resource
     meta = binding["metadata"]
+    write = begin(endpoint, request, options, name=meta.get("name", ""))
+    attributes = write.attributes
     if not resource.subresource:  # on the subresource a uid is a precondition
         metadata.wipe_system_fields(meta)
     metadata.match_namespace(meta, attributes.namespace)
     if resource.subresource and meta.get("name", "") != attributes.name:
         raise status.bad_request("name in URL does not match name in Binding object")
-    attributes.name = meta.get("name", "")
     if not attributes.name:
         raise status.bad_request("Name parameter required.")
     if problems := is_path_segment_name(attributes.name):
         raise status.bad_request(f"Name parameter invalid: {field.go_quote(attributes.name)}: {';'.join(problems)}")
     track_fields(write, binding)
-    binding = await mutate(write, Operation.CREATE, binding, None) or binding
+    admitted = await mutate(write, Operation.CREATE, binding, None)
+    binding = admitted.obj
     _check_target(attributes.name, binding.get("target") or {})
-    await validate(write, binding)
+    await validate(write, admitted, binding)
     pods = endpoint.siblings.of("", "v1", "pods")
 
     key = pods.key(attributes.namespace, attributes.name)

@@ -14,8 +14,9 @@ from gateway.http.status import bad_request
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Operation
 from gateway.validation.field import go_quote
+from gateway.writing.admitting import mutate, validate
 from gateway.writing.options import WriteOptions
-from gateway.writing.write import begin, mutate, validate
+from gateway.writing.write import begin
 
 _HIGHEST_PORT = 65535
 _MOST_DIGITS = 100  # of a port
@@ -32,10 +33,9 @@ async def admit_connection(endpoint: Endpoint, request: Request) -> JsonObject:
         raise bad_request("dryRun is not supported")
     options = connect_options(endpoint.resource.kind, endpoint.resource.api_version, request)
     write = begin(endpoint, request, WriteOptions())
-    write.make_options = lambda operation: None
-    options = await mutate(write, Operation.CONNECT, options, None) or options
-    await validate(write, options)
-    return options
+    admitted = await mutate(write, Operation.CONNECT, options, None, lambda: None)
+    await validate(write, admitted, admitted.obj)
+    return admitted.obj
 
 
 def connect_options(kind: str, api_version: str, request: Request) -> JsonObject:

@@ -18,6 +18,7 @@ from gateway.selectors.labels import parse
 from gateway.subresources.answers import created_status, set_condition
 from gateway.subresources.selector_text import selector_text
 from gateway.validation import field
+from gateway.writing.admitting import mutate, validate
 from gateway.writing.body import read_object
 from gateway.writing.deleting import delete_object
 from gateway.writing.making import Made, Present
@@ -25,7 +26,7 @@ from gateway.writing.options import DeleteOptions, WriteOptions, validated_delet
 from gateway.writing.raw_update import change_stored
 from gateway.writing.tracking import track_fields
 from gateway.writing.updating import update_object
-from gateway.writing.write import Write, begin, begin_as, mutate, validate
+from gateway.writing.write import Write, begin, begin_as
 
 MAX_DISRUPTED_PODS = 2000
 _MANAGER = "kube-apiserver"
@@ -40,17 +41,18 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     options = write_options(request.query, "CreateOptions")
     write = begin(endpoint, request, options)
     attributes = write.attributes
-    eviction = await read_object(request, endpoint, options.validation)
+    eviction = (await read_object(request, endpoint, options.validation)).obj
     metadata.match_namespace(eviction["metadata"], attributes.namespace)
     track_fields(write, eviction)
-    eviction = await mutate(write, Operation.CREATE, eviction, None) or eviction
+    admitted = await mutate(write, Operation.CREATE, eviction, None)
+    eviction = admitted.obj
     if eviction["metadata"].get("name", "") != attributes.name:
         raise status.bad_request("name in URL does not match name in Eviction object")
     if (eviction.get("deleteOptions") or {}).get(_UNSAFE):
         error = field.invalid(f"deleteOptions.{_UNSAFE}", True, _NOT_HERE)
         raise status.invalid("policy", "Eviction", attributes.name, [error])
     deletion = _delete_options(eviction, options)
-    await validate(write, eviction)
+    await validate(write, admitted, eviction)
     pods = endpoint.siblings.of("", "v1", "pods")
     stored = await pods.store.get(pods.key(attributes.namespace, attributes.name))
     if stored is None:
@@ -105,8 +107,8 @@ async def _pass_budgets(endpoint: Endpoint, pod: JsonObject, attributes: WriteCo
     if not _is_ready(pod) and _unhealthy_may_go(budget):
         return str(name)
 
-    write = begin_as(keeper, ITSELF, "update", attributes.namespace, name, _MANAGER)
-    write.options = replace(write.options, dry_run=deletion.dry_run)
+    options = WriteOptions(validation="Strict", dry_run=deletion.dry_run)
+    write = begin_as(keeper, ITSELF, "update", attributes.namespace, name, _MANAGER, options=options)
 
     def decrement(present: Present) -> Made:
         new: JsonObject = deepcopy(present.obj or {})
@@ -201,7 +203,6 @@ def too_many(cause: str, seconds: int) -> StatusError:
 async def _delete(request: Request, pods: Endpoint, eviction: Write, options: DeleteOptions) -> None:
     """Marks the pod as disrupted and deletes it. Raises StatusError 409 if it does not meet the preconditions."""
     write = begin(pods, request, replace(eviction.options, dry_run=options.dry_run))
-    write.unadmitted = True  # the eviction was admitted
     attributes = write.attributes
 
     def mark(pod: JsonObject) -> None:
@@ -227,4 +228,4 @@ async def _delete(request: Request, pods: Endpoint, eviction: Write, options: De
         marked = await change_stored(pods, attributes.namespace, attributes.name, mark, dry_run=False)
         if options.resource_version is not None:
             options = replace(options, resource_version=str(marked.revision))
-    await delete_object(write, options)
+    await delete_object(write, options, admitted=True)

@@ -19,11 +19,12 @@ from gateway.kinds.attributes import Attributes, Operation
 from gateway.subresources.answers import created_object
 from gateway.subresources.review_selectors import selector_problems
 from gateway.validation.access_review import validate_access_review
+from gateway.writing.admitting import Admitted, mutate, validate
 from gateway.writing.body import read_object
 from gateway.writing.offload import offloaded
 from gateway.writing.options import write_options
 from gateway.writing.tracking import track_fields
-from gateway.writing.write import Write, begin, mutate, validate
+from gateway.writing.write import Write, begin
 
 AUTHORIZATION = "authorization.k8s.io"
 _WEIGHT = 4  # requirements and groups take so many times as long as other bytes of a body
@@ -31,8 +32,8 @@ _WEIGHT = 4  # requirements and groups take so many times as long as other bytes
 
 async def self_subject_review(endpoint: Endpoint, request: Request) -> Response:
     """Answers who the user is."""
-    write, review = await _read(endpoint, request)
-    await validate(write, review)
+    write, admitted = await _read(endpoint, request)
+    await validate(write, admitted, admitted.obj)
     answer: JsonObject = {
         "kind": endpoint.resource.kind,
         "apiVersion": endpoint.resource.api_version,
@@ -44,11 +45,12 @@ async def self_subject_review(endpoint: Endpoint, request: Request) -> Response:
 
 async def token_review(endpoint: Endpoint, request: Request) -> Response:
     """Answers which user a token belongs to. Raises StatusError 400 without a token."""
-    write, review = await _read(endpoint, request)
+    write, admitted = await _read(endpoint, request)
+    review = admitted.obj
     token = (review.get("spec") or {}).get("token", "")
     if not token:
         raise status.bad_request("token is required for TokenReview in authentication")
-    await validate(write, review)
+    await validate(write, admitted, review)
     authenticator = endpoint.services.authenticator
     sent = review.get("status") or {}  # kube-apiserver sets some of its members and leaves the others
     try:
@@ -79,11 +81,12 @@ async def self_subject_access_review(endpoint: Endpoint, request: Request) -> Re
 
 async def self_subject_rules_review(endpoint: Endpoint, request: Request) -> Response:
     """Answers what the user may do in a namespace. Raises StatusError 400 without a namespace."""
-    write, review = await _read(endpoint, request)
+    write, admitted = await _read(endpoint, request)
+    review = admitted.obj
     namespace = (review.get("spec") or {}).get("namespace", "")
     if not namespace:
         raise status.bad_request("no namespace on request")
-    await validate(write, review)
+    await validate(write, admitted, review)
     answer: JsonObject = {
         "kind": endpoint.resource.kind,
         "apiVersion": endpoint.resource.api_version,
@@ -113,23 +116,20 @@ def _fields(rule: JsonObject, names: tuple[str, ...]) -> JsonObject:
     return {name: rule[name] for name in names if rule.get(name) or name == "verbs"}
 
 
-async def _read(endpoint: Endpoint, request: Request) -> tuple[Write, JsonObject]:
-    options = write_options(request.query, "CreateOptions")
-    write, resource = begin(endpoint, request, options), endpoint.resource
-    review = await read_object(request, endpoint, options.validation)
-    meta = review["metadata"]
+async def _read(endpoint: Endpoint, request: Request) -> tuple[Write, Admitted]:
+    options, resource = write_options(request.query, "CreateOptions"), endpoint.resource
+    sent = await read_object(request, endpoint, options.validation)
+    write, meta = begin(endpoint, request, options, size=sent.size), sent.obj["metadata"]
     metadata.wipe_system_fields(meta)
     metadata.match_namespace(meta, metadata.expected_namespace(resource, write.attributes.namespace))
-    write.size = len(await request.body())
-    await offloaded(write.size, track_fields, write, review)
-    admitted = await mutate(write, Operation.CREATE, review, None)
-    assert admitted is not None
-    return write, admitted
+    await offloaded(write.size, track_fields, write, sent.obj)
+    return write, await mutate(write, Operation.CREATE, sent.obj, None)
 
 
 async def _access_review(endpoint: Endpoint, request: Request, user: Callable[[JsonObject], User]) -> Response:
     """Answers an access review. `user` returns the subject of the spec. A thread does the work on a long spec."""
-    write, review = await _read(endpoint, request)
+    write, admitted = await _read(endpoint, request)
+    review = admitted.obj
     spec, effort = review.get("spec") or {}, write.size * _WEIGHT
     resource = endpoint.resource
 
@@ -141,7 +141,7 @@ async def _access_review(endpoint: Endpoint, request: Request, user: Callable[[J
         return Attributes(user(spec), _request(spec)), selector_problems(spec.get("resourceAttributes") or {})
 
     attributes, problems = await offloaded(effort, asked)
-    await validate(write, review)
+    await validate(write, admitted, review)
     verdict = await endpoint.services.authorizer.authorize(attributes)
     shown: JsonObject = {"allowed": verdict.allowed}
     if verdict.decision is Decision.DENY:

@@ -25,11 +25,11 @@ from gateway.validation.field import FieldError, invalid
 from gateway.validation.objectmeta import validate_managed_fields, validate_object_meta
 from gateway.writing.answering import body_of
 from gateway.writing.applying import CONFIGURATIONS
-from gateway.writing.body import read_object
+from gateway.writing.body import Sent, read_object
 from gateway.writing.making import Made, MakeObject, Present
 from gateway.writing.options import WriteOptions, write_options
 from gateway.writing.patch_body import APPLIES, read_patch
-from gateway.writing.patching import maker_of
+from gateway.writing.patching import maker_of, size_of
 from gateway.writing.tracking import track_fields
 from gateway.writing.updating import update_object
 from gateway.writing.write import Write, begin
@@ -45,9 +45,9 @@ async def get(endpoint: Endpoint, request: Request) -> Response:
 async def update(endpoint: Endpoint, request: Request) -> Response:
     """Sets the replicas by a whole Scale. Raises StatusError 400, 404, 409, 415, 422."""
     options = write_options(request.query, "UpdateOptions")
-    write = begin(endpoint, request, options)
-    given = await _read(request, endpoint, options)
-    meta = given["metadata"]
+    sent = await _read(request, endpoint, options)
+    given = sent.obj
+    write, meta = begin(endpoint, request, options, size=sent.size), given["metadata"]
     metadata.match_namespace(meta, write.attributes.namespace)
     metadata.match_name(meta, write.attributes.name)
 
@@ -59,7 +59,7 @@ async def update(endpoint: Endpoint, request: Request) -> Response:
     return await _write(request, write, make, uid=meta.get("uid", ""))
 
 
-async def _read(request: Request, endpoint: Endpoint, options: WriteOptions) -> JsonObject:
+async def _read(request: Request, endpoint: Endpoint, options: WriteOptions) -> Sent:
     """The Scale in the request. For a custom object, an error 400 has the message of kube-apiserver, whose scheme for
     custom objects does not know Scale.
     """
@@ -75,7 +75,7 @@ async def patch(endpoint: Endpoint, request: Request) -> Response:
     """Sets the replicas by a patch of the Scale. Raises StatusError 400, 404, 409, 415, 422."""
     parent = endpoint.parent().resource
     media_type, body, options = await read_patch(request, parent)
-    write = begin(endpoint, request, options)
+    write = begin(endpoint, request, options, size=size_of(media_type, body))
     make = maker_of(write, media_type, body)
     if media_type in APPLIES and parent.custom:
         make = _unless_changed(make, lambda: CONFIGURATIONS[media_type](body)[0])
@@ -114,13 +114,11 @@ def _but_managers(scale: JsonObject) -> JsonObject:
 
 
 async def _write(request: Request, write: Write, make: MakeObject, uid: str = "") -> Response:
-    parent = begin(write.endpoint.parent(), request, write.options)
-    facet = parent.facet = _ScaleOf(write.endpoint, parent, view_of(parent.resource))
-    try:
-        written = await update_object(parent, make, uid=uid)
-        return Response(200, dump_line(facet.of(loads(await body_of(parent, written)))))
-    finally:
-        parent.facet = None  # a reference circle, which would stay until a full garbage collection
+    workload = write.endpoint.parent()
+    facet = _ScaleOf(write.endpoint, workload, write.attributes.name, view_of(workload.resource))
+    parent = begin(workload, request, write.options, size=write.size, facet=facet)
+    written = await update_object(parent, make, uid=uid)
+    return Response(200, dump_line(facet.of(loads(await body_of(parent, written)))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +126,8 @@ class _ScaleOf:
     """A workload as its Scale."""
 
     endpoint: Endpoint
-    parent: Write
+    parent: Endpoint
+    name: str
     view: View
 
     def before(self, obj: JsonObject) -> JsonObject:
@@ -144,7 +143,7 @@ class _ScaleOf:
         """A copy of the workload with the replicas of a Scale. Raises StatusError 400, 409, 422."""
         view, version = self.view, self.parent.resource.api_version
         if view.validated:
-            _validate(self.parent, shown, obj)
+            _validate(self.parent, self.name, shown, obj)
         new = deepcopy(obj)
         view.put(new, (shown.get("spec") or {}).get("replicas", 0))
         meta, entries = new["metadata"], obj["metadata"].get("managedFields") or []
@@ -159,9 +158,8 @@ class _ScaleOf:
         return new
 
 
-def _validate(parent: Write, scale: JsonObject, old: JsonObject) -> None:
-    name, resource = parent.attributes.name, parent.resource
-    enabled = parent.endpoint.services.admission.release.gates.enabled
+def _validate(parent: Endpoint, name: str, scale: JsonObject, old: JsonObject) -> None:
+    resource, enabled = parent.resource, parent.services.admission.release.gates.enabled
     errors = [error.as_told(enabled) for error in _metadata_errors(scale["metadata"], enabled)]
     replicas = (scale.get("spec") or {}).get("replicas", 0)
     if replicas < 0:

@@ -20,10 +20,11 @@ from gateway.kinds.write_context import WriteContext
 from gateway.subresources.answers import created_object
 from gateway.validation.field import FieldError, go_quote, invalid
 from gateway.validation.names import is_path_segment_name
+from gateway.writing.admitting import mutate, validate
 from gateway.writing.body import read_object
 from gateway.writing.options import write_options
 from gateway.writing.tracking import track_fields
-from gateway.writing.write import begin, mutate, validate
+from gateway.writing.write import begin
 
 GROUP = "authentication.k8s.io"
 MIN_SECONDS, MAX_SECONDS = 600, 1 << 32
@@ -37,10 +38,11 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     options = write_options(request.query, "CreateOptions")
     write = begin(endpoint, request, options)
     attributes, resource, objects = write.attributes, endpoint.resource, endpoint.services.admission.objects
-    asked = await read_object(request, endpoint, options.validation)
+    asked = (await read_object(request, endpoint, options.validation)).obj
     metadata.match_namespace(asked["metadata"], attributes.namespace)
     track_fields(write, asked)
-    asked = await mutate(write, Operation.CREATE, asked, None) or asked
+    admitted = await mutate(write, Operation.CREATE, asked, None)
+    asked = admitted.obj
     _check_place(asked["metadata"], attributes)
     account = await objects.get(core("serviceaccounts"), attributes.namespace, attributes.name)
     if account is None:
@@ -53,7 +55,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     errors = _errors(asked["spec"])
     if errors:
         raise status.invalid(GROUP, "TokenRequest", "", errors)
-    await validate(write, asked)
+    await validate(write, admitted, asked)
     spec = asked["spec"]
     _shorten(spec, int(settings.service_account_max_token_expiration), attributes)
     bound = await _bound(spec.get("boundObjectRef"), attributes, objects)
@@ -94,7 +96,7 @@ def _shorten(spec: JsonObject, most: int, attributes: WriteContext) -> None:
     """Shortens the lifetime of a token, in place, to what the server allows, and warns of that."""
     seconds = spec["expirationSeconds"]
     if most and seconds > most:
-        attributes.warnings.append(f"requested expiration of {seconds} seconds shortened to {most} seconds")
+        attributes.warn([f"requested expiration of {seconds} seconds shortened to {most} seconds"])
         spec["expirationSeconds"] = most
 
 

@@ -18,16 +18,13 @@ from gateway.writing.write import begin
 async def create(endpoint: Endpoint, request: Request) -> Response:
     """Creates the object in the body; answers 201 with it. Raises StatusError 400, 403, 404, 409, 413, 415, 422."""
     options = write_options(request.query, "CreateOptions")
-    write = begin(endpoint, request, options)
-    attributes, resource = write.attributes, endpoint.resource
-    obj = await read_object(request, endpoint, options.validation, attributes)
+    sent = await read_object(request, endpoint, options.validation, new=True)
+    obj = sent.obj
     meta = obj.setdefault("metadata", {})
     metadata.wipe_system_fields(meta)
-    attributes.name = attributes.name or meta.get("name", "")
-    if endpoint.strategy.in_its_own_namespace:
-        attributes.namespace = attributes.name
-    metadata.match_namespace(meta, metadata.expected_namespace(resource, attributes.namespace))
-    write.size = len(await request.body())
+    name = meta.get("name", "")
+    write = begin(endpoint, request, options, size=sent.size, name=name, specification=sent.specification)
+    metadata.match_namespace(meta, metadata.expected_namespace(endpoint.resource, write.attributes.namespace))
     if "ownerReferences" in meta:
         await drop_duplicate_owners(write, obj)
     await offloaded(write.size, track_fields, write, obj)

@@ -53,7 +53,7 @@ async def _delete_one(write: Write, entry: Entry, options: DeleteOptions) -> Non
     namespace, name = namespace_and_name(entry.key, write.endpoint.cache.spec.prefix)
     attributes = write.attributes.of_object(namespace, name)
     try:
-        await delete_object(replace(write, attributes=attributes), replace(options))
+        await delete_object(write._replace(attributes=attributes), replace(options))
     except StatusError as error:
         if error.reason != "NotFound":
             raise

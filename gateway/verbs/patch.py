@@ -8,7 +8,7 @@ from gateway.http.status import StatusError
 from gateway.writing.answering import respond
 from gateway.writing.offload import offloaded
 from gateway.writing.patch_body import APPLIES, read_patch
-from gateway.writing.patching import maker_of
+from gateway.writing.patching import maker_of, size_of
 from gateway.writing.updating import update_object
 from gateway.writing.write import begin
 
@@ -19,7 +19,7 @@ async def patch(endpoint: Endpoint, request: Request) -> Response:
     Raises StatusError 400, 404, 409, 413, 415, 422.
     """
     media_type, body, options = await read_patch(request, endpoint.resource)
-    write = begin(endpoint, request, options)
+    write = begin(endpoint, request, options, size=size_of(media_type, body))
     may_create = media_type in APPLIES and _creates(endpoint)
     try:
         written = await update_object(write, maker_of(write, media_type, body), allow_create=may_create)

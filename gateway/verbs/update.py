@@ -19,13 +19,13 @@ from gateway.writing.write import begin
 async def update(endpoint: Endpoint, request: Request) -> Response:
     """Replaces an object; creates a missing one if its kind allows that. Answers 200 or 201 with the object."""
     options = write_options(request.query, "UpdateOptions")
-    write = begin(endpoint, request, options)
+    sent = await read_object(request, endpoint, options.validation)
+    given = sent.obj
+    write = begin(endpoint, request, options, size=sent.size)
     attributes, resource = write.attributes, endpoint.resource
-    given = await read_object(request, endpoint, options.validation, updated=attributes)
     meta = given.setdefault("metadata", {})
     metadata.match_namespace(meta, metadata.expected_namespace(resource, attributes.namespace))
     metadata.match_name(meta, attributes.name)
-    write.size = len(await request.body())
     if "ownerReferences" in given["metadata"]:
         await drop_duplicate_owners(write, given)
     pristine: list[bytes] = []
@@ -35,7 +35,7 @@ async def update(endpoint: Endpoint, request: Request) -> Response:
         if not pristine:
             pristine.append(dumps(given))
         track_fields(write, new, present)
-        return Made(new, unstored=attributes.unstored)
+        return Made(new, unstored=sent.unstored)
 
     allowed = endpoint.strategy.allow_create_on_update
     return await respond(write, await update_object(write, make, uid=meta.get("uid", ""), allow_create=allowed))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.table import Endpoints
@@ -14,7 +13,7 @@ from gateway.schema.decode import DecodeReport
 from gateway.writing.creating import create_object
 from gateway.writing.deleting import delete_object
 from gateway.writing.making import Made, Present
-from gateway.writing.options import DeleteOptions
+from gateway.writing.options import DeleteOptions, WriteOptions
 from gateway.writing.patching import applying
 from gateway.writing.tracking import track_fields
 from gateway.writing.updating import update_object
@@ -99,10 +98,9 @@ class Actor:
         """Applies fields (served version) with force. Returns whether the object exists. Raises StatusError,
         StorageError.
         """
-        write = begin_as(
-            endpoint, self.user, "patch", namespace, name, manager or self._manager, via=self._via.get(endpoint.store)
-        )
-        write.options = replace(write.options, manager=write.attributes.manager, force=True)
+        manager, via = manager or self._manager or self.user.name, self._via.get(endpoint.store)
+        options = WriteOptions(manager=manager, validation="Strict", force=True)
+        write = begin_as(endpoint, self.user, "patch", namespace, name, manager, via=via, options=options)
         resource = endpoint.resource
         configuration = {
             "apiVersion": resource.api_version,

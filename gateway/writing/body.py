@@ -5,9 +5,9 @@ API Concepts, "Field validation"; the checks and their messages are those of api
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request
@@ -18,7 +18,6 @@ from gateway.kinds.recurring import ANY_SPECIFICATION, Specification, Template, 
 from gateway.kinds.resource import Resource
 from gateway.kinds.scheme import has_type_of
 from gateway.kinds.unserved import taken_beside
-from gateway.kinds.write_context import WriteContext
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_to_decode
 from gateway.schema.empty_lists import unstored
 from gateway.schema.errors import YamlError
@@ -37,36 +36,34 @@ _SUMMARY_LENGTH = 30
 META_STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 
-async def read_object(
-    request: Request,
-    endpoint: Endpoint,
-    validation: str,
-    created: WriteContext | None = None,
-    *,
-    updated: WriteContext | None = None,
-) -> JsonObject:
-    """The object in the body, decoded with the endpoint's type and defaulted, with kind and apiVersion set.
+class Sent(NamedTuple):
+    """The object in a body: decoded and defaulted, with kind and apiVersion set."""
 
-    `validation` is the fieldValidation directive; with "Warn" the request gets warnings. For a create, `created` is its
-    context, and its `specification` is set. For an update, `updated` is its context, and its `unstored` is set: fields
-    that were sent and are not stored. Raises StatusError 400, 413 and 415.
+    obj: JsonObject
+    size: int  # of the body in bytes
+    unstored: Sequence[str] = ()  # members that are not stored as they were sent: empty maps, null bytes
+    specification: Specification = ANY_SPECIFICATION  # of a new object
+
+
+async def read_object(request: Request, endpoint: Endpoint, validation: str, *, new: bool = False) -> Sent:
+    """Reads the object in the body, with the endpoint's type.
+
+    `validation` is the fieldValidation directive; with "Warn" the request gets warnings. Only a `new` object, of a
+    create, may have a spec that was read before. Raises StatusError 400, 413 and 415.
     """
     media_type = request.media.body_type(request.headers.get(b"content-type", b""))
     data = await request.body()
     resource = endpoint.resource
-    kind = resource.kind
-    reader = _Reader(endpoint.type, resource.api_version, kind, validation, request.warnings, resource)
-    templates = None if created is None else endpoint.strategy.templates
+    reader = _Reader(endpoint.type, resource.api_version, resource.kind, validation, request.warnings, resource)
+    templates = endpoint.strategy.templates if new else None
     size = len(data) * WEIGHTS.get(media_type, 1)
-    if created is None or templates is None:
-        obj = await offloaded(size, reader.read, data, media_type)
-        if updated is not None:
-            updated.unstored = reader.unstored
+    if templates is None:
+        sent = await offloaded(size, reader.read, data, media_type)
     else:
-        obj, created.specification = await offloaded(size, reader.read_again, data, media_type, templates)
+        sent = await offloaded(size, reader.read_again, data, media_type, templates)
     if (audit := request.audit) is not None:
-        await offloaded(size, audit.requested, obj)
-    return obj
+        await offloaded(size, audit.requested, sent.obj)
+    return sent
 
 
 @dataclass(slots=True)
@@ -79,30 +76,29 @@ class _Reader:
     validation: str
     warnings: Warnings
     resource: Resource
-    unstored: tuple[str, ...] = ()  # set by `read`
     sent: int = 0  # the size of the body in bytes
 
-    def read(self, data: bytes, media_type: str) -> JsonObject:
+    def read(self, data: bytes, media_type: str) -> Sent:
         strict: list[str] = []
         value, version, named = self._parse(data, media_type, strict)
-        self.unstored = unstored(self.type, value)
-        return self._object(value, version, named, strict, DecodeReport())
+        lost = unstored(self.type, value)
+        return Sent(self._object(value, version, named, strict, DecodeReport()), len(data), lost)
 
-    def read_again(self, data: bytes, media_type: str, templates: Templates) -> tuple[JsonObject, Specification]:
+    def read_again(self, data: bytes, media_type: str, templates: Templates) -> Sent:
         """Reads the body. If an equal spec was read before, its decoded form is reused (see Templates)."""
         strict: list[str] = []
         value, version, named = self._parse(data, media_type, strict)
         template = None if strict else templates.of(value)
         if template is None:
-            return self._object(value, version, named, strict, DecodeReport()), ANY_SPECIFICATION
+            return Sent(self._object(value, version, named, strict, DecodeReport()), len(data))
         obj = None if template.settled is None else self._with_known(value, named, template.settled, templates)
         if obj is None:
             report = DecodeReport()
             obj = self._object(value, version, named, strict, report)
             if report.problems:
-                return obj, ANY_SPECIFICATION
+                return Sent(obj, len(data))
             template.settled = dumps(obj[template.member])
-        return obj, Specification(template)
+        return Sent(obj, len(data), specification=Specification(template))
 
     def _with_known(self, value: JsonObject, named: str, settled: bytes, templates: Templates) -> JsonObject | None:
         """The object with the known, decoded spec `settled`; None if there is any problem in the other members."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from gateway.http import status
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Operation
 from gateway.kinds.strategy import Strategy
 from gateway.reading.unreadable import read_error
+from gateway.writing.admitting import mutate, validate
 from gateway.writing.deletion_plan import Step, is_under_way, plan
 from gateway.writing.options import DeleteOptions, delete_options_document
-from gateway.writing.write import Write, Written, encoded, mutate, validate
+from gateway.writing.write import Prepared, Write, Written, encoded
 from storage.change import KEEP, Changed, Decision, Delete, Finish, Outcome, Put, change
 from storage.errors import AwaitedObject, CorruptObject, StoredObject
 
@@ -25,11 +27,14 @@ class Deleted:
     gone: bool
 
 
-async def delete_object(write: Write, options: DeleteOptions) -> Deleted:
-    """Deletes the object that `write` names; tries again if another writer changes it meanwhile. Raises StatusError."""
+async def delete_object(write: Write, options: DeleteOptions, *, admitted: bool = False) -> Deleted:
+    """Deletes the object that `write` names; tries again if another writer changes it meanwhile.
+
+    `admitted`: admission has run for the cause of the deletion, such as an eviction. Raises StatusError.
+    """
     endpoint, attributes = write.endpoint, write.attributes
     key = endpoint.key(attributes.namespace, attributes.name)
-    deletion = _Deletion(write, options)
+    deletion = _Deletion(write, options, admitted)
     try:
         return deletion.deleted(await change(write.store, key, deletion.decide))
     except AwaitedObject:
@@ -41,14 +46,12 @@ async def delete_object(write: Write, options: DeleteOptions) -> Deleted:
 
 
 async def _admit(write: Write, options: DeleteOptions, old: JsonObject) -> None:
-    """Runs mutating and validating admission, unless the write is `unadmitted`. Raises StatusError."""
-    if not write.unadmitted:
-        strategy, one = write.endpoint.strategy, write.attributes.request.info.verb != "deletecollection"
-        write.make_options = lambda operation: (
-            _shown(strategy, options, old) if one else delete_options_document(options)
-        )
-        await mutate(write, Operation.DELETE, None, old)
-        await validate(write, None)
+    """Runs mutating and validating admission. Raises StatusError."""
+    if write.attributes.of_collection:
+        make_options = partial(delete_options_document, options)
+    else:
+        make_options = partial(_shown, write.endpoint.strategy, options, old)
+    await validate(write, await mutate(write, Operation.DELETE, None, old, make_options), None)
 
 
 def _shown(strategy: Strategy, options: DeleteOptions, old: JsonObject) -> JsonObject:
@@ -69,8 +72,8 @@ def _shown(strategy: Strategy, options: DeleteOptions, old: JsonObject) -> JsonO
 class _Deletion:
     """The state of a deletion in progress: the step for the present version, and the object for the answer."""
 
-    def __init__(self, write: Write, options: DeleteOptions) -> None:
-        self._write, self._options = write, options
+    def __init__(self, write: Write, options: DeleteOptions, admitted: bool) -> None:
+        self._write, self._options, self._admitted = write, options, admitted
         self.obj: JsonObject = {}
         self.step = Step.NOTHING
         self._marked: bytes | None = None  # the stored value with the mark, if the object is removed next
@@ -87,7 +90,7 @@ class _Deletion:
         _check_preconditions(write, obj["metadata"], current.revision, self._options)
         if not is_under_way(write.endpoint.strategy, obj, self._options):
             obj["metadata"]["resourceVersion"] = str(current.revision)
-            await _admit(write, self._options, obj)
+            await self._admit(obj)
         self.step = self._planned(obj)
         self._shown = Written(current.value, current.revision, unchanged=self.step is Step.NOTHING)
         match self.step:
@@ -110,8 +113,12 @@ class _Deletion:
         collected = endpoint.services.settings.enable_garbage_collector
         return plan(endpoint.strategy, obj, self._options, collected=collected).step
 
+    async def _admit(self, obj: JsonObject) -> None:
+        if not self._admitted:
+            await _admit(self._write, self._options, obj)
+
     async def _mark(self, current: StoredObject, obj: JsonObject) -> Decision:
-        value = await encoded(self._write, obj)
+        value = await encoded(self._write, Prepared(obj, self._write.size))
         unchanged, removes = value == current.value, self.step is Step.MARK_AND_REMOVE
         self._shown = Written(value, current.revision, unchanged=unchanged)
         if self._options.dry_run:
@@ -125,7 +132,7 @@ class _Deletion:
     async def _removed(self, current: StoredObject) -> Decision:
         """Removes a marked object, if admission allows it."""
         self.obj["metadata"]["resourceVersion"] = str(current.revision)
-        await _admit(self._write, self._options, self.obj)
+        await self._admit(self.obj)
         return Delete(_released(self._write, self.obj))
 
 

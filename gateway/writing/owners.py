@@ -10,9 +10,8 @@ from gateway.writing.write import Write
 
 async def drop_duplicate_owners(write: Write, obj: JsonObject, *, after_admission: bool = False) -> None:
     """Removes duplicate ownerReferences in place, with a warning; in a thread if the body is large."""
-    meta, warnings = obj["metadata"], write.attributes.warnings
+    meta = obj["metadata"]
     if len(meta.get("ownerReferences") or ()) > 1:
-        await offloaded(
-            write.size,
-            lambda: metadata.drop_duplicate_owners(meta, warnings, after_admission=after_admission),
+        write.attributes.warn(
+            await offloaded(write.size, lambda: metadata.drop_duplicate_owners(meta, after_admission=after_admission))
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from copy import deepcopy
 from typing import NamedTuple
 
@@ -10,12 +10,15 @@ from gateway.access.authorization import require, with_verb
 from gateway.apply import keep_timestamps
 from gateway.http import status
 from gateway.http.status import StatusError
+from gateway.http.warnings import Warnings
 from gateway.jsontypes import JsonObject, identical
 from gateway.kinds import metadata
 from gateway.kinds.attributes import Operation
 from gateway.reading.unreadable import write_error
+from gateway.validation.field import FieldError
 from gateway.validation.names import name_is_path_segment
 from gateway.validation.objectmeta import validate_object_meta, validate_object_meta_update
+from gateway.writing.admitting import Admitted, asked_outside, mutate, validate
 from gateway.writing.allocating import Allocating
 from gateway.writing.conflicts import check_uid, check_version
 from gateway.writing.converting import Unconverted, conversions_of
@@ -24,19 +27,17 @@ from gateway.writing.deletion_plan import finalized
 from gateway.writing.making import Made, MakeObject, Present
 from gateway.writing.offload import BIG, offloaded
 from gateway.writing.owners import drop_duplicate_owners
-from gateway.writing.unchanged_members import keeps
+from gateway.writing.unchanged_members import Kept, Touched, keeps
 from gateway.writing.write import (
+    Prepared,
     Write,
     Written,
-    asked_outside,
     encoded,
     invalid,
     judge,
     judged_beside,
-    mutate,
     put,
     read_back,
-    validate,
 )
 from storage.change import KEEP, Changed, Decision, Delete, Finish, Outcome, change
 from storage.errors import AwaitedObject, CorruptObject, StoredObject
@@ -58,12 +59,10 @@ async def update_object(write: Write, make: MakeObject, *, uid: str = "", allow_
         if error.key != key:  # an object beside it
             raise
         raise write_error(endpoint, error) from None
+    finally:
+        if update.warnings:
+            attributes.warn(update.warnings)
     return update.written(changed)
-
-
-async def _same(write: Write, obj: JsonObject, old: JsonObject) -> bool:
-    """Whether an update changes nothing; large objects are compared in a thread."""
-    return identical(obj, old) if write.size < BIG else await offloaded(write.size, identical, obj, old)
 
 
 class _New(NamedTuple):
@@ -78,11 +77,11 @@ class _New(NamedTuple):
 
 
 class _Update:
-    """The state of an update in progress: the decision for the present version, and the object for the answer."""
+    """The driver of an update's attempts. Of the last one it keeps the object for the answer, and the warnings."""
 
     def __init__(self, write: Write, make: MakeObject, key: bytes, uid: str, allow_create: bool) -> None:
         self._write, self._make, self._key, self._uid, self._allow_create = write, make, key, uid, allow_create
-        self._warned = len(write.attributes.warnings)
+        self.warnings = Warnings()
         self._shown = Written(b"", 0)
         self._conversions = conversions_of(write.endpoint)
         facet, own = write.facet, write.endpoint.convert if self._conversions is None else self._conversions
@@ -93,34 +92,24 @@ class _Update:
 
         There are two reasons for another attempt, both before any admission webhook is called. A conversion webhook
         must convert an object first (Unconverted), or a member that is shared with the old object was changed in
-        place. If another writer was faster, `storage.change` calls this method again.
+        place (Touched). If another writer was faster, `storage.change` calls this method again.
         """
-        write = self._write
-        if current is not None:
-            write.size = max(write.size, len(current.value))
         shares = current is not None and self._shares()
         while True:
-            self._begin()
+            self.warnings = Warnings()
+            write = self._write.attempt(0 if current is None else len(current.value), self.warnings.extend)
             try:
-                return await (self._create() if current is None else self._update(current, shares))
+                return await (self._create(write) if current is None else self._update(write, current, shares))
             except Unconverted as missing:
                 assert self._conversions is not None
                 await self._conversions.supply(missing)
-            except Exception:
-                if write.kept is None or write.kept.is_intact():
-                    raise
+            except Touched:
                 shares = False
 
     def _shares(self) -> bool:
         """Whether the new object may share members with the present one."""
         write = self._write
         return write.facet is None and keeps(write.endpoint) and not asked_outside(write, Operation.UPDATE)
-
-    def _begin(self) -> None:
-        """Resets the write for a new attempt."""
-        write = self._write
-        del write.attributes.warnings[self._warned :]
-        write.kept, write.admission = None, None
 
     def written(self, changed: Changed) -> Written:
         """The result for the answer."""
@@ -132,47 +121,35 @@ class _Update:
             case _:
                 return self._shown
 
-    async def _update(self, current: StoredObject, shares: bool) -> Decision:
-        write, endpoint = self._write, self._write.endpoint
-        value = await endpoint.written.read(current.value)
-        old, new, made = await self._told(offloaded(write.size, self._made, value, current.revision, shares))
-        write.attributes.unstored, write.kept = made.unstored, made.kept
+    async def _update(self, write: Write, current: StoredObject, shares: bool) -> Decision:
+        value = await write.endpoint.written.read(current.value)
+        making = offloaded(write.size, self._made, value, current.revision, shares)
+        old, new, made = await _told(write, making)
         if new is None and await write.store.is_stale(self._key):
             new = deepcopy(old)
         if new is None:
             self._shown = Written(current.value, current.revision, unchanged=True)
             return KEEP
-        obj = await self._mutated(new, old)
+        if made.unstored:
+            write = write._replace(attributes=write.attributes._replace(unstored=made.unstored))
+        try:
+            return await self._stored(write, current, old, new, made.kept)
+        except Exception:
+            if made.kept is not None:
+                made.kept.check()  # raises Touched: the failure may be due to the change
+            raise
+
+    async def _stored(
+        self, write: Write, current: StoredObject, old: JsonObject, new: JsonObject, kept: Kept | None
+    ) -> Decision:
+        """Has the new object admitted, prepared and validated; decides on the result."""
+        obj, admitted = await _mutated(write, new, old)
         if "ownerReferences" in obj["metadata"]:
             await drop_duplicate_owners(write, obj, after_admission=True)
         check_version(write, obj["metadata"], current.revision)
-        async with Allocating(endpoint.hooks, write.attributes, obj, old) as allocating:
-            await prepare_update(write, obj, old)
-            return allocating.decided(await self._replace(current, obj, old, allocating.finish))
-
-    async def _mutated(self, new: JsonObject, old: JsonObject) -> JsonObject:
-        """Runs mutating admission; returns the new object in the storage version."""
-        write, facet = self._write, self._write.facet
-        if facet is None:
-            obj = await mutate(write, Operation.UPDATE, new, old)
-            assert obj is not None
-            return obj
-        served = write.endpoint.served(old)
-        shown = await mutate(write, Operation.UPDATE, new, facet.before(served))
-        assert shown is not None
-        obj, to_storage = facet.into(served, shown), write.endpoint.to_storage
-        return obj if to_storage is None else to_storage(obj)
-
-    async def _told(self, making: Awaitable[_New]) -> _New:
-        """Awaits what `making` finds, and tells its warnings; those of a refusal, too."""
-        warnings = self._write.attributes.warnings
-        try:
-            found = await making
-        except StatusError as error:
-            warnings += error.warnings
-            raise
-        warnings += found.made.warnings
-        return found
+        async with Allocating(write.endpoint.hooks, write.attributes, obj, old) as allocating:
+            prepared = await prepare_update(write, admitted, obj, old, kept)
+            return allocating.decided(await self._replace(write, current, prepared, old, allocating.finish))
 
     def _made(self, value: bytes, revision: int, shares: bool) -> _New:
         """What the update makes of the present object."""
@@ -197,47 +174,80 @@ class _Update:
         return _New({}, made.obj, made)
 
     async def _replace(
-        self, current: StoredObject, obj: JsonObject, old: JsonObject, finish: Finish | None
+        self, write: Write, current: StoredObject, prepared: Prepared, old: JsonObject, finish: Finish | None
     ) -> Decision:
         """Decides to keep an unchanged object, to remove one whose last finalizer is gone, or to store the new one."""
-        write, dry_run = self._write, self._write.options.dry_run
+        obj, kept, dry_run = prepared.obj, prepared.kept, write.options.dry_run
         link = obj["metadata"].pop("selfLink", "")
         if finalized(write.endpoint.object_strategy, obj, old):
-            self._shown = Written(await encoded(write, obj), current.revision)
+            self._shown = Written(await encoded(write, prepared), current.revision)
             return KEEP if dry_run else Delete(_then_released(write, old, finish))
-        unchanged = await _same(write, obj, old) if write.kept is None else write.kept.is_all_of(obj)
+        unchanged = kept.is_all_of(obj) if kept is not None else await _same(prepared, old)
         if unchanged and write.endpoint.written.is_current(current) and not await write.store.is_stale(self._key):
             self._shown = Written(current.value, current.revision, unchanged=True, link=link if dry_run else "")
             return KEEP
-        value = await encoded(write, obj)
-        self._shown = Written(await read_back(write, value), current.revision, link=link if dry_run else "")
-        return KEEP if dry_run else await put(write, value, finish)
+        value = await encoded(write, prepared)
+        shown = await read_back(write, value, prepared.size)
+        self._shown = Written(shown, current.revision, link=link if dry_run else "")
+        return KEEP if dry_run else await put(write, value, prepared.charge, finish)
 
-    async def _create(self) -> Decision:
+    async def _create(self, write: Write) -> Decision:
         """Creates the missing object of an update or apply; raises StatusError 404 if that is not allowed."""
-        write, attributes, resource = self._write, self._write.attributes, self._write.resource
+        attributes, resource = write.attributes, write.resource
         if not self._allow_create:
             raise status.not_found(resource.group, resource.resource, attributes.name)
         check_uid(write, self._key, self._uid, "")
-        _, new, made = await self._told(offloaded(write.size, self._made_without))
+        _, new, made = await _told(write, offloaded(write.size, self._made_without))
         assert new is not None
-        write.attributes.unstored = made.unstored
-        obj = await admit_new(write, new)
-        meta = obj["metadata"]
+        if made.unstored:
+            attributes = attributes._replace(unstored=made.unstored)
+            write = write._replace(attributes=attributes)
+        admitted = await admit_new(write, new)
+        meta = admitted.obj["metadata"]
         metadata.resource_version(meta)
         metadata.fill_system_fields(meta, attributes.now)
-        async with Allocating(write.endpoint.hooks, attributes, obj, None) as allocating:
-            await prepare_new(write, obj)
+        async with Allocating(write.endpoint.hooks, attributes, admitted.obj, None) as allocating:
+            prepared = await prepare_new(write, admitted, admitted.obj)
             # a user who creates by update or apply needs the right to create, too
             await require(write.endpoint.services.authorizer, with_verb(attributes.request, "create"))
-            value = await encoded(write, obj)
-            shown = Written(await read_back(write, value), 0, created=True)
+            value = await encoded(write, prepared)
+            shown = Written(await read_back(write, value, prepared.size), 0, created=True)
             if write.options.dry_run:
                 given, link = meta.get("resourceVersion", ""), meta.get("selfLink", "")
                 self._shown = shown._replace(given=given, link=link)
                 return KEEP
             self._shown = shown
-            return allocating.decided(await put(write, value, allocating.finish))
+            return allocating.decided(await put(write, value, prepared.charge, allocating.finish))
+
+
+async def _told(write: Write, making: Awaitable[_New]) -> _New:
+    """Awaits what `making` finds, and tells its warnings; those of a refusal, too."""
+    try:
+        found = await making
+    except StatusError as error:
+        write.attributes.warn(error.warnings)
+        raise
+    if found.made.warnings:
+        write.attributes.warn(found.made.warnings)
+    return found
+
+
+async def _mutated(write: Write, new: JsonObject, old: JsonObject) -> tuple[JsonObject, Admitted]:
+    """Runs mutating admission; returns the new object in the storage version, too."""
+    facet = write.facet
+    if facet is None:
+        admitted = await mutate(write, Operation.UPDATE, new, old)
+        return admitted.obj, admitted
+    served = write.endpoint.served(old)
+    admitted = await mutate(write, Operation.UPDATE, new, facet.before(served))
+    obj, to_storage = facet.into(served, admitted.obj), write.endpoint.to_storage
+    return obj if to_storage is None else to_storage(obj), admitted
+
+
+async def _same(prepared: Prepared, old: JsonObject) -> bool:
+    """Whether an update changes nothing; large objects are compared in a thread."""
+    size, obj = prepared.size, prepared.obj
+    return identical(obj, old) if size < BIG else await offloaded(size, identical, obj, old)
 
 
 def _then_released(write: Write, old: JsonObject, finish: Finish | None) -> Finish | None:
@@ -255,20 +265,24 @@ def _then_released(write: Write, old: JsonObject, finish: Finish | None) -> Fini
     return release
 
 
-async def prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None:
+async def prepare_update(
+    write: Write, admitted: Admitted, obj: JsonObject, old: JsonObject, kept: Kept | None = None
+) -> Prepared:
     """Fills in metadata, then runs the strategy's preparation, validation and validating admission.
 
     Raises StatusError, and Touched if a member that is shared with the old object was changed in place.
     """
-    if (rights := write.endpoint.rights) is not None:
-        write.attributes.access_errors = await rights.errors(write.attributes, obj, old)
-    await offloaded(write.effort, _prepare_update, write, obj, old)
-    if write.kept is not None:
-        write.kept.check()
-    await validate(write, obj, old)
+    rights, size = write.endpoint.rights, admitted.size
+    lacking = () if rights is None else await rights.errors(write.attributes, obj, old)
+    await offloaded(size * write.endpoint.strategy.weight, _prepare_update, write, obj, old, lacking)
+    if kept is not None:
+        kept.check()
+    charge = await validate(write, admitted, obj, old)
+    return Prepared(obj, size, admitted.replaced, charge, kept=kept)
 
 
-def _prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None:
+def _prepare_update(write: Write, obj: JsonObject, old: JsonObject, lacking: Sequence[FieldError]) -> None:
+    """Prepares and validates; `lacking` are the errors of rights that the user lacks."""
     resource, strategy, attributes = write.resource, write.endpoint.strategy, write.attributes
     meta, old_meta = obj["metadata"], old["metadata"]
     metadata.match_namespace(meta, metadata.expected_namespace(resource, attributes.namespace))
@@ -284,16 +298,16 @@ def _prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None:
         standard_finalizers=strategy.standard_finalizers,
         checked=not errors,
     )
-    attributes.metadata_errors = errors
-    found = judge(write, lambda: strategy.validate_update(obj, old, attributes))
+    judged = attributes.with_metadata_errors(errors)
+    found = judge(write, lambda: strategy.validate_update(obj, old, judged))
     if not strategy.signs:
-        errors = [*attributes.access_errors, *errors, *found]
+        errors = [*lacking, *errors, *found]
     else:
-        errors = [*errors, *found] or [*attributes.access_errors]
+        errors = [*errors, *found] or [*lacking]
     if errors := judged_beside(write, errors, obj, old):
         raise invalid(write, errors, obj)
     if strategy.warnings_on_update is not None:
-        attributes.warnings += strategy.warnings_on_update(obj, old, attributes)
+        attributes.warn(strategy.warnings_on_update(obj, old, attributes))
     if strategy.canonicalize is not None:
         strategy.canonicalize(obj)
     keep_timestamps(obj, old)

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from gateway.admission.record import Admission, Annotate, unrecorded
-from gateway.apply.entries import read as read_managers
+from gateway.admission.record import Annotate, unrecorded
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.http.deadline import request_timeout
@@ -22,17 +19,18 @@ from gateway.http.exchange import Request
 from gateway.http.request_info import RequestInfo
 from gateway.http.status import StatusError
 from gateway.http.user import User
-from gateway.jsontypes import JsonObject, dumps
-from gateway.kinds.attributes import Attributes, Operation
+from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
 from gateway.kinds.metadata import now_text
+from gateway.kinds.recurring import ANY_SPECIFICATION, Specification
 from gateway.kinds.resource import Resource
-from gateway.kinds.write_context import WriteContext
+from gateway.kinds.write_context import Warn, WriteContext
 from gateway.schema.decode import DecodeReport
 from gateway.validation.field import FieldError, judged
 from gateway.writing.offload import offloaded
-from gateway.writing.options import WriteOptions, manager_of, options_document
+from gateway.writing.options import WriteOptions, manager_of
 from gateway.writing.unchanged_members import Kept
-from storage.change import Finish, Put
+from storage.change import Charge, Finish, Put
 from storage.instruments.timing import acting
 from storage.protocol import Store
 
@@ -56,36 +54,24 @@ class Facet(Protocol):
         """
 
 
-MakeOptions = Callable[[Operation], JsonObject | None]
+class Write(NamedTuple):
+    """One write: what is to be done, and by what means. It never changes; each phase returns what it has found.
 
-
-_INVALID_MANAGERS = (
-    ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating "
-    "admission controller; please fix your requests"
-)
-
-
-@dataclass(slots=True)
-class Write:
-    """One write in progress."""
+    An attempt of an update has a Write of its own, with its size and with a context that collects its warnings.
+    """
 
     endpoint: Endpoint
     options: WriteOptions
     attributes: WriteContext
     size: int = 0  # bytes of the body, or of the stored object if that is larger
-    kept: Kept | None = None  # the shared members
     via: Store | None = None  # replaces the endpoint's store, for example for a controller that has to be the leader
     annotate: Annotate = unrecorded  # adds an annotation to the request's audit record
     patched: Callable[[Any], None] | None = None  # records the parsed patch in the audit record
-    make_options: MakeOptions | None = None  # makes the JSON of a deletion's options, for admission
-    admission: Admission | None = None  # the admission of the current attempt
-    unadmitted: bool = False  # skips admission, because it has run for the cause of this write, such as an eviction
     facet: Facet | None = None  # set for a subresource of another kind, which admission then sees
 
-    @property
-    def effort(self) -> int:
-        """The size of the object times the strategy's weight: estimates the time that its validation takes."""
-        return self.size * self.endpoint.strategy.weight
+    def attempt(self, size: int, warn: Warn) -> Write:
+        """The Write of an attempt: with the size of the stored object if that is larger, and with its own warnings."""
+        return Write(self.endpoint, self.options, self.attributes.telling(warn), max(size, self.size), *self[4:])
 
     @property
     def resource(self) -> Resource:
@@ -96,6 +82,17 @@ class Write:
     def store(self) -> Store:
         """The store that the write goes to."""
         return self.endpoint.store if self.via is None else self.via
+
+
+class Prepared(NamedTuple):
+    """An object that has passed all phases before the transaction, and what these have found for it."""
+
+    obj: JsonObject
+    size: int
+    replaced: bool = False  # whether admission has replaced the object that was sent
+    charge: Charge | None = None  # the quota charge, made in the transaction of the write
+    specification: Specification = ANY_SPECIFICATION
+    kept: Kept | None = None  # the members that it shares with the old object
 
 
 class Written(NamedTuple):
@@ -116,27 +113,40 @@ class Written(NamedTuple):
         return Written(self.value, revision, created or self.created, self.unchanged, self.given, self.link)
 
 
-def begin(endpoint: Endpoint, request: Request, options: WriteOptions) -> Write:
-    """The Write of a request."""
+def begin(
+    endpoint: Endpoint,
+    request: Request,
+    options: WriteOptions,
+    *,
+    size: int = 0,
+    name: str = "",
+    specification: Specification = ANY_SPECIFICATION,
+    facet: Facet | None = None,
+) -> Write:
+    """The Write of a request. `name` and `specification` are those of a new object."""
     info = request.info
+    name, deadline = info.name or name, None
+    if request.query_string and (timeout := request.parameter("timeout")):
+        longest = endpoint.services.settings.request_timeout
+        deadline = asyncio.get_running_loop().time() + request_timeout(timeout, longest)
     attributes = WriteContext(
         Attributes(request.user, info),
         endpoint.resource,
-        info.namespace,
-        info.name,
+        info.namespace or (name if endpoint.strategy.in_its_own_namespace else ""),
+        name,
         manager_of(options.manager, request.headers.get(b"user-agent", b"")),
         now_text(),
         options.dry_run,
-        request.warnings,
+        deadline,
+        specification,
+        warn=request.warnings.extend,
     )
-    if request.query_string and (timeout := request.parameter("timeout")):
-        attributes.deadline = asyncio.get_running_loop().time() + request_timeout(
-            timeout, endpoint.services.settings.request_timeout
-        )
-    write = Write(endpoint, options, attributes)
-    if request.audit is not None:
-        write.annotate, write.patched = request.audit.annotate, request.audit.patched
-    return write
+    if (audit := request.audit) is None:
+        return Write(endpoint, options, attributes, size, facet=facet)
+    return Write(endpoint, options, attributes, size, None, audit.annotate, audit.patched, facet)
+
+
+_STRICT = WriteOptions(validation="Strict")
 
 
 def begin_as(
@@ -148,6 +158,7 @@ def begin_as(
     manager: str = "",
     *,
     via: Store | None = None,
+    options: WriteOptions = _STRICT,
 ) -> Write:
     """The Write of `user` without a request, such as a controller's.
 
@@ -167,82 +178,9 @@ def begin_as(
         namespace=namespace,
         name=name,
     )
-    attributes = WriteContext(Attributes(user, info), resource, namespace, name, manager or user.name, now_text())
-    return Write(endpoint, WriteOptions(validation="Strict"), attributes, via=via)
-
-
-async def mutate(
-    write: Write, operation: Operation, obj: JsonObject | None, old: JsonObject | None
-) -> JsonObject | None:
-    """Runs mutating admission; returns the resulting object. Raises the first refusal, a StatusError."""
-    endpoint = write.endpoint if write.facet is None else write.facet.endpoint
-    admission = write.admission = Admission(
-        write.attributes,
-        operation,
-        obj,
-        old,
-        resource=endpoint.resource,
-        make_options=partial(_options, write.options, write.make_options, operation),  # without `write`: no cycle
-        annotate=write.annotate,
-    )
-    admission.name = _admitted_name(write)
-    managed = None if obj is None else obj.get("metadata", {}).get("managedFields")
-    await endpoint.chain.mutate(admission)
-    obj, guard = admission.obj, write.endpoint.guard
-    if admission.replaced and obj is not None:
-        _keep_managers(admission, obj, managed)
-        write.size = max(write.size, len(dumps(obj)))  # admission may have made the object larger
-    if guard is not None and obj is not None:
-        await guard.check(write.attributes.request, obj, old)
-    return obj
-
-
-def _keep_managers(admission: Admission, obj: JsonObject, before: list[JsonObject] | None) -> None:
-    """Restores managedFields that admission has made invalid, with a warning."""
-    metadata = obj.get("metadata") or {}
-    try:
-        read_managers(metadata.get("managedFields") or [])
-    except ValueError as error:
-        metadata["managedFields"] = before
-        if not before:
-            del metadata["managedFields"]
-        admission.warn(f"{_INVALID_MANAGERS}: {error}")
-
-
-def asked_outside(write: Write, operation: Operation) -> bool:
-    """Whether an admission webhook may be called for a write. A webhook must be called only once for each attempt."""
-    endpoint = write.endpoint if write.facet is None else write.facet.endpoint
-    hooks = endpoint.services.admission.webhooks
-    if hooks.mutating.idle and hooks.validating.idle:
-        return False
-    return any(sort.of(endpoint.resource, operation) for sort in (hooks.mutating, hooks.validating))
-
-
-async def validate(write: Write, obj: JsonObject | None, old: JsonObject | None = None) -> None:
-    """Runs validating admission, after `mutate`, with the same Admission. Raises the first refusal, a StatusError.
-
-    `old` is the stored object; it counts only with a facet: validating admission then sees it without managedFields.
-    """
-    admission = write.admission
-    assert admission is not None
-    admission.obj, admission.name = obj, _admitted_name(write)
-    endpoint, facet = write.endpoint, write.facet
-    if facet is not None and obj is not None:
-        if old is not None:
-            admission.old = facet.of(endpoint.served(old))
-        endpoint, admission.obj = facet.endpoint, facet.of(endpoint.served(obj))
-    await endpoint.chain.validate(admission)
-
-
-def _admitted_name(write: Write) -> str:
-    """The object's name for admission; "" for deletecollection."""
-    return "" if write.attributes.request.info.verb == "deletecollection" else write.attributes.name
-
-
-def _options(options: WriteOptions, make: MakeOptions | None, operation: Operation) -> JsonObject | None:
-    if make is not None:
-        return make(operation)
-    return options_document(options, "CreateOptions" if operation is Operation.CREATE else "UpdateOptions")
+    who = Attributes(user, info)
+    attributes = WriteContext(who, resource, namespace, name, manager or user.name, now_text(), options.dry_run)
+    return Write(endpoint, options, attributes, via=via)
 
 
 def judge(write: Write, rule: Callable[[], list[FieldError]]) -> Sequence[FieldError]:
@@ -276,31 +214,33 @@ def invalid(write: Write, errors: Sequence[FieldError], obj: JsonObject) -> Stat
     return status.invalid(group, kind, name or write.attributes.name, errors, once=once)
 
 
-async def encoded(write: Write, obj: JsonObject) -> bytes:
+async def encoded(write: Write, prepared: Prepared) -> bytes:
     """Encodes an object for etcd.
 
     Fields that admission has added to a custom object, and that its schema does not have, are dropped here: validating
     admission has still seen them.
     """
-    if write.admission is not None and write.admission.replaced and write.resource.custom:
+    obj, specification, kept = prepared.obj, prepared.specification, prepared.kept
+    if prepared.replaced and write.resource.custom:
         obj = write.resource.model_version.decode(obj, DecodeReport())
-    specification, kept = write.attributes.specification, write.kept
     if specification.template is None and kept is None:
-        return await _encoded(write, obj)
+        return await _encoded(write, obj, prepared.size)
     try:
         if specification.template is not None:
-            return await _encoded(write, specification.spliced(obj, write.endpoint.written.type))
-        return await _encoded(write, obj if kept is None else kept.spliced(obj))
+            spliced = specification.spliced(obj, write.endpoint.written.type)
+        else:
+            spliced = obj if kept is None else kept.spliced(obj)
+        return await _encoded(write, spliced, prepared.size)
     except TypeError:  # the encoder limits the nesting of objects that contain encoded bytes
-        return await _encoded(write, obj)
+        return await _encoded(write, obj, prepared.size)
 
 
-async def _encoded(write: Write, obj: JsonObject) -> bytes:
+async def _encoded(write: Write, obj: JsonObject, size: int) -> bytes:
     written = write.endpoint.written
-    return await written.value(obj, lambda stored: offloaded(write.size, written.encode, stored))
+    return await written.value(obj, lambda stored: offloaded(size, written.encode, stored))
 
 
-async def read_back(write: Write, value: bytes, *, created: bool = False) -> bytes:
+async def read_back(write: Write, value: bytes, size: int, *, created: bool = False) -> bytes:
     """A value that is about to be stored, in the form in which it will be read from storage.
 
     An object that a request has `created` was decoded and defaulted as a whole, so it usually has that form. Other
@@ -313,15 +253,15 @@ async def read_back(write: Write, value: bytes, *, created: bool = False) -> byt
         return value
     read = value
     if not created or endpoint.strategy.reread or resource.api_version != resource.storage_version:
-        read = await offloaded(write.size, endpoint.cache.spec.canonicalise, value)
+        read = await offloaded(size, endpoint.cache.spec.canonicalise, value)
     if read == value and not write.options.dry_run:
         settled.add(value)
     return read
 
 
-async def put(write: Write, value: bytes, finish: Finish | None) -> Put:
+async def put(write: Write, value: bytes, charge: Charge | None, finish: Finish | None) -> Put:
     """The decision to store a value; under an etcd lease if objects of the kind expire, such as events."""
-    expiry, charge = write.endpoint.expiry, None if write.admission is None else write.admission.charge
+    expiry = write.endpoint.expiry
     if expiry is None:
         return Put(value, 0, finish, charge=charge)
     return Put(value, await expiry.lease(), finish, expiry.another, charge)

@@ -64,7 +64,7 @@ def with_metadata(**metadata: Any) -> Callable[[], object]:
 
     def write() -> list[FieldError]:
         meta = dict(obj["metadata"])
-        drop_duplicate_owners(meta, [])
+        drop_duplicate_owners(meta)
         new = {**obj, "metadata": meta}
         update_managed(new, None, CONFIG_MAP, manager="m", api_version="v1", now="2020-01-01T00:00:00Z")
         found = validate_object_meta(meta, True)

@@ -121,7 +121,7 @@ def _app_armor(pod: JsonObject, spec: JsonObject, attributes: WriteContext) -> N
             if profile is not None and not errors:
                 container.setdefault("securityContext", {})["appArmorProfile"] = profile
             text = 'deprecated since v1.30; use the "appArmorProfile" field instead'
-            attributes.warnings.append(f"metadata.annotations[{key}]: {text}")
+            attributes.warn([f"metadata.annotations[{key}]: {text}"])
 
 
 def _prepare_for_update(pod: JsonObject, old: JsonObject, attributes: WriteContext) -> None:

@@ -21,10 +21,11 @@ COSTLY = "self.all(a, self.all(b, self.all(c, c >= 0 && a + b + c < 1000000)))"
 
 
 class Attributes:
-    """What validation asks of a write's attributes."""
+    """What validation asks of a write's context."""
 
     def __init__(self) -> None:
         self.warnings: list[str] = []
+        self.warn = self.warnings.extend
         self.metadata_errors: list[FieldError] = []
 
 

@@ -75,8 +75,7 @@ def test_what_is_known_is_known_of_exactly_the_specification_that_is_stored() ->
     of_pod, pod = template(), type_for("", "v1", "Pod")
 
     def written(spec: dict[str, Any], *, passes: bool) -> tuple[bool, Any]:
-        specification = Specification(of_pod)
-        specification.prepared({"spec": spec})
+        specification = Specification(of_pod).prepared({"spec": spec})
         known_before = specification.has_passed("rule")
         if passes:
             specification.passes("rule")
@@ -98,8 +97,7 @@ def test_what_follows_from_a_specification_is_made_once_where_it_has_come_before
 
     assert [Specification().once("fact", make) for _ in range(2)] == [1, 2]
     assert [Specification(of_pod).once("fact", make) for _ in range(2)] == [3, 3]
-    prepared = Specification(of_pod)
-    prepared.prepared(sent(a=1))
+    prepared = Specification(of_pod).prepared(sent(a=1))
     assert [prepared.once("fact", make), Specification(of_pod).once("fact", make)] == [4, 3]
 
 
@@ -116,11 +114,9 @@ def test_what_admission_makes_of_specifications_counts_too() -> None:
     for number in range(3 * BUDGET // len(large)):
         specification = Specification(template(known, a=number))
         specification.once("completed", lambda: large.encode())
-        specification.prepared(sent(a=number, b=large))
-        specification.once("in order", lambda: large)
+        specification.prepared(sent(a=number, b=large)).once("in order", lambda: large)
         kept = [each for found in known._templates.values() for each in (*found.of_sent.values(), found.of_stored[0])]
         assert sum(map(len, kept)) <= BUDGET
-    longer = Specification(template(known, a="b"))
-    longer.prepared(sent(a="b", c="x" * LONGEST))
+    longer = Specification(template(known, a="b")).prepared(sent(a="b", c="x" * LONGEST))
     longer.passes("rule")
     assert not longer.has_passed("rule")

@@ -70,12 +70,11 @@ def _created(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     if resource.qualified == "services":
         _complete_service(obj, None)
     strategy.prepare_for_create(obj, context)
-    context.name = meta.get("name", "")
+    context = context.prepared(obj)
     wrong = validate_object_meta(
         meta, resource.namespaced, strategy.validate_name, standard_finalizers=strategy.standard_finalizers
     )
-    context.metadata_errors = wrong
-    errors = strategy.validate(obj, context)
+    errors = strategy.validate(obj, context.with_metadata_errors(wrong))
     return errors if errors and strategy.metadata_last else wrong + errors
 
 
@@ -94,8 +93,7 @@ def _updated(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[Fi
     errors += validate_object_meta_update(
         meta, old_meta, built_in=strategy.rechecks_metadata, standard_finalizers=strategy.standard_finalizers
     )
-    context.metadata_errors = errors
-    return errors + strategy.validate_update(obj, old, context)
+    return errors + strategy.validate_update(obj, old, context.with_metadata_errors(errors))
 
 
 def _complete_service(obj: JsonObject, old: JsonObject | None) -> None:
