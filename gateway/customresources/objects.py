@@ -85,8 +85,8 @@ class VersionRules:
             prepare_for_update=self._prepare_for_update,
             validate=self._validate,
             validate_update=self._validate_update,
-            warnings_on_create=lambda obj, attributes: finalizer_warnings(obj, None),
-            warnings_on_update=lambda obj, old, attributes: finalizer_warnings(obj, old),
+            warnings_on_create=lambda obj, context: finalizer_warnings(obj, None),
+            warnings_on_update=lambda obj, old, context: finalizer_warnings(obj, old),
             allow_unconditional_update=False,
             weight=self._weight,
             reset_fields=(("status",),) if self._has_status else (),
@@ -100,7 +100,7 @@ class VersionRules:
         return Strategy(
             prepare_for_update=self._prepare_status,
             validate_update=self._validate_status,
-            warnings_on_update=lambda obj, old, attributes: finalizer_warnings(obj, old),
+            warnings_on_update=lambda obj, old, context: finalizer_warnings(obj, old),
             allow_unconditional_update=False,
             weight=self._weight,
             reset_fields=self._status_resets,
@@ -149,12 +149,12 @@ class VersionRules:
 
     # preparation
 
-    def _prepare_for_create(self, obj: JsonObject, attributes: WriteContext) -> None:
+    def _prepare_for_create(self, obj: JsonObject, context: WriteContext) -> None:
         if self._has_status:
             obj.pop("status", None)
         obj["metadata"]["generation"] = 1
 
-    def _prepare_for_update(self, obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
+    def _prepare_for_update(self, obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
         if self._has_status:
             if "status" in old:
                 obj["status"] = deepcopy(old["status"])
@@ -163,7 +163,7 @@ class VersionRules:
         if not _same_but_metadata(obj, old):
             obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
-    def _prepare_status(self, obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
+    def _prepare_status(self, obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
         """Keeps all of the old object in a status update, except the status and managedFields."""
         has_status, status = "status" in obj, obj.get("status")
         managed = obj["metadata"].get("managedFields")
@@ -178,16 +178,16 @@ class VersionRules:
 
     # validation
 
-    def _validate(self, obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+    def _validate(self, obj: JsonObject, context: WriteContext) -> list[FieldError]:
         found = self._type_meta(obj)
         if found:
             return found
         found += self._values(obj, "", None)
         found += self._scale.spec_errors(obj) + self._scale.status_errors(obj)
         found += self._parts(obj, None)
-        return found + self._rule_errors(obj, None, found, attributes)
+        return found + self._rule_errors(obj, None, found, context)
 
-    def _validate_update(self, obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+    def _validate_update(self, obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
         found = self._type_meta(obj)
         if found:
             return found
@@ -195,9 +195,9 @@ class VersionRules:
         found += self._values(obj, "", Correlation(obj, old, self._schema))
         found += self._scale.spec_errors(obj) + self._scale.status_errors(obj)
         found += self._parts(obj, old)
-        return found + self._rule_errors(obj, old, found, attributes)
+        return found + self._rule_errors(obj, old, found, context)
 
-    def _validate_status(self, obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+    def _validate_status(self, obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
         found = self._type_meta(obj)
         if found:
             return found
@@ -207,7 +207,7 @@ class VersionRules:
             found += [_in_status(error) for error in self._status_values(obj["status"], "", was)]
         found += self._scale.status_errors(obj)
         found += self._list_errors(obj, old)
-        return found + self._rule_errors(obj, old, found, attributes)
+        return found + self._rule_errors(obj, old, found, context)
 
     def _type_meta(self, obj: JsonObject) -> list[FieldError]:
         self._compile()
@@ -230,19 +230,19 @@ class VersionRules:
         return [] if found and old is not None and lists(old, "") else found
 
     def _rule_errors(
-        self, obj: JsonObject, old: JsonObject | None, found: Sequence[FieldError], attributes: WriteContext
+        self, obj: JsonObject, old: JsonObject | None, found: Sequence[FieldError], context: WriteContext
     ) -> list[FieldError]:
         rules = self._cel
         if rules is None:
             return []
-        if any(error.reason in _BLOCKING or error.detail == TOLD for error in (*attributes.metadata_errors, *found)):
+        if any(error.reason in _BLOCKING or error.detail == TOLD for error in (*context.metadata_errors, *found)):
             return [FieldError("FieldValueInvalid", "<nil>", f"Invalid value: null: {_NOT_CHECKED}")]
         patience = RULES_ON_LOOP if on_loop() else None
         try:
             errors, warnings = rules.validate(obj, old, ratchet=old is not None, patience=patience)
         except TooCostly:
             raise TakesLong from None
-        attributes.warn(map(str, warnings))
+        context.warn(map(str, warnings))
         return errors
 
 

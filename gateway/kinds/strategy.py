@@ -24,25 +24,25 @@ if TYPE_CHECKING:
 _R = TypeVar("_R")
 
 
-def _nothing(obj: JsonObject, attributes: WriteContext) -> None:
+def _nothing(obj: JsonObject, context: WriteContext) -> None:
     return None
 
 
-def _nothing_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
+def _nothing_on_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
     return None
 
 
-def _valid(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _valid(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     return []
 
 
-def _valid_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _valid_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     return []
 
 
 def on_update(judge: Callable[[JsonObject, WriteContext], _R]) -> Callable[[JsonObject, JsonObject, WriteContext], _R]:
     """Turns a rule for creates into one for updates, which looks at the new object only."""
-    return lambda obj, old, attributes: judge(obj, attributes)
+    return lambda obj, old, context: judge(obj, context)
 
 
 class Dependents(Enum):

@@ -145,12 +145,12 @@ def _dropping(strategy: Strategy, drop: Drop) -> Strategy:
     """The strategy, which first drops the fields whose gates are off."""
     on_create, on_update = strategy.prepare_for_create, strategy.prepare_for_update
 
-    def prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
+    def prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
         drop(obj, None)
-        on_create(obj, attributes)
+        on_create(obj, context)
 
-    def prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
+    def prepare_for_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
         drop(obj, old)
-        on_update(obj, old, attributes)
+        on_update(obj, old, context)
 
     return replace(strategy, prepare_for_create=prepare_for_create, prepare_for_update=prepare_for_update)

@@ -30,10 +30,10 @@ def admission_strategy(check: Check, keys: Sequence[str] = ("spec",)) -> Strateg
     A change of any of `keys` increments the generation.
     """
 
-    def validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+    def validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
         return check(obj, None)
 
-    def validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+    def validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
         return validate_object_meta(obj["metadata"], False, standard_finalizers=False) + check(obj, old)
 
     return Strategy(
@@ -43,8 +43,8 @@ def admission_strategy(check: Check, keys: Sequence[str] = ("spec",)) -> Strateg
         validate_update=validate_update,
         standard_finalizers=False,
         rechecks_metadata=False,
-        warnings_on_create=lambda obj, attributes: static_suffix_warnings(obj),
-        warnings_on_update=lambda obj, old, attributes: static_suffix_warnings(obj),
+        warnings_on_create=lambda obj, context: static_suffix_warnings(obj),
+        warnings_on_update=lambda obj, old, context: static_suffix_warnings(obj),
         allow_unconditional_update=False,
         governs=True,
     )

@@ -35,7 +35,7 @@ def _name(obj: JsonObject) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     spec, found = obj.get("spec", {}), _name(obj)
     group, version = spec.get("group", ""), spec.get("version", "")
     if not group and version != "v1":
@@ -70,12 +70,12 @@ def _service(spec: JsonObject) -> list[FieldError]:
     return found
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     found = validate_object_meta(obj["metadata"], False, name_is_path_segment, standard_finalizers=False)
-    return found + _validate(obj, attributes)
+    return found + _validate(obj, context)
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     conditions, order = (obj.get("status") or {}).get("conditions") or (), ("True", "False", "Unknown")
     statuses = [condition.get("status", "") for condition in conditions]
     return [
@@ -86,15 +86,15 @@ def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext)
     ]
 
 
-def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
+def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
     obj["status"] = {}
     if "service" not in obj.get("spec", {}):
-        local = {"type": "Available", "status": "True", "lastTransitionTime": attributes.now, "reason": "Local"}
+        local = {"type": "Available", "status": "True", "lastTransitionTime": context.now, "reason": "Local"}
         obj["status"] = {"conditions": [{**local, "message": "Local APIServices are always available"}]}
 
 
-def _prepare_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
-    keep_spec(obj, old, attributes)
+def _prepare_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
+    keep_spec(obj, old, context)
     for key in ("labels", "annotations", "finalizers", "ownerReferences"):
         obj["metadata"].pop(key, None)
         if key in old["metadata"]:

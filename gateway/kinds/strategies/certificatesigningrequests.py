@@ -17,9 +17,9 @@ from gateway.validation.objectmeta import validate_object_meta
 _CONDITIONS = "status.conditions"
 
 
-def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
+def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
     spec = obj["spec"]
-    user = attributes.user
+    user = context.user
     asks: JsonObject = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
     asks["extra"] = {key: list(values) for key, values in user.extra}
     for key, value in asks.items():
@@ -29,9 +29,9 @@ def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
     obj["status"] = {}
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
-    keep_spec(obj, old, attributes)
-    keep_status(obj, old, attributes)
+def _prepare_for_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
+    keep_spec(obj, old, context)
+    keep_status(obj, old, context)
 
 
 def _fill_times(obj: JsonObject, old: JsonObject, now: str) -> None:
@@ -49,8 +49,8 @@ def _kind(condition: JsonObject) -> tuple[str, str]:
     return condition.get("type", ""), condition.get("status", "")
 
 
-def _prepare_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
-    keep_spec(obj, old, attributes)
+def _prepare_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
+    keep_spec(obj, old, context)
     obj.setdefault("status", {})
     for kind in ("Approved", "Denied"):
         new, before = _of_type(obj, kind), _of_type(old, kind)
@@ -58,14 +58,14 @@ def _prepare_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) 
             for condition, kept in zip(new, before, strict=True):
                 condition.clear()
                 condition.update(deepcopy(kept))
-    _fill_times(obj, old, attributes.now)
+    _fill_times(obj, old, context.now)
 
 
-def _prepare_approval(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
-    _fill_times(obj, old, attributes.now)
+def _prepare_approval(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
+    _fill_times(obj, old, context.now)
     conditions = conditions_of(obj)
-    keep_spec(obj, old, attributes)
-    keep_status(obj, old, attributes)
+    keep_spec(obj, old, context)
+    keep_status(obj, old, context)
     status = obj.setdefault("status", {})
     status.pop("conditions", None)
     if conditions:
@@ -76,7 +76,7 @@ def _of_type(obj: JsonObject, kind: str) -> list[JsonObject]:
     return [condition for condition in conditions_of(obj) if condition.get("type") == kind]
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     return validate_certificate_request(obj, None)
 
 
@@ -101,15 +101,15 @@ def _updated(
     return found
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     return _updated(obj, old)
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     return _updated(obj, old, certificate=True)
 
 
-def _validate_approval(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_approval(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     return _updated(obj, old, approval=True)
 
 

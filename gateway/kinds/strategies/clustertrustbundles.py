@@ -29,11 +29,11 @@ def _judged(obj: JsonObject, parse: bool) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     return _judged(obj, parse=True)
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     """Unchanged anchors are not parsed again, so that a stricter parser does not refuse stored objects."""
     new, before = _spec(obj), _spec(old)
     found = _judged(obj, parse=new.get("trustBundle", "") != before.get("trustBundle", ""))

@@ -15,7 +15,7 @@ MAX_SIZE = 1024 * 1024
 FROZEN = "field is immutable when `immutable` is set"
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     data: dict[str, str] = obj.get("data") or {}
     binary: dict[str, str] = obj.get("binaryData") or {}
     found: list[FieldError] = []
@@ -42,20 +42,20 @@ def decoded_length(encoded: str) -> int:
     return len(encoded) * 3 // 4 - encoded.count("=", -2)
 
 
-def frozen(obj: JsonObject, old: JsonObject, keys: tuple[str, ...], attributes: WriteContext) -> list[FieldError]:
+def frozen(obj: JsonObject, old: JsonObject, keys: tuple[str, ...], context: WriteContext) -> list[FieldError]:
     """The errors of an update that changes `keys` of an immutable object. A change from absent to empty is one."""
     if not old.get("immutable"):
         return []
     found = [] if obj.get("immutable") else [forbidden("immutable", FROZEN)]
     for key in keys:
-        if key in attributes.unstored or (obj.get(key) or {}) != (old.get(key) or {}):
+        if key in context.unstored or (obj.get(key) or {}) != (old.get(key) or {}):
             found.append(forbidden(key, FROZEN))
     return found
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    found = frozen(obj, old, ("data", "binaryData"), attributes)
-    return found + validate_object_meta(obj["metadata"], True) + _validate(obj, attributes)
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+    found = frozen(obj, old, ("data", "binaryData"), context)
+    return found + validate_object_meta(obj["metadata"], True) + _validate(obj, context)
 
 
 STRATEGIES = {"": Strategy(validate=_validate, validate_update=_validate_update)}

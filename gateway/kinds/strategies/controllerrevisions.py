@@ -19,7 +19,7 @@ def _revision(obj: JsonObject) -> list[FieldError]:
     return errors
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     errors = _revision(obj)
     data = obj.get("data")
     if data is None:
@@ -29,7 +29,7 @@ def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return errors
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     errors = validate_object_meta(obj["metadata"], True, name_is_dns_subdomain) + _revision(obj)
     if not same_text(obj.get("data"), old.get("data")):
         errors.append(invalid("data", free_json(obj.get("data")), IMMUTABLE))

@@ -60,7 +60,7 @@ def _spec(spec: JsonObject, before: JsonObject | None, errors: list[FieldError],
     validate_counts(spec, ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"), "spec", errors)
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
     _spec(obj.get("spec") or {}, None, errors, template_options(None))
     name = obj["metadata"].get("name", "")
@@ -70,19 +70,19 @@ def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
 
 
 @templates.unless_same_spec
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
     options = template_options(_template(old))
     _spec(obj.get("spec") or {}, old.get("spec") or {}, errors, options)
     return errors
 
 
-def _warnings_on_create(obj: JsonObject, attributes: WriteContext) -> Iterator[str]:
+def _warnings_on_create(obj: JsonObject, context: WriteContext) -> Iterator[str]:
     yield from name_warning(obj["metadata"].get("name", ""), templates.POD_NAMES)
     yield from job_warnings(_job(obj), "spec.jobTemplate.spec")
 
 
-def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Iterator[str]:
+def _warnings_on_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> Iterator[str]:
     if obj["metadata"].get("generation") != old["metadata"].get("generation"):
         yield from job_warnings(_job(obj), "spec.jobTemplate.spec")
     if "TZ" in (obj.get("spec") or {}).get("schedule", ""):

@@ -37,7 +37,7 @@ def _token_requests(requests: list[JsonObject], path: str) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     spec, found = obj.get("spec", {}), list[FieldError]()
     for key, name in (("attachRequired", "attachedRequired"), ("podInfoOnMount",) * 2, ("storageCapacity",) * 2):
         if key not in spec:
@@ -60,27 +60,27 @@ def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return found
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     spec, before = obj.get("spec", {}), old.get("spec", {})
-    found = _validate(obj, attributes)
+    found = _validate(obj, context)
     found += immutable("spec.attachedRequired", spec.get("attachRequired"), before.get("attachRequired"))
     key = "volumeLifecycleModes"
     return found + immutable(f"spec.{key}", spec.get(key), before.get(key))
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
+def _prepare_for_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
     if not same(obj.get("spec"), old.get("spec")):
         bump_generation(obj, old)
 
 
-def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
+def _warnings(obj: JsonObject, context: WriteContext) -> list[str]:
     spec = obj.get("spec", {})
     return [_TOKENS] if spec.get("tokenRequests") and "serviceAccountTokenInSecrets" not in spec else []
 
 
-def _update_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[str]:
+def _update_warnings(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[str]:
     unchanged = same(obj.get("spec", {}).get("tokenRequests"), old.get("spec", {}).get("tokenRequests"))
-    return [] if unchanged else _warnings(obj, attributes)
+    return [] if unchanged else _warnings(obj, context)
 
 
 def strategies(enabled: Enabled) -> dict[str, Strategy]:

@@ -45,13 +45,13 @@ def _drivers(obj: JsonObject) -> list[JsonObject]:
     return drivers
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     names: set[str] = set()
     return [error for i, driver in enumerate(_drivers(obj)) for error in _driver(driver, f"spec.drivers[{i}]", names)]
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    found = validate_object_meta(obj["metadata"], False) + _validate(obj, attributes)
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+    found = validate_object_meta(obj["metadata"], False) + _validate(obj, context)
     for before in _drivers(old):
         for driver in _drivers(obj):
             if driver.get("name") == before.get("name") and not same(_fixed(driver), _fixed(before)):
@@ -61,7 +61,7 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext)
     return found
 
 
-def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
+def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
     """Empties the status. A minor whose type has no status gets none."""
     if "status" in obj:
         obj["status"] = {}

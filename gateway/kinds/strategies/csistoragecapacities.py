@@ -26,11 +26,11 @@ def _validate_capacity(obj: JsonObject, any_value: bool) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     return _validate_capacity(obj, False)
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     any_value = bool(validate_label_selector(old.get("nodeTopology"), ""))
     found = validate_object_meta(obj["metadata"], True) + _validate_capacity(obj, any_value)
     found += recheck_object_meta_update(obj["metadata"], old["metadata"])
@@ -40,7 +40,7 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext)
     return found if name == old.get("storageClassName", "") else [*found, invalid("storageClassName", name, IMMUTABLE)]
 
 
-def _warnings(obj: JsonObject, attributes: WriteContext) -> Iterable[str]:
+def _warnings(obj: JsonObject, context: WriteContext) -> Iterable[str]:
     return selector_warnings(obj.get("nodeTopology"), "nodeTopology")
 
 

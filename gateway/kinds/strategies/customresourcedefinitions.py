@@ -88,7 +88,7 @@ def _default_rules(shows_values: bool) -> EvaluateRules:
     return evaluate
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     return validate_definition_status(obj)
 
 
@@ -108,7 +108,7 @@ def _drop_empty_webhook(obj: JsonObject) -> None:
         conversion.pop("webhook", None)
 
 
-def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
+def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
     names = {"plural": "", "kind": ""}
     obj["status"] = {"conditions": None, "acceptedNames": names, "storedVersions": None}
     obj["metadata"]["generation"] = 1
@@ -140,9 +140,9 @@ def _begin_termination(obj: JsonObject, now: str) -> None:
 _count = counting()
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
+def _prepare_for_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
     _drop_empty_webhook(obj)
-    _count(obj, old, attributes)
+    _count(obj, old, context)
     _store(obj)
 
 
@@ -178,17 +178,17 @@ def strategies(enabled: Enabled) -> dict[str, Strategy]:
     ranged, shows_values = enabled("CRDNumberFormats"), enabled("CELMessagesShowValues")
     warns_of_sets = enabled("SetsOfObjectsWarned")
 
-    def validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+    def validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
         return _name(obj) + validate_definition(obj, None, _rules_of(None, shows_values))
 
-    def validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+    def validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
         return validate_definition(obj, old, _rules_of(old, shows_values))
 
-    def warnings(obj: JsonObject, attributes: WriteContext) -> Iterable[str]:
+    def warnings(obj: JsonObject, context: WriteContext) -> Iterable[str]:
         unknown = (f"unrecognized format {go_quote(form)}" for form in _formats(obj, ranged))
         return chain(unknown, _sets(obj)) if warns_of_sets else unknown
 
-    def update_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Iterable[str]:
+    def update_warnings(obj: JsonObject, old: JsonObject, context: WriteContext) -> Iterable[str]:
         before = _formats(old, ranged)
         unknown = (f"unrecognized format {go_quote(form)}" for form in _formats(obj, ranged) if form not in before)
         return chain(unknown, set_warnings(obj, old)) if warns_of_sets else unknown

@@ -43,13 +43,13 @@ def _set_template_generation(obj: JsonObject, generation: int) -> None:
 _create = templates.creating("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
 
 
-def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
-    _create(obj, attributes)
+def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
+    _create(obj, context)
     _set_template_generation(obj, max(_template_generation(obj), 1))
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
-    keep_status(obj, old, attributes)
+def _prepare_for_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
+    keep_status(obj, old, context)
     template, before = templates.template_of(obj), templates.template_of(old)
     templates.drop_template_fields(template, before)
     changed = template != before
@@ -58,8 +58,8 @@ def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteConte
         bump_generation(obj, old)
 
 
-def _prepare_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
-    keep_spec(obj, old, attributes)
+def _prepare_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
+    keep_spec(obj, old, context)
     _set_template_generation(obj, _template_generation(old))
 
 
@@ -103,14 +103,14 @@ def _spec(obj: JsonObject, errors: list[FieldError], options: PodOptions, any_va
     validate_counts(spec, ("revisionHistoryLimit",), "spec", errors)
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
     _spec(obj, errors, template_options(None), any_values=False)
     return errors
 
 
 @templates.unless_same_spec
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
     before = old.get("spec") or {}
     validate_immutable_selector(obj.get("spec") or {}, before, errors)
@@ -120,17 +120,17 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext)
     return errors
 
 
-def _warnings_on_create(obj: JsonObject, attributes: WriteContext) -> Iterable[str]:
+def _warnings_on_create(obj: JsonObject, context: WriteContext) -> Iterable[str]:
     return templates.warnings_about(templates.template_of(obj))
 
 
-def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Iterable[str]:
+def _warnings_on_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> Iterable[str]:
     if _template_generation(obj) == _template_generation(old):
         return []
     return templates.warnings_about(templates.template_of(obj))
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
     status = obj.get("status") or {}
     validate_counts(status, _STATUS_COUNTS, "status", errors)

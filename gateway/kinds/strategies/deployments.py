@@ -26,15 +26,15 @@ _STATUS_COUNTS = (
 )
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
-    templates.prepare_for_update(obj, old, attributes)
+def _prepare_for_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
+    templates.prepare_for_update(obj, old, context)
     annotations, before = obj["metadata"].get("annotations"), old["metadata"].get("annotations")
     if obj.get("spec") == old.get("spec") and (annotations or {}) != (before or {}):
         bump_generation(obj, old)
 
 
-def _prepare_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
-    templates.prepare_status(obj, old, attributes)
+def _prepare_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
+    templates.prepare_status(obj, old, context)
     put(obj, ROLLBACK, number(old, ROLLBACK))  # in Go's internal type it is a part of the spec
     obj["metadata"].pop("labels", None)
     if labels := old["metadata"].get("labels"):
@@ -79,23 +79,23 @@ def _spec(spec: JsonObject, errors: list[FieldError], options: PodOptions) -> No
             errors.append(invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds"))
 
 
-def _rollback(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _rollback(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     revision = number(obj, ROLLBACK)
     return [invalid("spec.rollback.version", revision, NOT_NEGATIVE)] if revision is not None and revision < 0 else []
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    return [*_validate_spec(obj, attributes), *_rollback(obj, attributes)]
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
+    return [*_validate_spec(obj, context), *_rollback(obj, context)]
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    return [*_validate_spec_update(obj, old, attributes), *_rollback(obj, attributes)]
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+    return [*_validate_spec_update(obj, old, context), *_rollback(obj, context)]
 
 
 _validate_spec, _validate_spec_update = templates.validating(_spec), templates.validating_update(_spec)
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     status = obj.get("status") or {}
     errors = validate_available(status, _STATUS_COUNTS, ("updatedReplicas", "readyReplicas", "availableReplicas"))
     validate_collision_count(status, old.get("status") or {}, errors)

@@ -24,7 +24,7 @@ from gateway.validation.objectmeta import validate_object_meta
 from gateway.validation.resource_names import is_extended
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     spec = obj.get("spec", {})
     found = validate_list(
         spec.get("selectors") or [], MAX_SELECTORS, "spec.selectors", partial(validate_selector, SelectorCheck())
@@ -36,15 +36,15 @@ def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return found
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    return validate_object_meta(obj["metadata"], False) + _validate(obj, attributes)
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+    return validate_object_meta(obj["metadata"], False) + _validate(obj, context)
 
 
 _count = counting(status=False)
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
-    _count(obj, old, attributes)
+def _prepare_for_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
+    _count(obj, old, context)
     spec, before = obj.get("spec") or {}, old.get("spec") or {}
     if same(spec, before) and not same_parameters(spec, before):
         bump_generation(obj, old)

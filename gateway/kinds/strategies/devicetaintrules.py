@@ -21,12 +21,12 @@ def _taint(obj: JsonObject) -> JsonObject:
     return taint
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
+def _prepare_for_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
     """A new effect of the taint sets timeAdded to now, unless the update changes timeAdded itself."""
     keep(obj, old, "status")
     taint, before = _taint(obj), _taint(old)
     if taint.get("effect") != before.get("effect") and taint.get("timeAdded") == before.get("timeAdded"):
-        taint["timeAdded"] = attributes.now
+        taint["timeAdded"] = context.now
     if not same(obj.get("spec"), old.get("spec")):
         bump_generation(obj, old)
 
@@ -47,15 +47,15 @@ def _judged(obj: JsonObject, before: JsonObject | None) -> list[FieldError]:
     return found + errors
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     return _judged(obj, None)
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     return _judged(obj, _taint(old))
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     conditions = (obj.get("status") or {}).get("conditions") or []
     found = validate_conditions(conditions, "status.conditions")
     if len(conditions) > MAX_CONDITIONS:

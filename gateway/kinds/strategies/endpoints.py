@@ -66,18 +66,18 @@ def _port(port: JsonObject, path: str, name_required: bool) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     subsets = obj.get("subsets") or ()
     return [error for i, subset in enumerate(subsets) for error in _subset(subset, f"subsets[{i}]")]
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     found = validate_object_meta(obj["metadata"], True)
     # unchanged subsets are not validated, since they may be older than these rules
-    return found if same(obj.get("subsets"), old.get("subsets")) else found + _validate(obj, attributes)
+    return found if same(obj.get("subsets"), old.get("subsets")) else found + _validate(obj, context)
 
 
-def _warnings(obj: JsonObject, attributes: WriteContext) -> Iterable[str]:
+def _warnings(obj: JsonObject, context: WriteContext) -> Iterable[str]:
     label, controller = MANAGED_BY
     if (obj["metadata"].get("labels") or {}).get(label) == controller:
         return []

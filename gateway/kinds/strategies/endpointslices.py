@@ -107,12 +107,12 @@ def _validate_endpoints(obj: JsonObject) -> list[FieldError]:
     return [error for i, endpoint in enumerate(endpoints) for error in _endpoint(endpoint, f"endpoints[{i}]", kind)]
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     found = one_of("addressType", obj.get("addressType"), ADDRESS_TYPES) + _ports(obj.get("ports") or [])
     return found + _validate_endpoints(obj)
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     found = validate_object_meta(obj["metadata"], True)
     found += one_of("addressType", obj.get("addressType"), ADDRESS_TYPES) + _ports(obj.get("ports") or [])
     if not same(obj.get("endpoints"), old.get("endpoints")):  # they may be older than these rules
@@ -131,12 +131,12 @@ def _drop_topology(obj: JsonObject, old: JsonObject | None) -> None:
             endpoint["nodeName"] = node
 
 
-def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
+def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
     obj["metadata"]["generation"] = 1
     _drop_topology(obj, None)
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
+def _prepare_for_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
     keys = ("addressType", "endpoints", "ports")
     if any(not same(obj.get(key), old.get(key)) for key in keys) or not same(
         obj["metadata"].get("labels"), old["metadata"].get("labels")
@@ -153,13 +153,13 @@ def _ip_warnings(obj: JsonObject) -> Iterator[str]:
             yield from ip_warnings(f"endpoints[{i}].addresses[{j}]", address)
 
 
-def _warnings(obj: JsonObject, attributes: WriteContext) -> Iterator[str]:
+def _warnings(obj: JsonObject, context: WriteContext) -> Iterator[str]:
     if obj.get("addressType") == "FQDN":
         yield "spec.addressType: FQDN endpoints are deprecated"
     yield from _ip_warnings(obj)
 
 
-def _update_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Iterable[str]:
+def _update_warnings(obj: JsonObject, old: JsonObject, context: WriteContext) -> Iterable[str]:
     return _ip_warnings(obj)
 
 

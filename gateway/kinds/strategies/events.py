@@ -41,7 +41,7 @@ _STRUCTS = {"involvedObject": "ObjectReference", "related": "ObjectReference", "
 _STRINGS = frozenset({"reason", "message", "type", "action", "reportingComponent", "reportingInstance"})
 
 
-def _legacy(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _legacy(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     namespace, found = obj["metadata"].get("namespace", ""), list[FieldError]()
     involved = obj.get("involvedObject", {}).get("namespace", "")
     if not obj.get("eventTime"):
@@ -51,7 +51,7 @@ def _legacy(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     if not agrees:
         found.append(invalid("involvedObject.namespace", involved, "does not match event.namespace"))
     if obj.get("eventTime"):
-        found += _new_style(obj, "reportingController" if attributes.resource.group else "reportingComponent")
+        found += _new_style(obj, "reportingController" if context.resource.group else "reportingComponent")
     return found + each("namespace", namespace, is_dns1123_subdomain(namespace))
 
 
@@ -82,9 +82,9 @@ def _series(obj: JsonObject) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    found = _legacy(obj, attributes)
-    if not attributes.resource.group:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
+    found = _legacy(obj, context)
+    if not context.resource.group:
         return found
     found += validate_object_meta(obj["metadata"], True) + _series(obj)
     if not obj.get("eventTime"):
@@ -97,9 +97,9 @@ def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return found + [invalid(key, "", "needs to be unset") for key, value in unset.items() if value]
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    found = _legacy(obj, attributes)
-    if not attributes.resource.group:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+    found = _legacy(obj, context)
+    if not context.resource.group:
         return found
     found += recheck_object_meta_update(obj["metadata"], old["metadata"])
     if not same(obj.get("series"), old.get("series")):

@@ -16,10 +16,10 @@ from gateway.validation.objectmeta import validate_object_meta
 def flow_control(validate: Callable[[JsonObject], list[FieldError]]) -> dict[str, Strategy]:
     """The strategies of a kind; `validate` is called on creates and updates alike."""
 
-    def on_create(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+    def on_create(obj: JsonObject, context: WriteContext) -> list[FieldError]:
         return validate(obj)
 
-    def on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+    def on_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
         return validate_object_meta(obj["metadata"], False) + validate(obj)
 
     own = Strategy(
@@ -38,5 +38,5 @@ def flow_control(validate: Callable[[JsonObject], list[FieldError]]) -> dict[str
     )
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     return validate_conditions(obj)

@@ -12,7 +12,7 @@ from gateway.validation.checks import not_negative
 from gateway.validation.field import FieldError
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     status = obj.get("status") or {}
     keys = ("currentReplicas", "desiredReplicas")
     return [error for key in keys for error in not_negative(f"status.{key}", status.get(key, 0))]
@@ -22,10 +22,10 @@ def strategies(enabled: Enabled) -> dict[str, Strategy]:
     """The strategies, which depend on HPAScaleToZero, HPAGeneration and HPARequiresMaxReplicas."""
     to_zero, requires, counts = enabled("HPAScaleToZero"), enabled("HPARequiresMaxReplicas"), enabled("HPAGeneration")
 
-    def validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+    def validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
         return validate_autoscaler(obj, None, to_zero=to_zero, requires_most=requires)
 
-    def validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+    def validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
         return validate_autoscaler(obj, old, to_zero=to_zero, requires_most=requires)
 
     return {

@@ -36,7 +36,7 @@ def _parameters(parameters: JsonObject | None, path: str) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     spec = obj.get("spec", {})
     controller = spec.get("controller", "")
     found = [too_long("spec.controller", MAX_CONTROLLER)] if byte_length(controller) > MAX_CONTROLLER else []
@@ -44,10 +44,10 @@ def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return found + _parameters(spec.get("parameters"), "spec.parameters")
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     new, before = (either.get("spec", {}).get("controller", "") for either in (obj, old))
     found = immutable("spec.controller", new, before)
-    return found + validate_object_meta(obj["metadata"], False) + _validate(obj, attributes)
+    return found + validate_object_meta(obj["metadata"], False) + _validate(obj, context)
 
 
 STRATEGIES = {

@@ -17,7 +17,7 @@ def _annotated_class(obj: JsonObject) -> str | None:
     return annotated
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     found = validate_ingress(obj, None)
     annotated, named = _annotated_class(obj), obj.get("spec", {}).get("ingressClassName")
     if annotated is not None and named is not None and annotated != named:
@@ -26,15 +26,15 @@ def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return found
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     return validate_object_meta(obj["metadata"], True) + validate_ingress(obj, old)
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     return validate_ingress_status(obj, old)
 
 
-def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
+def _warnings(obj: JsonObject, context: WriteContext) -> list[str]:
     if _annotated_class(obj) is None or "ingressClassName" in obj.get("spec", {}):
         return []
     return [f"annotation \"{CLASS_ANNOTATION}\" is deprecated, please use 'spec.ingressClassName' instead"]

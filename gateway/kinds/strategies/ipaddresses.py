@@ -19,7 +19,7 @@ def name_is_ip_address(name: str, prefix: bool) -> list[str]:
     return [error.body.removeprefix(shown) for error in validate_ip("", name)]
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     parent, path = obj.get("spec", {}).get("parentRef"), "spec.parentRef"
     if parent is None:
         return [required(path)]
@@ -33,8 +33,8 @@ def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return found
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    found = validate_object_meta(obj["metadata"], False, name_is_ip_address) + _validate(obj, attributes)
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+    found = validate_object_meta(obj["metadata"], False, name_is_ip_address) + _validate(obj, context)
     found += recheck_object_meta_update(obj["metadata"], old["metadata"])
     new, before = obj.get("spec", {}).get("parentRef"), old.get("spec", {}).get("parentRef")
     if same(new, before):

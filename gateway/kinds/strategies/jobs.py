@@ -40,10 +40,10 @@ _PODS_STAY = (
 _create = templates.creating()
 
 
-def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
+def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
     if not (obj.get("spec") or {}).get("manualSelector"):
         _generate_selector(obj)
-    _create(obj, attributes)
+    _create(obj, context)
 
 
 def _generate_selector(obj: JsonObject) -> None:
@@ -117,13 +117,13 @@ def _job(obj: JsonObject, errors: list[FieldError], options: PodOptions, prefixe
             errors.append(invalid("metadata.name", name, text))
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
     _job(obj, errors, template_options(None), prefixed=True, any_values=False)
     return errors
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     errors = validate_object_meta(obj["metadata"], True, name_is_dns_subdomain)
     spec, before = obj.get("spec") or {}, old.get("spec") or {}
     options, labels = template_options(templates.template_of(old)), template_labels(templates.template_of(old))
@@ -215,18 +215,18 @@ def job_warnings(spec: JsonObject, path: str) -> Iterator[str]:
     yield from templates.warnings_about(spec.get("template") or {}, f"{path}.template")
 
 
-def _warnings_on_create(obj: JsonObject, attributes: WriteContext) -> Iterator[str]:
+def _warnings_on_create(obj: JsonObject, context: WriteContext) -> Iterator[str]:
     yield from name_warning(obj["metadata"].get("name", ""), templates.POD_NAMES)
     yield from job_warnings(obj.get("spec") or {}, "spec")
 
 
-def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Iterable[str]:
+def _warnings_on_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> Iterable[str]:
     if obj["metadata"].get("generation") == old["metadata"].get("generation"):
         return []
     return job_warnings(obj.get("spec") or {}, "spec")
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     return validate_job_status_update(obj, old)
 
 

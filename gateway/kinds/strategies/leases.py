@@ -9,7 +9,7 @@ from gateway.validation.field import FieldError, forbidden, invalid, not_support
 from gateway.validation.formats import NOT_NEGATIVE, validate_qualified_name
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     spec, found = obj.get("spec", {}), list[FieldError]()
     duration, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
     if duration is not None and duration <= 0:

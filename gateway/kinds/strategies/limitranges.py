@@ -103,7 +103,7 @@ def _quotient(a: int, b: int) -> float:
     return float("nan") if a == 0 else float("inf") if a > 0 else float("-inf")
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     found, seen = list[FieldError](), set[str]()
     for i, limit in enumerate(obj.get("spec", {}).get("limits") or ()):
         path, kind = f"spec.limits[{i}]", limit.get("type", "")
@@ -118,11 +118,11 @@ def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return found
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    return validate_object_meta(obj["metadata"], True) + _validate(obj, attributes)
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+    return validate_object_meta(obj["metadata"], True) + _validate(obj, context)
 
 
-def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
+def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
     if not obj["metadata"].get("name"):
         obj["metadata"]["name"] = str(uuid4())
 

@@ -19,16 +19,16 @@ NAME_LABEL = "kubernetes.io/metadata.name"
 _FINALIZER = "kubernetes"
 
 
-def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
+def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
     obj["status"] = {"phase": "Active"}
     finalizers = obj.setdefault("spec", {}).setdefault("finalizers", [])
     if _FINALIZER not in finalizers:
         finalizers.append(_FINALIZER)
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
-    keep_spec(obj, old, attributes)
-    keep_status(obj, old, attributes)
+def _prepare_for_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
+    keep_spec(obj, old, context)
+    keep_status(obj, old, context)
 
 
 def _canonicalize(obj: JsonObject) -> None:
@@ -47,16 +47,16 @@ def _finalizers(obj: JsonObject) -> list[str]:
     return names
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     return [error for name in _finalizers(obj) for error in _finalizer(name, "spec.finalizers")]
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    errors = validate_object_meta(obj["metadata"], False, name_is_dns_label) + _validate(obj, attributes)
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+    errors = validate_object_meta(obj["metadata"], False, name_is_dns_label) + _validate(obj, context)
     return errors + recheck_object_meta_update(obj["metadata"], old["metadata"])
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     phase = (obj.get("status") or {}).get("phase", "")
     if not obj["metadata"].get("deletionTimestamp"):
         text = "may only be 'Active' if `deletionTimestamp` is empty"
@@ -65,7 +65,7 @@ def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext)
     return [] if phase == "Terminating" else [invalid("status.Phase", phase, text)]
 
 
-def _validate_finalize(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_finalize(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     return [e for i, name in enumerate(_finalizers(obj)) for e in _finalizer(name, f"spec.finalizers[{i}]")]
 
 

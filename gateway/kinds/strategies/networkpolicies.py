@@ -97,18 +97,18 @@ def _validate_spec(spec: JsonObject, any_value: bool, known_cidrs: tuple[str, ..
     return found + [error for i, kind in enumerate(types) for error in known(f"spec.policyTypes[{i}]", kind, TYPES)]
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     return _validate_spec(obj.get("spec", {}), False, ())
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     before = old.get("spec", {})
     cidrs = [cidr for block, _ in _blocks(before) for cidr in (block.get("cidr", ""), *(block.get("except") or ()))]
     any_value = bool(validate_label_selector(before.get("podSelector"), ""))
     return _validate_spec(obj.get("spec", {}), any_value, tuple(cidrs))
 
 
-def _warnings(obj: JsonObject, attributes: WriteContext) -> Iterator[str]:
+def _warnings(obj: JsonObject, context: WriteContext) -> Iterator[str]:
     for block, path in _blocks(obj.get("spec", {})):
         yield from cidr_warnings(f"{path}.cidr", block.get("cidr", ""))
         for i, part in enumerate(block.get("except") or ()):

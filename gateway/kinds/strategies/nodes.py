@@ -44,19 +44,19 @@ _POD_CIDR = 'node updates may not change podCIDR except from "" to valid'
 _ONE_REFERENCE = "exactly one reference subfield must be non-nil"
 
 
-def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
+def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
     (obj.get("spec") or {}).pop("configSource", None)
     (obj.get("status") or {}).pop("config", None)
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
-    keep_status(obj, old, attributes)
+def _prepare_for_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
+    keep_status(obj, old, context)
     if "configSource" not in (old.get("spec") or {}):
         (obj.get("spec") or {}).pop("configSource", None)
 
 
-def _prepare_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
-    keep_spec(obj, old, attributes)
+def _prepare_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
+    keep_spec(obj, old, context)
     if "config" not in (old.get("status") or {}):
         (obj.get("status") or {}).pop("config", None)
 
@@ -123,7 +123,7 @@ def _cidrs(spec: JsonObject) -> list[str]:
     return cidrs
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     errors = validate_avoided_pods(obj["metadata"], "metadata")
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     _taints(spec.get("taints") or [], errors)
@@ -136,7 +136,7 @@ def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return errors
 
 
-def _changes(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _changes(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     """The checks of every update, including those of the status."""
     errors = validate_avoided_pods(obj["metadata"], "metadata")
     spec, before, status = obj.get("spec") or {}, old.get("spec") or {}, obj.get("status") or {}
@@ -185,13 +185,13 @@ def _config_source(source: JsonObject, path: str, errors: list[FieldError], *, s
             errors.append(required(f"{at}.{key}"))
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     errors = validate_object_meta(obj["metadata"], False, name_is_dns_subdomain)
-    errors += _validate(obj, attributes) + recheck_object_meta_update(obj["metadata"], old["metadata"])
-    return errors + _changes(obj, old, attributes)
+    errors += _validate(obj, context) + recheck_object_meta_update(obj["metadata"], old["metadata"])
+    return errors + _changes(obj, old, context)
 
 
-def _warnings(obj: JsonObject, attributes: WriteContext) -> Iterator[str]:
+def _warnings(obj: JsonObject, context: WriteContext) -> Iterator[str]:
     spec = obj.get("spec") or {}
     if "configSource" in spec:
         yield "spec.configSource: the feature is removed"

@@ -60,14 +60,14 @@ def on_read(claim: JsonObject, primary_family: str) -> None:
         normalize_sources(spec)
 
 
-def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
+def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
     obj["status"] = {"phase": "Pending"}  # the default of an empty status
     _drop_foreign_sources(obj["spec"], {})
     normalize_sources(obj["spec"])
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
-    keep_status(obj, old, attributes)
+def _prepare_for_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
+    keep_status(obj, old, context)
     _drop_foreign_sources(obj["spec"], old.get("spec", {}))
     normalize_sources(obj["spec"])
 
@@ -85,11 +85,11 @@ def _validate_spec(obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     return _validate_spec(obj, None)
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     found = validate_object_meta(obj["metadata"], True) + _validate_spec(obj, old)
     spec, before = deepcopy(obj.get("spec", {})), deepcopy(old.get("spec", {}))
     normalize_sources(before)
@@ -155,7 +155,7 @@ def _basic(path: str, value: str) -> list[FieldError]:
     return [invalid(path, whole, "must be a valid resource quantity")] if whole < 0 else []
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     found = [] if obj["metadata"].get("resourceVersion") else [required("resourceVersion")]
     if not obj.get("spec", {}).get("accessModes"):
         found.append(required("Spec.accessModes"))
@@ -176,7 +176,7 @@ def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext)
     return found
 
 
-def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
+def _warnings(obj: JsonObject, context: WriteContext) -> list[str]:
     found = []
     if CLASS_ANNOTATION in (obj["metadata"].get("annotations") or {}):
         text = 'deprecated since v1.8; use "storageClassName" attribute instead'

@@ -81,7 +81,7 @@ def _mount_options(obj: JsonObject) -> list[FieldError]:
     return [forbidden(f"metadata.annotations.{MOUNT_OPTIONS}", "may not specify mount options for this volume type")]
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     return _validate_volume(obj, False) + _mount_options(obj)
 
 
@@ -123,7 +123,7 @@ def _renamed(old: object, new: object) -> object:
     return old
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     volume = validate_object_meta(obj["metadata"], False) + _validate_volume(obj, _has_invalid_value(old))
     found = volume + _mount_options(obj) + volume + _source_changed(obj, old)  # kube-apiserver reports it twice
     spec, before = obj.get("spec", {}), old.get("spec", {})
@@ -134,26 +134,26 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext)
     return found
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     return [] if obj["metadata"].get("resourceVersion") else [required("resourceVersion")]
 
 
-def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
-    obj["status"] = {"phase": "Pending", "lastPhaseTransitionTime": attributes.now}
+def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
+    obj["status"] = {"phase": "Pending", "lastPhaseTransitionTime": context.now}
 
 
-def _prepare_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
-    keep_spec(obj, old, attributes)
+def _prepare_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
+    keep_spec(obj, old, context)
     status, before = obj.setdefault("status", {}), old.get("status") or {}
     given, kept = status.get("lastPhaseTransitionTime"), before.get("lastPhaseTransitionTime")
     if status.get("phase") == before.get("phase"):
         if given is None and kept is not None:
             status["lastPhaseTransitionTime"] = kept
     elif given is None or given == kept:
-        status["lastPhaseTransitionTime"] = attributes.now
+        status["lastPhaseTransitionTime"] = context.now
 
 
-def _warnings(obj: JsonObject, attributes: WriteContext) -> Iterator[str]:
+def _warnings(obj: JsonObject, context: WriteContext) -> Iterator[str]:
     spec, annotations = obj.get("spec", {}), obj["metadata"].get("annotations") or {}
     for key, text in _DEPRECATED_ANNOTATIONS.items():
         if key in annotations:

@@ -23,15 +23,15 @@ def completing(own: dict[str, Strategy], prepare_resize: Callable[..., None]) ->
     """The strategies of pods with these rules in addition. `prepare_resize` is called with the argument `complete`."""
     create, update = own[""].prepare_for_create, own[""].prepare_for_update
 
-    def prepare_for_create(pod: JsonObject, attributes: WriteContext) -> None:
-        create(pod, attributes)
+    def prepare_for_create(pod: JsonObject, context: WriteContext) -> None:
+        create(pod, context)
         complete_pod_resources(pod["spec"])
         pod["status"]["qosClass"] = qos_class(pod["spec"])
 
-    def prepare_for_update(pod: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
+    def prepare_for_update(pod: JsonObject, old: JsonObject, context: WriteContext) -> None:
         if pod.get("spec") is not old.get("spec"):
             _keep_resources(pod.get("spec") or {}, old.get("spec") or {})
-        update(pod, old, attributes)
+        update(pod, old, context)
 
     whole = replace(
         own[""],

@@ -42,11 +42,11 @@ def _shown(spec: JsonObject) -> Verbatim:
     return Verbatim(go_dumps(values))
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     return validate_request(_spec(obj))
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     spec, before = _spec(obj), _spec(old)
     return [] if same(spec, before) else [invalid("spec", _shown(spec), IMMUTABLE)]
 
@@ -76,8 +76,8 @@ def _conditions(conditions: list[JsonObject]) -> list[FieldError]:
     return found + validate_conditions(conditions, _CONDITIONS)
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    if attributes.metadata_errors:
+def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+    if context.metadata_errors:
         return []
     status, before = _status(obj), _status(old)
     if found := _conditions(status.get("conditions") or []):
@@ -90,7 +90,7 @@ def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext)
             text = "non-condition status fields must be empty when denying or failing the PodCertificateRequest"
             return [] if same(status, {"conditions": status["conditions"]}) else [valueless("status", text)]
         case "Issued":
-            return validate_issued(status, _spec(old), attributes.now)
+            return validate_issued(status, _spec(old), context.now)
     text = 'status is immutable unless transitioning to "Issued", "Denied", or "Failed"'
     return [] if same(status, before) else [valueless("status", text)]
 

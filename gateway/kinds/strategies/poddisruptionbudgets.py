@@ -45,16 +45,16 @@ def _validate_spec(spec: JsonObject, any_value: bool) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     return _validate_spec(obj.get("spec", {}), False)
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     any_value = bool(validate_label_selector(old.get("spec", {}).get("selector"), ""))
     return _validate_spec(obj.get("spec", {}), any_value)
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     status = obj.get("status") or {}
     found = validate_conditions(status.get("conditions"), "status.conditions")
     return found + [error for key in COUNTS for error in not_negative(f"status.{key}", status.get(key, 0))]

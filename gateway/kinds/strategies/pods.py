@@ -57,7 +57,7 @@ def _annotations(pod: JsonObject) -> dict[str, str]:
     return annotations
 
 
-def _prepare_for_create(pod: JsonObject, attributes: WriteContext) -> None:
+def _prepare_for_create(pod: JsonObject, context: WriteContext) -> None:
     spec, meta = _spec(pod), pod["metadata"]
     meta["generation"] = 1
     sent = (pod.get("status") or {}).get("qosClass")
@@ -68,7 +68,7 @@ def _prepare_for_create(pod: JsonObject, attributes: WriteContext) -> None:
             "type": "PodScheduled",
             "status": "False",
             "lastProbeTime": None,
-            "lastTransitionTime": attributes.now,
+            "lastTransitionTime": context.now,
         }
         status["conditions"] = [{**condition, "reason": "SchedulingGated", "message": _GATED}]
     pod["status"] = status
@@ -76,7 +76,7 @@ def _prepare_for_create(pod: JsonObject, attributes: WriteContext) -> None:
         labels = meta.get("labels") or {}
         for term, operators in _label_key_terms(spec):
             _merge_label_keys(term, labels, operators)
-    _app_armor(pod, spec, attributes)
+    _app_armor(pod, spec, context)
 
 
 def _label_key_terms(spec: JsonObject) -> Iterator[tuple[JsonObject, dict[str, str]]]:
@@ -104,7 +104,7 @@ def _merge_label_keys(term: JsonObject, labels: dict[str, str], operators: dict[
                 selector.setdefault("matchExpressions", []).append(requirement)
 
 
-def _app_armor(pod: JsonObject, spec: JsonObject, attributes: WriteContext) -> None:
+def _app_armor(pod: JsonObject, spec: JsonObject, context: WriteContext) -> None:
     """Sets the appArmorProfile fields from AppArmor annotations, and warns of each annotation."""
     annotations = _annotations(pod)
     if not any(key.startswith(APP_ARMOR) for key in annotations) or (spec.get("os") or {}).get("name") == "windows":
@@ -121,10 +121,10 @@ def _app_armor(pod: JsonObject, spec: JsonObject, attributes: WriteContext) -> N
             if profile is not None and not errors:
                 container.setdefault("securityContext", {})["appArmorProfile"] = profile
             text = 'deprecated since v1.30; use the "appArmorProfile" field instead'
-            attributes.warn([f"metadata.annotations[{key}]: {text}"])
+            context.warn([f"metadata.annotations[{key}]: {text}"])
 
 
-def _prepare_for_update(pod: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
+def _prepare_for_update(pod: JsonObject, old: JsonObject, context: WriteContext) -> None:
     keep(pod, old, "status")
     if _has_other_spec(pod, old):
         drop_disabled_fields(_spec(pod), old.get("spec"))
@@ -173,9 +173,9 @@ def _metadata_and_spec(
         created.passes(_VALID)
 
 
-def _validate(pod: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(pod: JsonObject, context: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
-    _metadata_and_spec(pod, errors, CREATE_POD, created=attributes)
+    _metadata_and_spec(pod, errors, CREATE_POD, created=context)
     spec, annotations = pod.get("spec") or {}, _annotations(pod)
     if spec.get("ephemeralContainers"):
         errors.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
@@ -210,8 +210,8 @@ def _stays_valid(pod: JsonObject, old: JsonObject) -> bool:
     return all(image and image == image.strip() for image in images)
 
 
-def _validate_update(pod: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    if not attributes.metadata_errors and _stays_valid(pod, old):
+def _validate_update(pod: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+    if not context.metadata_errors and _stays_valid(pod, old):
         return []
     options = _options(old)
     errors = _updated(pod, old, options)
@@ -220,15 +220,15 @@ def _validate_update(pod: JsonObject, old: JsonObject, attributes: WriteContext)
     return errors
 
 
-def _warnings(pod: JsonObject, attributes: WriteContext) -> Iterator[str]:
+def _warnings(pod: JsonObject, context: WriteContext) -> Iterator[str]:
     yield from name_warning(pod["metadata"].get("name", ""), "the Pod's hostname")
     if annotations_matter(_annotations(pod)):
         yield from pod_warnings(pod)
     else:
-        yield from attributes.once("warnings of pods", lambda: bounded(pod_warnings(pod)))
+        yield from context.once("warnings of pods", lambda: bounded(pod_warnings(pod)))
 
 
-def _prepare_status(pod: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
+def _prepare_status(pod: JsonObject, old: JsonObject, context: WriteContext) -> None:
     keep(pod, old, "spec")
     meta, status, before = pod["metadata"], pod.setdefault("status", {}), old.get("status") or {}
     meta.pop("deletionTimestamp", None)
@@ -249,14 +249,14 @@ def _prepare_status(pod: JsonObject, old: JsonObject, attributes: WriteContext) 
     drop_disabled_status_fields(status, before)
 
 
-def _validate_status(pod: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_status(pod: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
     _annotation_changes(pod, old, errors, _options(old))
     validate_pod_status_update(pod, old, errors)
     return errors
 
 
-def _status_warnings(pod: JsonObject, old: JsonObject, attributes: WriteContext) -> Iterator[str]:
+def _status_warnings(pod: JsonObject, old: JsonObject, context: WriteContext) -> Iterator[str]:
     status = pod.get("status") or {}
     for key in ("podIPs", "hostIPs"):
         for i, address in enumerate(status.get(key) or ()):
@@ -268,7 +268,7 @@ def _keep_metadata(pod: JsonObject, old: JsonObject) -> None:
         keep(pod["metadata"], old["metadata"], key)
 
 
-def _prepare_ephemeral(pod: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
+def _prepare_ephemeral(pod: JsonObject, old: JsonObject, context: WriteContext) -> None:
     containers = (pod.get("spec") or {}).get("ephemeralContainers")
     keep(pod, old, "spec")
     keep(pod, old, "status")
@@ -282,7 +282,7 @@ def _prepare_ephemeral(pod: JsonObject, old: JsonObject, attributes: WriteContex
     _count_change(pod, old)
 
 
-def _validate_ephemeral(pod: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_ephemeral(pod: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     options = _options(old)
     errors = _updated(pod, old, options)
     _annotation_changes(pod, old, errors, options)
@@ -292,9 +292,7 @@ def _validate_ephemeral(pod: JsonObject, old: JsonObject, attributes: WriteConte
     return errors
 
 
-def _prepare_resize(
-    pod: JsonObject, old: JsonObject, attributes: WriteContext, complete: OnResize | None = None
-) -> None:
+def _prepare_resize(pod: JsonObject, old: JsonObject, context: WriteContext, complete: OnResize | None = None) -> None:
     """Takes only resources and resize policies from the new spec. `complete` gets that spec and the old one."""
     new, before = pod.get("spec") or {}, old.get("spec") or {}
     lists = [(key, new.get(key) or [], before.get(key) or []) for key in ("containers", "initContainers")]
@@ -329,7 +327,7 @@ def _resized(new: list[JsonObject], old: list[JsonObject]) -> list[JsonObject]:
     return merged
 
 
-def _validate_resize(pod: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_resize(pod: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     errors = _updated(pod, old, _options(old))
     validate_pod_resize(pod, old, errors)
     return errors

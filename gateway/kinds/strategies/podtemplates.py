@@ -19,34 +19,34 @@ def _template(obj: JsonObject) -> JsonObject:
     return template
 
 
-def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
+def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
     obj["metadata"]["generation"] = 1
     drop_template_fields(_template(obj), None)
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
+def _prepare_for_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
     drop_template_fields(_template(obj), _template(old))
     if obj.get("template") != old.get("template"):
         bump_generation(obj, old)
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
     validate_pod_template(_template(obj), "template", errors, template_options(None))
     return errors
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
     validate_pod_template(_template(obj), "template", errors, template_options(_template(old)))
     return errors
 
 
-def _warnings_on_create(obj: JsonObject, attributes: WriteContext) -> Iterable[str]:
+def _warnings_on_create(obj: JsonObject, context: WriteContext) -> Iterable[str]:
     return template_warnings(_template(obj), "template")
 
 
-def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Iterable[str]:
+def _warnings_on_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> Iterable[str]:
     changed = obj["metadata"].get("generation") != old["metadata"].get("generation")
     return template_warnings(_template(obj), "template") if changed else []
 

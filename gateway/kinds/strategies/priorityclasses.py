@@ -23,7 +23,7 @@ def _system_problem(obj: JsonObject) -> str:
     return f"globalDefault of {name} PriorityClass must be false" if obj.get("globalDefault") else ""
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     found: list[FieldError] = []
     if obj["metadata"].get("name", "").startswith(SYSTEM_PREFIX):
         if problem := _system_problem(obj):
@@ -37,7 +37,7 @@ def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return found
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     found: list[FieldError] = []
     if obj.get("value", 0) != old.get("value", 0):
         found.append(forbidden("value", "may not be changed in an update."))

@@ -22,10 +22,10 @@ def rbac(
 ) -> dict[str, Strategy]:
     """The strategy of a kind. `validate_update` gets the new and the old object; `validate_change` runs after it."""
 
-    def on_create(obj: JsonObject, attributes: WriteContext) -> Errors:
+    def on_create(obj: JsonObject, context: WriteContext) -> Errors:
         return validate(obj)
 
-    def on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Errors:
+    def on_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> Errors:
         found = validate_object_meta(obj["metadata"], namespaced, name_is_rbac) + validate_update(obj, old)
         found += recheck_object_meta_update(obj["metadata"], old["metadata"])
         return found if validate_change is None else found + validate_change(obj, old)

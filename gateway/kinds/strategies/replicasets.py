@@ -22,7 +22,7 @@ def _spec(spec: JsonObject, errors: list[FieldError], options: PodOptions) -> No
     validate_selected_template(spec, errors, options)
 
 
-def validate_replica_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def validate_replica_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     """Validates the status of a ReplicaSet or a ReplicationController."""
     ready = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
     return validate_available(obj.get("status") or {}, _STATUS_COUNTS, ready)

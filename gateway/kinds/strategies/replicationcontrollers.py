@@ -37,7 +37,7 @@ def _spec(spec: JsonObject, errors: list[FieldError], options: PodOptions) -> No
     validate_always_restarts(template, "spec.template", errors, "ReplicationController")
 
 
-def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Iterable[str]:
+def _warnings_on_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> Iterable[str]:
     # kube-apiserver warns about the old template, and not about the new one
     if obj["metadata"].get("generation") == old["metadata"].get("generation"):
         return []

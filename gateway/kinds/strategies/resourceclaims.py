@@ -15,11 +15,11 @@ from gateway.validation.objectmeta import IMMUTABLE, validate_object_meta
 from gateway.validation.resource_claim import kept_devices, validate_claim_status
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     return validate_claim_devices(obj.get("spec", {}).get("devices") or {}, "spec.devices", SelectorCheck())
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     found = validate_object_meta(obj["metadata"], True)
     return (
         found
@@ -32,16 +32,16 @@ def _devices(obj: JsonObject) -> JsonObject:
     return (obj.get("spec") or {}).get("devices") or {}
 
 
-def _prepare_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
+def _prepare_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
     """Drops the status of devices that are no longer allocated."""
-    keep_spec_and_metadata(obj, old, attributes)
+    keep_spec_and_metadata(obj, old, context)
     devices, status = kept_devices(obj, old), obj.get("status") or {}
     status.pop("devices", None)
     if devices:
         status["devices"] = devices
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     return validate_claim_status(obj, old)
 
 

@@ -14,15 +14,15 @@ from gateway.validation.objectmeta import IMMUTABLE, recheck_object_meta_update,
 from gateway.validation.template_metadata import validate_template_metadata
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     spec = obj.get("spec", {})
     found = validate_template_metadata(spec.get("metadata") or {}, "spec.metadata")
     devices = (spec.get("spec") or {}).get("devices") or {}
     return found + validate_claim_devices(devices, "spec.spec.devices", SelectorCheck())
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    found = validate_object_meta(obj["metadata"], True) + _validate(obj, attributes)
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+    found = validate_object_meta(obj["metadata"], True) + _validate(obj, context)
     found += recheck_object_meta_update(obj["metadata"], old["metadata"])
     return (
         found

@@ -101,18 +101,18 @@ def _validate_spec(obj: JsonObject, old: JsonObject | None = None) -> list[Field
     return _amounts(spec.get("hard"), "spec.hard", before.get("hard")) + _scopes(spec) + _selector(spec)
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     return _validate_spec(obj)
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     found, scopes = _validate_spec(obj, old), obj.get("spec", {}).get("scopes")
     if set(scopes or ()) != set(old.get("spec", {}).get("scopes") or ()):
         found.append(invalid("spec.scopes", scopes, IMMUTABLE))
     return found
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     found = [] if obj["metadata"].get("resourceVersion") else [required("resourceVersion")]
     status, before = obj.get("status") or {}, old.get("status") or {}
     hard = before.get("hard"), old.get("spec", {}).get("hard")
@@ -123,7 +123,7 @@ def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext)
     )
 
 
-def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
+def _warnings(obj: JsonObject, context: WriteContext) -> list[str]:
     hard, found = obj.get("spec", {}).get("hard") or {}, list[str]()
     for name in ("cpu", "memory", "storage", "ephemeral-storage"):
         request, limit = f"requests.{name}", f"limits.{name}"

@@ -36,26 +36,26 @@ def _drop(obj: JsonObject, old: JsonObject | None) -> None:
                 attribute.pop(key, None)
 
 
-def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
+def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
     obj["metadata"]["generation"] = 1
     _drop(obj, None)
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
+def _prepare_for_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
     if not same(obj.get("spec"), old.get("spec")):
         bump_generation(obj, old)
     _drop(obj, old)
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     return validate_slice(obj, None)
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     return validate_slice(obj, old)
 
 
-def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
+def _warnings(obj: JsonObject, context: WriteContext) -> list[str]:
     driver = obj.get("spec", {}).get("driver", "")
     if driver == driver.lower():
         return []

@@ -34,7 +34,7 @@ def _scheduling(scheduling: JsonObject) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     found = text("handler", obj.get("handler"), is_dns1123_label)
     if (overhead := obj.get("overhead")) is not None:
         validate_resource_requirements({"limits": overhead.get("podFixed")}, "overhead", found)
@@ -43,13 +43,13 @@ def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return found
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    found = validate_object_meta(obj["metadata"], False, standard_finalizers=False) + _validate(obj, attributes)
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+    found = validate_object_meta(obj["metadata"], False, standard_finalizers=False) + _validate(obj, context)
     found += recheck_object_meta_update(obj["metadata"], old["metadata"], standard_finalizers=False)
     return found + immutable("handler", obj.get("handler", ""), old.get("handler", ""))
 
 
-def _warnings(obj: JsonObject, attributes: WriteContext) -> Iterable[str]:
+def _warnings(obj: JsonObject, context: WriteContext) -> Iterable[str]:
     selector = (obj.get("scheduling") or {}).get("nodeSelector") or ()
     return (f"scheduling.nodeSelector: {DEPRECATED[key]}" for key in selector if key in DEPRECATED)
 

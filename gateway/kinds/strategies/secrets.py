@@ -24,7 +24,7 @@ _READ_SLOWLY = 32 * 1024  # bytes of JSON up to which errors have the messages o
 DOCKER = {"kubernetes.io/dockercfg": ".dockercfg", "kubernetes.io/dockerconfigjson": ".dockerconfigjson"}
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     data: dict[str, str] = obj.get("data") or {}
     found: list[FieldError] = []
     for key in data:
@@ -76,17 +76,17 @@ def _read(content: bytes) -> object:
         raise ValueError("invalid character looking for beginning of value") from None
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
+def _prepare_for_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
     if not obj.get("type") and old.get("type"):
         obj["type"] = old["type"]
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    found = immutable("type", obj.get("type", ""), old.get("type", "")) + frozen(obj, old, ("data",), attributes)
-    return found + validate_object_meta(obj["metadata"], True) + _validate(obj, attributes)
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+    found = immutable("type", obj.get("type", ""), old.get("type", "")) + frozen(obj, old, ("data",), context)
+    return found + validate_object_meta(obj["metadata"], True) + _validate(obj, context)
 
 
-def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
+def _warnings(obj: JsonObject, context: WriteContext) -> list[str]:
     if obj.get("type") != TLS:
         return []
     from gateway.validation.key_pairs import key_pair_problem  # needs the cryptography package, seldom wanted

@@ -15,16 +15,16 @@ _WARNING = (
 )
 
 
-def _clean(obj: JsonObject, attributes: WriteContext) -> None:
+def _clean(obj: JsonObject, context: WriteContext) -> None:
     if secrets := obj.get("secrets"):
         obj["secrets"] = [{"name": secret["name"]} if secret.get("name") else {} for secret in secrets]
 
 
-def _clean_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
-    _clean(obj, attributes)
+def _clean_on_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
+    _clean(obj, context)
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     return validate_object_meta(obj["metadata"], True)
 
 
@@ -32,11 +32,11 @@ def _annotated(obj: JsonObject) -> bool:
     return _MOUNTABLE in (obj["metadata"].get("annotations") or {})
 
 
-def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
+def _warnings(obj: JsonObject, context: WriteContext) -> list[str]:
     return [_WARNING] if _annotated(obj) else []
 
 
-def _update_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[str]:
+def _update_warnings(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[str]:
     return [_WARNING] if _annotated(obj) and not _annotated(old) else []
 
 

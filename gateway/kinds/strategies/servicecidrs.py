@@ -29,11 +29,11 @@ def _validate_cidrs(cidrs: list[str]) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     return _validate_cidrs(obj.get("spec", {}).get("cidrs") or [])
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     new: list[str] = obj.get("spec", {}).get("cidrs") or []
     before: list[str] = old.get("spec", {}).get("cidrs") or []
     changed = [i for i, (a, b) in enumerate(zip(new, before, strict=False)) if a != b]
@@ -60,5 +60,5 @@ def strategies(enabled: Enabled) -> dict[str, Strategy]:
     }
 
 
-def _with_status(obj: JsonObject, attributes: WriteContext) -> None:
+def _with_status(obj: JsonObject, context: WriteContext) -> None:
     obj.setdefault("status", {})

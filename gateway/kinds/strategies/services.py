@@ -38,13 +38,13 @@ def node_ports(spec: JsonObject) -> set[int]:
 _empty_status = empty_status({"loadBalancer": {}})
 
 
-def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
-    _empty_status(obj, attributes)
+def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
+    _empty_status(obj, context)
     _drop_traffic_policy(obj.get("spec", {}))
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
-    keep_status(obj, old, attributes)
+def _prepare_for_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
+    keep_status(obj, old, context)
     spec, before = obj["spec"], old["spec"]
     if before.get("type") != "ExternalName" and spec.get("type") == "ExternalName":
         if same_cluster_ips(spec, before):
@@ -105,11 +105,11 @@ def _families(spec: JsonObject, primary: str) -> list[str]:
     return [primary] if spec.get("selector") else [primary, "IPv4" if primary == "IPv6" else "IPv6"]
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     return validate_service(obj, None)
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     spec, before = obj.get("spec", {}), old.get("spec", {})
     found = cluster_ips_update(spec, before) + ip_families_update(spec, before) + load_balancer_class(spec, before)
     if needs_health_check(spec) and needs_health_check(before):
@@ -122,11 +122,11 @@ def _fixed_port(spec: JsonObject, before: JsonObject) -> list[FieldError]:
     return [] if unchanged else [forbidden("spec.healthCheckNodePort", "field is immutable")]
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     return validate_load_balancer_status(obj, old)
 
 
-def _warnings(obj: JsonObject, attributes: WriteContext) -> Iterator[str]:
+def _warnings(obj: JsonObject, context: WriteContext) -> Iterator[str]:
     spec = obj.get("spec", {})
     if TOPOLOGY_HINTS in (obj["metadata"].get("annotations") or {}):
         yield f"annotation {TOPOLOGY_HINTS} is deprecated, please use {TOPOLOGY_MODE} instead"
@@ -155,7 +155,7 @@ def _warnings(obj: JsonObject, attributes: WriteContext) -> Iterator[str]:
         yield f'spec.trafficDistribution: {go_quote("PreferClose")} is deprecated; use "PreferSameZone"'
 
 
-def balancer_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Iterator[str]:
+def balancer_warnings(obj: JsonObject, old: JsonObject, context: WriteContext) -> Iterator[str]:
     """Yields warnings for the load balancer addresses in the status of a Service or an Ingress."""
     ingresses = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
     for i, ingress in enumerate(ingresses):

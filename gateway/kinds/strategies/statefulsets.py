@@ -163,7 +163,7 @@ _FORMS: Mapping[str, Callable[[Any], Any]] = {
 """How errors show the values of fields that are not strings."""
 
 
-def _validate_update(changed: Changed, obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(changed: Changed, obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
     old_errors: list[FieldError] = []
     spec, before = obj.get("spec") or {}, old.get("spec") or {}
@@ -181,17 +181,17 @@ def _warnings(obj: JsonObject, claim_path: str) -> Iterator[str]:
         yield _NEGATIVE_LIMIT
 
 
-def _warnings_on_create(obj: JsonObject, attributes: WriteContext) -> Iterator[str]:
+def _warnings_on_create(obj: JsonObject, context: WriteContext) -> Iterator[str]:
     yield from templates.warnings_about(templates.template_of(obj))
     yield from _warnings(obj, "")
 
 
-def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Iterator[str]:
-    yield from templates.warnings_on_update(obj, old, attributes)
+def _warnings_on_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> Iterator[str]:
+    yield from templates.warnings_on_update(obj, old, context)
     yield from _warnings(obj, ".Spec")
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
     status = obj.get("status") or {}
     counters = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")

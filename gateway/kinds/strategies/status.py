@@ -30,7 +30,7 @@ CLIENTS_METADATA = (
 def empty_status(status: JsonObject | None = None, *, generation: bool = False) -> OnCreate:
     """A prepare_for_create: sets the status to `status`, or removes it for None; with `generation` sets that to 1."""
 
-    def prepare(obj: JsonObject, attributes: WriteContext) -> None:
+    def prepare(obj: JsonObject, context: WriteContext) -> None:
         if status is None:
             obj.pop("status", None)
         else:
@@ -49,17 +49,17 @@ def keep(obj: JsonObject, old: JsonObject, key: str) -> None:
         obj[key] = deepcopy(old[key])
 
 
-def keep_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
+def keep_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
     """A prepare_for_update of the resource itself: keeps the old status."""
     keep(obj, old, "status")
 
 
-def keep_spec(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
+def keep_spec(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
     """A prepare_for_update of a status subresource: keeps the old spec."""
     keep(obj, old, "spec")
 
 
-def keep_spec_and_metadata(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
+def keep_spec_and_metadata(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
     """As `keep_spec`, and keeps the metadata in `CLIENTS_METADATA` too."""
     keep(obj, old, "spec")
     meta, before = obj["metadata"], old["metadata"]
@@ -70,7 +70,7 @@ def keep_spec_and_metadata(obj: JsonObject, old: JsonObject, attributes: WriteCo
             meta.pop(key, None)
 
 
-def keep_spec_and_all_metadata(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
+def keep_spec_and_all_metadata(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
     """As `keep_spec`, and keeps all metadata except managedFields."""
     keep(obj, old, "spec")
     managed = obj["metadata"].get("managedFields")
@@ -85,7 +85,7 @@ def bump_generation(obj: JsonObject, old: JsonObject) -> None:
     obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
 
-def first_generation(obj: JsonObject, attributes: WriteContext) -> None:
+def first_generation(obj: JsonObject, context: WriteContext) -> None:
     """A prepare_for_create: sets the generation to 1."""
     obj["metadata"]["generation"] = 1
 
@@ -93,7 +93,7 @@ def first_generation(obj: JsonObject, attributes: WriteContext) -> None:
 def counting(keys: Sequence[str] = ("spec",), *, status: bool = True) -> OnUpdate:
     """A prepare_for_update: with `status` keeps the old status; a change of any of `keys` increments the generation."""
 
-    def prepare(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
+    def prepare(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
         if status:
             keep(obj, old, "status")
         if any(not same(obj.get(key), old.get(key)) for key in keys):

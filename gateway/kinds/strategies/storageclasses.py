@@ -51,7 +51,7 @@ def _topologies(terms: list[JsonObject]) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     found = validate_provisioner(obj.get("provisioner", ""), "provisioner")
     found += validate_parameters(obj.get("parameters") or {}, "parameters", allow_empty=True)
     if policy := obj.get("reclaimPolicy"):
@@ -61,7 +61,7 @@ def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return found + _topologies(obj.get("allowedTopologies") or [])
 
 
-def _warnings(obj: JsonObject, attributes: WriteContext) -> Iterator[str]:
+def _warnings(obj: JsonObject, context: WriteContext) -> Iterator[str]:
     for i, term in enumerate(obj.get("allowedTopologies") or ()):
         for j, expression in enumerate(term.get("matchLabelExpressions") or ()):
             if text := DEPRECATED.get(expression.get("key", "")):
@@ -72,8 +72,8 @@ def strategies(enabled: Enabled) -> dict[str, Strategy]:
     """The strategy. StorageClassFieldsImmutable changes the errors for immutable fields."""
     refused = immutable if enabled("StorageClassFieldsImmutable") else _forbidden
 
-    def validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
-        found = validate_object_meta(obj["metadata"], False) + _validate(obj, attributes)
+    def validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+        found = validate_object_meta(obj["metadata"], False) + _validate(obj, context)
         found += recheck_object_meta_update(obj["metadata"], old["metadata"])
         for key, absent in (("parameters", None), ("provisioner", ""), ("reclaimPolicy", None)):
             found += refused(key, obj.get(key, absent), old.get(key, absent))

@@ -37,11 +37,11 @@ def _judged(obj: JsonObject) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     return _judged(obj)
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     found = validate_object_meta(obj["metadata"], False) + _judged(obj)
     resource = _resource(obj)
     if resource != _resource(old):
@@ -66,7 +66,7 @@ def _is_true(obj: JsonObject, kind: str) -> bool:
     return False
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     version, before = _status(obj).get("resourceVersion", ""), _status(old).get("resourceVersion", "")
     conditions, found = _status(obj).get("conditions") or [], list[FieldError]()
     if version and not _is_version(version):

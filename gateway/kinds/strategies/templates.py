@@ -36,7 +36,7 @@ def drop_template_fields(template: JsonObject, old: JsonObject | None) -> None:
 def creating(*counters: str, template: TemplateOf = template_of) -> Callable[[JsonObject, WriteContext], None]:
     """A prepare_for_create: the status gets `counters`, all 0, and the generation is 1."""
 
-    def prepare(obj: JsonObject, attributes: WriteContext) -> None:
+    def prepare(obj: JsonObject, context: WriteContext) -> None:
         obj["status"] = dict.fromkeys(counters, 0)
         obj["metadata"]["generation"] = 1
         drop_template_fields(template(obj), None)
@@ -47,8 +47,8 @@ def creating(*counters: str, template: TemplateOf = template_of) -> Callable[[Js
 def updating(template: TemplateOf = template_of) -> Callable[[JsonObject, JsonObject, WriteContext], None]:
     """A prepare_for_update: keeps the old status; a change of the spec increments the generation."""
 
-    def prepare(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
-        keep_status(obj, old, attributes)
+    def prepare(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
+        keep_status(obj, old, context)
         drop_template_fields(template(obj), template(old))
         if obj.get("spec") != old.get("spec"):
             bump_generation(obj, old)
@@ -63,7 +63,7 @@ prepare_status = keep_spec
 def validating(spec: CheckSpec) -> OnCreate:
     """A `validate` that checks only the spec."""
 
-    def validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+    def validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
         errors: list[FieldError] = []
         spec(obj.get("spec") or {}, errors, template_options(None))
         return errors
@@ -74,8 +74,8 @@ def validating(spec: CheckSpec) -> OnCreate:
 def unless_same_spec(judge: OnUpdate) -> OnUpdate:
     """A `validate_update` that calls `judge` only if the spec changes."""
 
-    def validate(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
-        return [] if obj.get("spec") == old.get("spec") else judge(obj, old, attributes)
+    def validate(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+        return [] if obj.get("spec") == old.get("spec") else judge(obj, old, context)
 
     return validate
 
@@ -84,7 +84,7 @@ def validating_update(spec: CheckSpec, *, immutable_selector: bool = True) -> On
     """A `validate_update` that checks the spec, if it changes."""
 
     @unless_same_spec
-    def validate(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+    def validate(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
         errors: list[FieldError] = []
         spec(obj.get("spec") or {}, errors, template_options(template_of(old)))
         if immutable_selector:
@@ -94,13 +94,13 @@ def validating_update(spec: CheckSpec, *, immutable_selector: bool = True) -> On
     return validate
 
 
-def warnings_on_create(obj: JsonObject, attributes: WriteContext) -> Iterator[str]:
+def warnings_on_create(obj: JsonObject, context: WriteContext) -> Iterator[str]:
     name = obj["metadata"].get("name", "")
     yield from name_warning(name, POD_NAMES)
     yield from warnings_about(template_of(obj))
 
 
-def warnings_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Iterable[str]:
+def warnings_on_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> Iterable[str]:
     if obj["metadata"].get("generation") == old["metadata"].get("generation"):
         return []
     return warnings_about(template_of(obj))

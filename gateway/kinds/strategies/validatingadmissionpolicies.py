@@ -19,7 +19,7 @@ from gateway.validation.objectmeta import validate_object_meta
 _prepare_for_create = empty_status({}, generation=True)
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     status, found = obj.get("status") or {}, list[FieldError]()
     for i, warning in enumerate((status.get("typeChecking") or {}).get("expressionWarnings") or ()):
         path = f"status.typeChecking.expressionWarnings[{i}]"
@@ -39,21 +39,21 @@ def _field_ref(reference: str, path: str) -> list[FieldError]:
     return []
 
 
-def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
+def _warnings(obj: JsonObject, context: WriteContext) -> list[str]:
     return static_suffix_warnings(obj)
 
 
-def _update_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[str]:
+def _update_warnings(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[str]:
     return static_suffix_warnings(obj)
 
 
 def strategies(enabled: Enabled) -> dict[str, Strategy]:
     """The strategies; expressions may use the CEL functions of the release."""
 
-    def validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+    def validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
         return validate_validating_policy(obj, None, PolicyCompilers(None, enabled))
 
-    def validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+    def validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
         found = validate_object_meta(obj["metadata"], False, standard_finalizers=False)
         return found + validate_validating_policy(obj, old, PolicyCompilers(old, enabled))
 

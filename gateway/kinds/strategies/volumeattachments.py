@@ -40,7 +40,7 @@ def _error(error: JsonObject | None, path: str) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     spec, status = obj.get("spec", {}), obj.get("status") or {}
     found = validate_csi_driver_name(spec.get("attacher", ""), "spec.attacher")
     found += _source(spec.get("source", {}), "spec.source")
@@ -56,8 +56,8 @@ def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return found
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    found = validate_object_meta(obj["metadata"], False) + _validate(obj, attributes)
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+    found = validate_object_meta(obj["metadata"], False) + _validate(obj, context)
     if not same(obj.get("spec"), old.get("spec")):
         found.append(
             invalid("spec", verbatim("io.k8s.api.storage.v1.VolumeAttachmentSpec", obj.get("spec")), IMMUTABLE)

@@ -10,15 +10,15 @@ from gateway.validation.objectmeta import validate_object_meta
 from gateway.validation.parameters import validate_parameters, validate_provisioner
 
 
-def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     found = validate_provisioner(obj.get("driverName", ""), "driverName")
     return found + validate_parameters(obj.get("parameters") or {}, "parameters", allow_empty=False)
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     changed = [key for key in ("driverName", "parameters") if (obj.get(key) or None) != (old.get(key) or None)]
     found = [forbidden(key, f"updates to {key} are forbidden.") for key in changed]
-    return found + validate_object_meta(obj["metadata"], False) + _validate(obj, attributes)
+    return found + validate_object_meta(obj["metadata"], False) + _validate(obj, context)
 
 
 STRATEGIES = {
