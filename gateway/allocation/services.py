@@ -91,26 +91,26 @@ class ServiceAllocation:
         self.addresses = Addresses(stores, settings.etcd_prefix, ranges, objects)
         self.ports = NodePorts(store, settings.etcd_prefix, *settings.service_node_port_range)
 
-    async def begin_create(self, obj: JsonObject, attributes: WriteContext) -> Finish:
+    async def begin_create(self, obj: JsonObject, context: WriteContext) -> Finish:
         """Completes the spec of a new service, and allocates its addresses and ports. Raises StatusError 422, 500."""
         spec = obj.setdefault("spec", {})
         in_step(spec, None)
         fill_families(obj, None, self.addresses.families)
-        holding = self._holding(obj, attributes)
+        holding = self._holding(obj, context)
         return await self._guarded(holding, self._take_all(obj, holding))
 
-    async def begin_update(self, obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Finish:
+    async def begin_update(self, obj: JsonObject, old: JsonObject, context: WriteContext) -> Finish:
         """As `begin_create`, but keeps what the old service has. Raises StatusError 422, 500."""
         spec, before = obj.setdefault("spec", {}), deepcopy(old["spec"])
         keep_allocated(spec, before)
         in_step(spec, before)
         fill_families(obj, {**old, "spec": before}, self.addresses.families)
-        holding = self._holding(obj, attributes)
+        holding = self._holding(obj, context)
         return await self._guarded(holding, self._take_difference(obj, before, holding))
 
-    async def after_delete(self, old: JsonObject, attributes: WriteContext) -> None:
+    async def after_delete(self, old: JsonObject, context: WriteContext) -> None:
         """Releases the addresses and ports of a deleted service, and deletes the Endpoints of its name."""
-        await self._objects.delete(_ENDPOINTS, attributes.namespace, old["metadata"]["name"])
+        await self._objects.delete(_ENDPOINTS, context.namespace, old["metadata"]["name"])
         spec = old.get("spec") or {}
         if spec.get("type") != "ExternalName":
             for address in spec.get("clusterIPs") or ():
@@ -121,9 +121,9 @@ class ServiceAllocation:
             freed.append(spec["healthCheckNodePort"])
         await self.ports.release(freed)
 
-    def _holding(self, obj: JsonObject, attributes: WriteContext) -> Holding:
-        parent = Parent(attributes.namespace, obj["metadata"].get("name", ""))
-        return Holding(self.addresses, self.ports, parent, attributes.dry_run)
+    def _holding(self, obj: JsonObject, context: WriteContext) -> Holding:
+        parent = Parent(context.namespace, obj["metadata"].get("name", ""))
+        return Holding(self.addresses, self.ports, parent, context.dry_run)
 
     async def _guarded(self, holding: Holding, work: Awaitable[None]) -> Finish:
         try:
