@@ -27,31 +27,31 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     binding, resource = (await read_object(request, endpoint, options.validation)).obj, endpoint.resource
     meta = binding["metadata"]
     write = begin(endpoint, request, options, name=meta.get("name", ""))
-    attributes = write.attributes
+    context = write.context
     if not resource.subresource:  # on the subresource a uid is a precondition
         metadata.wipe_system_fields(meta)
-    metadata.match_namespace(meta, attributes.namespace)
-    if resource.subresource and meta.get("name", "") != attributes.name:
+    metadata.match_namespace(meta, context.namespace)
+    if resource.subresource and meta.get("name", "") != context.name:
         raise status.bad_request("name in URL does not match name in Binding object")
-    if not attributes.name:
+    if not context.name:
         raise status.bad_request("Name parameter required.")
-    if problems := is_path_segment_name(attributes.name):
-        raise status.bad_request(f"Name parameter invalid: {field.go_quote(attributes.name)}: {';'.join(problems)}")
+    if problems := is_path_segment_name(context.name):
+        raise status.bad_request(f"Name parameter invalid: {field.go_quote(context.name)}: {';'.join(problems)}")
     track_fields(write, binding)
     admitted = await mutate(write, Operation.CREATE, binding, None)
     binding = admitted.obj
-    _check_target(attributes.name, binding.get("target") or {})
+    _check_target(context.name, binding.get("target") or {})
     await validate(write, admitted, binding)
     pods = endpoint.siblings.of("", "v1", "pods")
 
-    key = pods.key(attributes.namespace, attributes.name)
+    key = pods.key(context.namespace, context.name)
     left_out = endpoint.services.settings.etcd_prefix if options.dry_run else ""
 
     def bind(pod: JsonObject) -> None:
         _check_preconditions(pod["metadata"], binding["metadata"], key, left_out)
-        _assign(pod, binding, attributes.now, endpoint.services.admission.release.gates.enabled)
+        _assign(pod, binding, context.now, endpoint.services.admission.release.gates.enabled)
 
-    await change_stored(pods, attributes.namespace, attributes.name, bind, dry_run=options.dry_run)
+    await change_stored(pods, context.namespace, context.name, bind, dry_run=options.dry_run)
     return created_status()
 
 

@@ -40,25 +40,25 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     """Evicts a pod; answers a Status. Raises StatusError 404, 409, 429 when a budget does not allow it, 500."""
     options = write_options(request.query, "CreateOptions")
     write = begin(endpoint, request, options)
-    attributes = write.attributes
+    context = write.context
     eviction = (await read_object(request, endpoint, options.validation)).obj
-    metadata.match_namespace(eviction["metadata"], attributes.namespace)
+    metadata.match_namespace(eviction["metadata"], context.namespace)
     track_fields(write, eviction)
     admitted = await mutate(write, Operation.CREATE, eviction, None)
     eviction = admitted.obj
-    if eviction["metadata"].get("name", "") != attributes.name:
+    if eviction["metadata"].get("name", "") != context.name:
         raise status.bad_request("name in URL does not match name in Eviction object")
     if (eviction.get("deleteOptions") or {}).get(_UNSAFE):
         error = field.invalid(f"deleteOptions.{_UNSAFE}", True, _NOT_HERE)
-        raise status.invalid("policy", "Eviction", attributes.name, [error])
+        raise status.invalid("policy", "Eviction", context.name, [error])
     deletion = _delete_options(eviction, options)
     await validate(write, admitted, eviction)
     pods = endpoint.siblings.of("", "v1", "pods")
-    stored = await pods.store.get(pods.key(attributes.namespace, attributes.name))
+    stored = await pods.store.get(pods.key(context.namespace, context.name))
     if stored is None:
-        raise status.not_found("", "pods", attributes.name)
+        raise status.not_found("", "pods", context.name)
     pod = pods.parse(stored.value)
-    guard = "" if _unguarded(pod) else await _pass_budgets(endpoint, pod, attributes, deletion)
+    guard = "" if _unguarded(pod) else await _pass_budgets(endpoint, pod, context, deletion)
     if (guard or _may_become_healthy(pod)) and deletion.resource_version is None:
         deletion = replace(deletion, resource_version=str(stored.revision))
     await _delete(request, pods, write, deletion)
@@ -86,14 +86,14 @@ def _may_become_healthy(pod: JsonObject) -> bool:
     return phase == "Pending" and not pod["metadata"].get("deletionTimestamp")
 
 
-async def _pass_budgets(endpoint: Endpoint, pod: JsonObject, attributes: WriteContext, deletion: DeleteOptions) -> str:
+async def _pass_budgets(endpoint: Endpoint, pod: JsonObject, context: WriteContext, deletion: DeleteOptions) -> str:
     """Takes one disruption from the pod's budget, and returns "".
 
     If the budget lets the unhealthy pod go without that, returns the budget's name: then the pod may not change before
     it is deleted. Raises StatusError 429, 403, and 500 for several budgets.
     """
     keeper = endpoint.siblings.of("policy", "v1", "poddisruptionbudgets", "status")
-    stored = await keeper.store.list(keeper.collection(attributes.namespace))
+    stored = await keeper.store.list(keeper.collection(context.namespace))
     budgets = [loads(each.value) for each in stored]
     labels = pod["metadata"].get("labels") or {}
     mine = [each for each in budgets if _selects(each, labels)]
@@ -108,11 +108,11 @@ async def _pass_budgets(endpoint: Endpoint, pod: JsonObject, attributes: WriteCo
         return str(name)
 
     options = WriteOptions(validation="Strict", dry_run=deletion.dry_run)
-    write = begin_as(keeper, ITSELF, "update", attributes.namespace, name, _MANAGER, options=options)
+    write = begin_as(keeper, ITSELF, "update", context.namespace, name, _MANAGER, options=options)
 
     def decrement(present: Present) -> Made:
         new: JsonObject = deepcopy(present.obj or {})
-        _take_one(new, attributes.name, attributes.now, record=not deletion.dry_run)
+        _take_one(new, context.name, context.now, record=not deletion.dry_run)
         track_fields(write, new, present)
         return Made(new)
 
@@ -203,7 +203,7 @@ def too_many(cause: str, seconds: int) -> StatusError:
 async def _delete(request: Request, pods: Endpoint, eviction: Write, options: DeleteOptions) -> None:
     """Marks the pod as disrupted and deletes it. Raises StatusError 409 if it does not meet the preconditions."""
     write = begin(pods, request, replace(eviction.options, dry_run=options.dry_run))
-    attributes = write.attributes
+    context = write.context
 
     def mark(pod: JsonObject) -> None:
         meta = pod["metadata"]
@@ -222,10 +222,10 @@ async def _delete(request: Request, pods: Endpoint, eviction: Write, options: De
             "reason": "EvictionByEvictionAPI",
             "message": "Eviction API: evicting",
         }
-        set_condition(pod.setdefault("status", {}), condition, attributes.now)
+        set_condition(pod.setdefault("status", {}), condition, context.now)
 
     if not options.dry_run:
-        marked = await change_stored(pods, attributes.namespace, attributes.name, mark, dry_run=False)
+        marked = await change_stored(pods, context.namespace, context.name, mark, dry_run=False)
         if options.resource_version is not None:
             options = replace(options, resource_version=str(marked.revision))
     await delete_object(write, options, admitted=True)

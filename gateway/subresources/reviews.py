@@ -121,7 +121,7 @@ async def _read(endpoint: Endpoint, request: Request) -> tuple[Write, Admitted]:
     sent = await read_object(request, endpoint, options.validation)
     write, meta = begin(endpoint, request, options, size=sent.size), sent.obj["metadata"]
     metadata.wipe_system_fields(meta)
-    metadata.match_namespace(meta, metadata.expected_namespace(resource, write.attributes.namespace))
+    metadata.match_namespace(meta, metadata.expected_namespace(resource, write.context.namespace))
     await offloaded(write.size, track_fields, write, sent.obj)
     return write, await mutate(write, Operation.CREATE, sent.obj, None)
 
@@ -134,7 +134,7 @@ async def _access_review(endpoint: Endpoint, request: Request, user: Callable[[J
     resource = endpoint.resource
 
     def asked() -> tuple[Attributes, list[str]]:
-        errors = validate_access_review(review, resource.resource, write.attributes.namespace)
+        errors = validate_access_review(review, resource.resource, write.context.namespace)
         if errors:
             enabled = endpoint.services.admission.release.gates.enabled
             raise status.invalid(AUTHORIZATION, "", "", [error.as_told(enabled) for error in errors])

@@ -48,8 +48,8 @@ async def update(endpoint: Endpoint, request: Request) -> Response:
     sent = await _read(request, endpoint, options)
     given = sent.obj
     write, meta = begin(endpoint, request, options, size=sent.size), given["metadata"]
-    metadata.match_namespace(meta, write.attributes.namespace)
-    metadata.match_name(meta, write.attributes.name)
+    metadata.match_namespace(meta, write.context.namespace)
+    metadata.match_name(meta, write.context.name)
 
     def make(present: Present) -> Made:
         new = deepcopy(given)
@@ -115,7 +115,7 @@ def _but_managers(scale: JsonObject) -> JsonObject:
 
 async def _write(request: Request, write: Write, make: MakeObject, uid: str = "") -> Response:
     workload = write.endpoint.parent()
-    facet = _ScaleOf(write.endpoint, workload, write.attributes.name, view_of(workload.resource))
+    facet = _ScaleOf(write.endpoint, workload, write.context.name, view_of(workload.resource))
     parent = begin(workload, request, write.options, size=write.size, facet=facet)
     written = await update_object(parent, make, uid=uid)
     return Response(200, dump_line(facet.of(loads(await body_of(parent, written)))))

@@ -37,17 +37,17 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     """Answers the TokenRequest with a token in its status. Raises StatusError 400, 404, 409, 422."""
     options = write_options(request.query, "CreateOptions")
     write = begin(endpoint, request, options)
-    attributes, resource, objects = write.attributes, endpoint.resource, endpoint.services.admission.objects
+    context, resource, objects = write.context, endpoint.resource, endpoint.services.admission.objects
     asked = (await read_object(request, endpoint, options.validation)).obj
-    metadata.match_namespace(asked["metadata"], attributes.namespace)
+    metadata.match_namespace(asked["metadata"], context.namespace)
     track_fields(write, asked)
     admitted = await mutate(write, Operation.CREATE, asked, None)
     asked = admitted.obj
-    _check_place(asked["metadata"], attributes)
-    account = await objects.get(core("serviceaccounts"), attributes.namespace, attributes.name)
+    _check_place(asked["metadata"], context)
+    account = await objects.get(core("serviceaccounts"), context.namespace, context.name)
     if account is None:
-        raise status.not_found("", "serviceaccounts", attributes.name)
-    _check_uid(asked["metadata"], account["metadata"], attributes.name)
+        raise status.not_found("", "serviceaccounts", context.name)
+    _check_uid(asked["metadata"], account["metadata"], context.name)
     settings = endpoint.services.settings
     signer, own = signer_of(settings), api_audiences(settings)
     now = int(clock.now())
@@ -57,8 +57,8 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
         raise status.invalid(GROUP, "TokenRequest", "", errors)
     await validate(write, admitted, asked)
     spec = asked["spec"]
-    _shorten(spec, int(settings.service_account_max_token_expiration), attributes)
-    bound = await _bound(spec.get("boundObjectRef"), attributes, objects)
+    _shorten(spec, int(settings.service_account_max_token_expiration), context)
+    bound = await _bound(spec.get("boundObjectRef"), context, objects)
     seconds = spec["expirationSeconds"]
     claims = _claims(account["metadata"], bound, spec["audiences"], seconds, now, signer.issuer)
     own_pod = "pod" in bound and seconds == WARN_AFTER_SECONDS and set(spec["audiences"]) <= set(own)
@@ -69,12 +69,12 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     return created_object(asked, resource)
 
 
-def _check_place(meta: JsonObject, attributes: WriteContext) -> None:
-    for key, actual, what in (("name", attributes.name, "name"), ("namespace", attributes.namespace, "namespace")):
+def _check_place(meta: JsonObject, context: WriteContext) -> None:
+    for key, actual, what in (("name", context.name, "name"), ("namespace", context.namespace, "namespace")):
         given = meta.get(key)
         if given and given != actual:
             error = invalid(f"metadata.{key}", given, f"must match the service account {what} if specified")
-            raise status.invalid(GROUP, "TokenRequest", attributes.name, [error])
+            raise status.invalid(GROUP, "TokenRequest", context.name, [error])
 
 
 def _check_uid(meta: JsonObject, account: JsonObject, name: str) -> None:
@@ -92,11 +92,11 @@ def _complete(asked: JsonObject, account: JsonObject, now: int, audiences: Seque
         spec["audiences"] = list(audiences)
 
 
-def _shorten(spec: JsonObject, most: int, attributes: WriteContext) -> None:
+def _shorten(spec: JsonObject, most: int, context: WriteContext) -> None:
     """Shortens the lifetime of a token, in place, to what the server allows, and warns of that."""
     seconds = spec["expirationSeconds"]
     if most and seconds > most:
-        attributes.warn([f"requested expiration of {seconds} seconds shortened to {most} seconds"])
+        context.warn([f"requested expiration of {seconds} seconds shortened to {most} seconds"])
         spec["expirationSeconds"] = most
 
 
@@ -109,7 +109,7 @@ def _errors(spec: JsonObject) -> list[FieldError]:
     return []
 
 
-async def _bound(reference: JsonObject | None, attributes: WriteContext, objects: Objects) -> dict[str, JsonObject]:
+async def _bound(reference: JsonObject | None, context: WriteContext, objects: Objects) -> dict[str, JsonObject]:
     """The objects that the token's life is bound to: the referenced one and, for a pod, its node too."""
     if reference is None:
         return {}
@@ -123,11 +123,11 @@ async def _bound(reference: JsonObject | None, attributes: WriteContext, objects
     if wrong := is_path_segment_name(name):
         raise status.bad_request(f"Name parameter invalid: {go_quote(name)}: {';'.join(wrong)}")
     resource = _BOUND_KINDS[kind]
-    found = await objects.get(core(resource), "" if kind == "Node" else attributes.namespace, name)
+    found = await objects.get(core(resource), "" if kind == "Node" else context.namespace, name)
     if found is None:
         raise status.not_found("", resource, name)
-    if kind == "Pod" and found["spec"].get("serviceAccountName") != attributes.name:
-        account = go_quote(attributes.name)
+    if kind == "Pod" and found["spec"].get("serviceAccountName") != context.name:
+        account = go_quote(context.name)
         text = f"cannot bind token for serviceaccount {account} to pod running with different serviceaccount name."
         raise status.bad_request(text)
     uid = found["metadata"]["uid"]

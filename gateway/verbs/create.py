@@ -24,7 +24,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     metadata.wipe_system_fields(meta)
     name = meta.get("name", "")
     write = begin(endpoint, request, options, size=sent.size, name=name, specification=sent.specification)
-    metadata.match_namespace(meta, metadata.expected_namespace(endpoint.resource, write.attributes.namespace))
+    metadata.match_namespace(meta, metadata.expected_namespace(endpoint.resource, write.context.namespace))
     if "ownerReferences" in meta:
         await drop_duplicate_owners(write, obj)
     await offloaded(write.size, track_fields, write, obj)

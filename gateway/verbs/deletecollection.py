@@ -51,9 +51,9 @@ async def deletecollection(endpoint: Endpoint, request: Request) -> Response:
 
 async def _delete_one(write: Write, entry: Entry, options: DeleteOptions) -> None:
     namespace, name = namespace_and_name(entry.key, write.endpoint.cache.spec.prefix)
-    attributes = write.attributes.of_object(namespace, name)
+    context = write.context.of_object(namespace, name)
     try:
-        await delete_object(write._replace(attributes=attributes), replace(options))
+        await delete_object(write._replace(context=context), replace(options))
     except StatusError as error:
         if error.reason != "NotFound":
             raise

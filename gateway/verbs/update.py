@@ -22,10 +22,10 @@ async def update(endpoint: Endpoint, request: Request) -> Response:
     sent = await read_object(request, endpoint, options.validation)
     given = sent.obj
     write = begin(endpoint, request, options, size=sent.size)
-    attributes, resource = write.attributes, endpoint.resource
+    context, resource = write.context, endpoint.resource
     meta = given.setdefault("metadata", {})
-    metadata.match_namespace(meta, metadata.expected_namespace(resource, attributes.namespace))
-    metadata.match_name(meta, attributes.name)
+    metadata.match_namespace(meta, metadata.expected_namespace(resource, context.namespace))
+    metadata.match_name(meta, context.name)
     if "ownerReferences" in given["metadata"]:
         await drop_duplicate_owners(write, given)
     pristine: list[bytes] = []

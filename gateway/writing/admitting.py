@@ -50,11 +50,11 @@ async def mutate(
     """
     endpoint, size = _admitted_as(write), write.size
     admission = Admission(
-        write.attributes,
+        write.context,
         operation,
         obj,
         old,
-        _name(write.attributes),
+        _name(write.context),
         resource=endpoint.resource,
         make_options=make_options or partial(_options, write.options, operation),
         annotate=write.annotate,
@@ -66,7 +66,7 @@ async def mutate(
         _keep_managers(admission, obj, managed)
         size = max(size, len(dumps(obj)))
     if guard is not None and obj is not None:
-        await guard.check(write.attributes.request, obj, old)
+        await guard.check(write.context.request, obj, old)
     return Admitted({} if obj is None else obj, size, admission)
 
 
@@ -75,20 +75,20 @@ async def validate(
     admitted: Admitted,
     obj: JsonObject | None,
     old: JsonObject | None = None,
-    attributes: WriteContext | None = None,
+    context: WriteContext | None = None,
 ) -> Charge | None:
     """Runs validating admission for the object as it will be stored. Returns its charge to quotas.
 
     `old` is the stored object; it counts only with a facet: validating admission then sees it without managedFields.
-    `attributes` replace those of the write. Raises the first refusal, a StatusError.
+    `context` replace those of the write. Raises the first refusal, a StatusError.
     """
-    attributes = write.attributes if attributes is None else attributes
+    context = write.context if context is None else context
     endpoint, facet, before = write.endpoint, write.facet, admitted.admission.old
     if facet is not None and obj is not None:
         if old is not None:
             before = facet.of(endpoint.served(old))
         endpoint, obj = facet.endpoint, facet.of(endpoint.served(obj))
-    admission = admitted.admission.validating(attributes, obj, before, _name(attributes))
+    admission = admitted.admission.validating(context, obj, before, _name(context))
     await endpoint.chain.validate(admission)
     return admission.charge
 
@@ -106,9 +106,9 @@ def _admitted_as(write: Write) -> Endpoint:
     return write.endpoint if write.facet is None else write.facet.endpoint
 
 
-def _name(attributes: WriteContext) -> str:
+def _name(context: WriteContext) -> str:
     """The object's name for admission; "" for deletecollection."""
-    return "" if attributes.of_collection else attributes.name
+    return "" if context.of_collection else context.name
 
 
 def _options(options: WriteOptions, operation: Operation) -> JsonObject:

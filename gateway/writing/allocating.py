@@ -21,20 +21,20 @@ class Allocating:
     allocations are kept, and the repair controller releases them if needed.
     """
 
-    __slots__ = ("_attributes", "_hooks", "_obj", "_old", "finish")
+    __slots__ = ("_context", "_hooks", "_obj", "_old", "finish")
 
     def __init__(
-        self, hooks: WriteHooks | None, attributes: WriteContext, obj: JsonObject, old: JsonObject | None
+        self, hooks: WriteHooks | None, context: WriteContext, obj: JsonObject, old: JsonObject | None
     ) -> None:
-        self._hooks, self._attributes, self._obj, self._old = hooks, attributes, obj, old
+        self._hooks, self._context, self._obj, self._old = hooks, context, obj, old
         self.finish: Finish | None = None
 
     async def __aenter__(self) -> Allocating:
         if self._hooks is not None:
             if self._old is None:
-                self.finish = await self._hooks.begin_create(self._obj, self._attributes)
+                self.finish = await self._hooks.begin_create(self._obj, self._context)
             else:
-                self.finish = await self._hooks.begin_update(self._obj, self._old, self._attributes)
+                self.finish = await self._hooks.begin_update(self._obj, self._old, self._context)
         return self
 
     def decided(self, decision: D) -> D:

@@ -59,7 +59,7 @@ def applied(write: Write, parsed: Parsed, present: Present, told: list[str]) -> 
         force=bool(write.options.force),
         api_version=resource.api_version,
         subresource=resource.subresource,
-        now=write.attributes.now,
+        now=write.context.now,
         reset=endpoint.strategy.reset_fields,
         convert=present.convert,
     )

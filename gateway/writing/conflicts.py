@@ -16,7 +16,7 @@ def check_uid(write: Write, key: bytes, wanted: str, actual: str) -> None:
     if wanted and wanted != actual:
         resource, prefix = write.resource, write.endpoint.services.settings.etcd_prefix
         cause = unlike_stored(key, "UID", wanted, actual, prefix if write.options.dry_run else "")
-        raise status.conflict(resource.group, resource.resource, write.attributes.name, cause)
+        raise status.conflict(resource.group, resource.resource, write.context.name, cause)
 
 
 def unlike_stored(key: bytes, what: str, wanted: str, actual: str, left_out: str = "") -> str:
@@ -37,7 +37,7 @@ def check_version(write: Write, meta: JsonObject, revision: int) -> None:
     the strategy allows that, and the present one is filled in. Raises StatusError 409 or 422.
     """
     given = metadata.resource_version(meta)
-    resource, name = write.resource, write.attributes.name
+    resource, name = write.resource, write.context.name
     if given == 0:
         if not write.endpoint.strategy.allow_unconditional_update:
             error = FieldError(

@@ -29,13 +29,13 @@ async def delete_corrupt(write: Write, options: DeleteOptions) -> bool:
     if write.endpoint.services.admission.release.gates.enabled("AllowUnsafeMalformedObjectDeletion"):
         await _delete_unreadable_alone(write, options)
         return True
-    attributes, store = write.attributes, write.endpoint.store
-    key = write.endpoint.key(attributes.namespace, attributes.name)
+    context, store = write.context, write.endpoint.store
+    key = write.endpoint.key(context.namespace, context.name)
     current = await store.latest(key)
     if current is None or not current.corrupt:
         return False
     _validate(options)
-    await require(write.endpoint.services.authorizer, with_verb(attributes.request, VERB))
+    await require(write.endpoint.services.authorizer, with_verb(context.request, VERB))
     return (await change(store, key, _remove, start=current)).outcome is Outcome.DELETED
 
 
@@ -45,30 +45,30 @@ async def _remove(current: StoredObject | None) -> Decision:
 
 async def _delete_unreadable_alone(write: Write, options: DeleteOptions) -> None:
     """Deletes the object, which must be unreadable; a dry run only checks. Raises StatusError 403, 404 and 409."""
-    attributes, resource = write.attributes, write.resource
+    context, resource = write.context, write.resource
     write.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", "", False)
     await _require(write)
-    key = write.endpoint.key(attributes.namespace, attributes.name)
+    key = write.endpoint.key(context.namespace, context.name)
 
     async def remove(current: StoredObject | None) -> Decision:
         if current is None:
-            raise not_found(resource.group, resource.resource, attributes.name)
+            raise not_found(resource.group, resource.resource, context.name)
         if not current.corrupt:
-            raise conflict(resource.group, resource.resource, attributes.name, wrong_object(key.decode(), _READABLE))
+            raise conflict(resource.group, resource.resource, context.name, wrong_object(key.decode(), _READABLE))
         return KEEP if options.dry_run else Delete()
 
     await change(write.store, key, remove)
 
 
 async def _require(write: Write) -> None:
-    authorizer, asked = write.endpoint.services.authorizer, with_verb(write.attributes.request, VERB)
+    authorizer, asked = write.endpoint.services.authorizer, with_verb(write.context.request, VERB)
     verdict = authorizer.known(asked) or await authorizer.authorize(asked)
     if verdict.allowed:
         return
     why = f'not permitted to do "{VERB}", reason: {verdict.reason}'
     if verdict.error:
         why = f'error while checking permission for "{VERB}", {verdict.error}'
-    raise forbidden(write.resource.group, write.resource.resource, write.attributes.name, why)
+    raise forbidden(write.resource.group, write.resource.resource, write.context.name, why)
 
 
 def _validate(options: DeleteOptions) -> None:

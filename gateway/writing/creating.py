@@ -57,7 +57,7 @@ async def admit_new(write: Write, obj: JsonObject) -> Admitted:
     """Runs mutating admission for a new object (served version); its result is in the storage version."""
     refusal, resource = write.endpoint.strategy.refuse_creation, write.resource
     if refusal:
-        raise status.forbidden(resource.group, resource.resource, write.attributes.name, refusal)
+        raise status.forbidden(resource.group, resource.resource, write.context.name, refusal)
     to_storage = write.endpoint.to_storage
     admitted = await mutate(write, Operation.CREATE, obj if to_storage is None else to_storage(obj), None)
     if "ownerReferences" in admitted.obj["metadata"]:
@@ -67,13 +67,13 @@ async def admit_new(write: Write, obj: JsonObject) -> Admitted:
 
 async def _store_new(write: Write, admitted: Admitted, obj: JsonObject) -> Written:
     meta = obj["metadata"]
-    metadata.fill_system_fields(meta, write.attributes.now)
-    async with Allocating(write.endpoint.hooks, write.attributes, obj, None) as allocating:
+    metadata.fill_system_fields(meta, write.context.now)
+    async with Allocating(write.endpoint.hooks, write.context, obj, None) as allocating:
         prepared = await prepare_new(write, admitted, obj)
         if not write.options.dry_run and metadata.carries_version(meta):
             raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
         value = await encoded(write, prepared)
-        key = write.endpoint.key(write.attributes.namespace, meta["name"])
+        key = write.endpoint.key(write.context.namespace, meta["name"])
         if write.options.dry_run:
             return await _as_if_stored(write, key, value, prepared)
         shown = await read_back(write, value, prepared.size, created=True)
@@ -99,30 +99,30 @@ async def prepare_new(write: Write, admitted: Admitted, obj: JsonObject) -> Prep
     StatusError.
     """
     rights, size = write.endpoint.rights, admitted.size
-    lacking = () if rights is None else await rights.errors(write.attributes, obj, None)
-    attributes = await offloaded(size * write.endpoint.strategy.weight, _prepare_new, write, obj, lacking)
-    charge = await validate(write, admitted, obj, None, attributes)
-    return Prepared(obj, size, admitted.replaced, charge, attributes.specification)
+    lacking = () if rights is None else await rights.errors(write.context, obj, None)
+    context = await offloaded(size * write.endpoint.strategy.weight, _prepare_new, write, obj, lacking)
+    charge = await validate(write, admitted, obj, None, context)
+    return Prepared(obj, size, admitted.replaced, charge, context.specification)
 
 
 def _prepare_new(write: Write, obj: JsonObject, lacking: Sequence[FieldError]) -> WriteContext:
     """Prepares and validates; `lacking` are the errors of rights that the user lacks. Returns the final context."""
-    resource, strategy, attributes = write.resource, write.endpoint.strategy, write.attributes
+    resource, strategy, context = write.resource, write.endpoint.strategy, write.context
     meta = obj["metadata"]
-    metadata.match_namespace(meta, metadata.expected_namespace(resource, attributes.namespace))
-    strategy.prepare_for_create(obj, attributes)
-    attributes = attributes.prepared(obj)
+    metadata.match_namespace(meta, metadata.expected_namespace(resource, context.namespace))
+    strategy.prepare_for_create(obj, context)
+    context = context.prepared(obj)
     wrong = _metadata_errors(write, meta)
-    judged = attributes.with_metadata_errors(wrong)
+    judged = context.with_metadata_errors(wrong)
     errors = judge(write, lambda: strategy.validate(obj, judged))
     told = [*lacking, *([] if errors and strategy.metadata_last else wrong), *errors]
     if told := judged_beside(write, told, obj, None):
         raise invalid(write, told, obj)
     if strategy.warnings_on_create is not None:
-        attributes.warn(strategy.warnings_on_create(obj, attributes))
+        context.warn(strategy.warnings_on_create(obj, context))
     if strategy.canonicalize is not None:
         strategy.canonicalize(obj)
-    return attributes
+    return context
 
 
 def _metadata_errors(write: Write, meta: JsonObject) -> list[FieldError]:

@@ -32,8 +32,8 @@ async def delete_object(write: Write, options: DeleteOptions, *, admitted: bool 
 
     `admitted`: admission has run for the cause of the deletion, such as an eviction. Raises StatusError.
     """
-    endpoint, attributes = write.endpoint, write.attributes
-    key = endpoint.key(attributes.namespace, attributes.name)
+    endpoint, context = write.endpoint, write.context
+    key = endpoint.key(context.namespace, context.name)
     deletion = _Deletion(write, options, admitted)
     try:
         return deletion.deleted(await change(write.store, key, deletion.decide))
@@ -47,7 +47,7 @@ async def delete_object(write: Write, options: DeleteOptions, *, admitted: bool 
 
 async def _admit(write: Write, options: DeleteOptions, old: JsonObject) -> None:
     """Runs mutating and validating admission. Raises StatusError."""
-    if write.attributes.of_collection:
+    if write.context.of_collection:
         make_options = partial(delete_options_document, options)
     else:
         make_options = partial(_shown, write.endpoint.strategy, options, old)
@@ -83,7 +83,7 @@ class _Deletion:
         """Decides whether to mark, remove or keep the present version. Raises StatusError."""
         write, resource = self._write, self._write.resource
         if current is None:
-            raise status.not_found(resource.group, resource.resource, write.attributes.name)
+            raise status.not_found(resource.group, resource.resource, write.context.name)
         if self._marked is not None and current.value is self._marked:  # no other write since the mark
             return await self._removed(current)
         obj = self.obj = write.endpoint.parse(await write.endpoint.written.read(current.value))
@@ -144,14 +144,14 @@ def _released(write: Write, obj: JsonObject) -> Finish | None:
 
     async def release(done: bool) -> None:
         if done:
-            await hooks.after_delete(obj, write.attributes)
+            await hooks.after_delete(obj, write.context)
 
     return release
 
 
 def _check_preconditions(write: Write, meta: JsonObject, revision: int, options: DeleteOptions) -> None:
     """Raises StatusError 409 if the object's uid or resourceVersion differs from the preconditions."""
-    name, uid = write.attributes.name, meta.get("uid", "")
+    name, uid = write.context.name, meta.get("uid", "")
     for what, wanted, actual, guess in (
         ("UID", options.uid, uid, "deleted and then recreated"),
         ("ResourceVersion", options.resource_version, str(revision), "modified"),

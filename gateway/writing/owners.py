@@ -12,6 +12,6 @@ async def drop_duplicate_owners(write: Write, obj: JsonObject, *, after_admissio
     """Removes duplicate ownerReferences in place, with a warning; in a thread if the body is large."""
     meta = obj["metadata"]
     if len(meta.get("ownerReferences") or ()) > 1:
-        write.attributes.warn(
+        write.context.warn(
             await offloaded(write.size, lambda: metadata.drop_duplicate_owners(meta, after_admission=after_admission))
         )

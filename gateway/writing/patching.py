@@ -65,12 +65,12 @@ def _checked(write: Write, make: MakePatched) -> MakeObject:
 
 
 def _check_identity(write: Write, meta: JsonObject, *, created: bool) -> None:
-    attributes, resource = write.attributes, write.resource
+    context, resource = write.context, write.resource
     if created and meta.get("uid"):
         cause = f"uid mismatch: the provided object specified uid {meta['uid']}, and no existing object was found"
-        raise status.conflict(resource.group, resource.resource, attributes.name, cause)
-    metadata.match_namespace(meta, metadata.expected_namespace(resource, attributes.namespace))
-    metadata.match_name(meta, attributes.name)
+        raise status.conflict(resource.group, resource.resource, context.name, cause)
+    metadata.match_namespace(meta, metadata.expected_namespace(resource, context.namespace))
+    metadata.match_name(meta, context.name)
 
 
 def _by_json(write: Write, body: bytes, module: Any) -> MakePatched:
@@ -148,7 +148,7 @@ def _decoded(
             check_type_meta(result, resource)
             if not resource.custom and (unknown := _unknown_without_version(resource, result)) is not None:
                 told += _strictness(options, [*strict, *unknown], fail)
-                metadata.match_name({}, write.attributes.name)
+                metadata.match_name({}, write.context.name)
         new, members = _read(write, read, result, present, report)
     except DecodeError as error:
         raise fail(str(error), False) from None

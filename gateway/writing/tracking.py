@@ -27,13 +27,13 @@ def track_fields(write: Write, new: JsonObject, present: Present | None = None) 
             new,
             old,
             endpoint.type,
-            manager=write.attributes.manager,
+            manager=write.context.manager,
             api_version=resource.api_version,
             subresource=resource.subresource,
-            now=write.attributes.now,
+            now=write.context.now,
             reset=endpoint.strategy.reset_fields,
             convert=convert,
-            shared=write.attributes.specification.template if old is None else None,
+            shared=write.context.specification.template if old is None else None,
         )
     except ValueError:  # a version of the object does not conform to its schema: owners cannot be computed
         new["metadata"].pop("managedFields", None)

@@ -48,8 +48,8 @@ async def update_object(write: Write, make: MakeObject, *, uid: str = "", allow_
 
     `uid` is a precondition. With `allow_create` a missing object is created. Raises StatusError.
     """
-    endpoint, attributes = write.endpoint, write.attributes
-    key = endpoint.key(attributes.namespace, attributes.name)
+    endpoint, context = write.endpoint, write.context
+    key = endpoint.key(context.namespace, context.name)
     update = _Update(write, make, key, uid, allow_create)
     try:
         changed = await change(write.store, key, update.decide)
@@ -61,7 +61,7 @@ async def update_object(write: Write, make: MakeObject, *, uid: str = "", allow_
         raise write_error(endpoint, error) from None
     finally:
         if update.warnings:
-            attributes.warn(update.warnings)
+            context.warn(update.warnings)
     return update.written(changed)
 
 
@@ -131,7 +131,7 @@ class _Update:
             self._shown = Written(current.value, current.revision, unchanged=True)
             return KEEP
         if made.unstored:
-            write = write._replace(attributes=write.attributes._replace(unstored=made.unstored))
+            write = write._replace(context=write.context._replace(unstored=made.unstored))
         try:
             return await self._stored(write, current, old, new, made.kept)
         except Exception:
@@ -147,7 +147,7 @@ class _Update:
         if "ownerReferences" in obj["metadata"]:
             await drop_duplicate_owners(write, obj, after_admission=True)
         check_version(write, obj["metadata"], current.revision)
-        async with Allocating(write.endpoint.hooks, write.attributes, obj, old) as allocating:
+        async with Allocating(write.endpoint.hooks, write.context, obj, old) as allocating:
             prepared = await prepare_update(write, admitted, obj, old, kept)
             return allocating.decided(await self._replace(write, current, prepared, old, allocating.finish))
 
@@ -193,23 +193,23 @@ class _Update:
 
     async def _create(self, write: Write) -> Decision:
         """Creates the missing object of an update or apply; raises StatusError 404 if that is not allowed."""
-        attributes, resource = write.attributes, write.resource
+        context, resource = write.context, write.resource
         if not self._allow_create:
-            raise status.not_found(resource.group, resource.resource, attributes.name)
+            raise status.not_found(resource.group, resource.resource, context.name)
         check_uid(write, self._key, self._uid, "")
         _, new, made = await _told(write, offloaded(write.size, self._made_without))
         assert new is not None
         if made.unstored:
-            attributes = attributes._replace(unstored=made.unstored)
-            write = write._replace(attributes=attributes)
+            context = context._replace(unstored=made.unstored)
+            write = write._replace(context=context)
         admitted = await admit_new(write, new)
         meta = admitted.obj["metadata"]
         metadata.resource_version(meta)
-        metadata.fill_system_fields(meta, attributes.now)
-        async with Allocating(write.endpoint.hooks, attributes, admitted.obj, None) as allocating:
+        metadata.fill_system_fields(meta, context.now)
+        async with Allocating(write.endpoint.hooks, context, admitted.obj, None) as allocating:
             prepared = await prepare_new(write, admitted, admitted.obj)
             # a user who creates by update or apply needs the right to create, too
-            await require(write.endpoint.services.authorizer, with_verb(attributes.request, "create"))
+            await require(write.endpoint.services.authorizer, with_verb(context.request, "create"))
             value = await encoded(write, prepared)
             shown = Written(await read_back(write, value, prepared.size), 0, created=True)
             if write.options.dry_run:
@@ -225,10 +225,10 @@ async def _told(write: Write, making: Awaitable[_New]) -> _New:
     try:
         found = await making
     except StatusError as error:
-        write.attributes.warn(error.warnings)
+        write.context.warn(error.warnings)
         raise
     if found.made.warnings:
-        write.attributes.warn(found.made.warnings)
+        write.context.warn(found.made.warnings)
     return found
 
 
@@ -260,7 +260,7 @@ def _then_released(write: Write, old: JsonObject, finish: Finish | None) -> Fini
         if finish is not None:
             await finish(done)
         if done:
-            await hooks.after_delete(old, write.attributes)
+            await hooks.after_delete(old, write.context)
 
     return release
 
@@ -273,7 +273,7 @@ async def prepare_update(
     Raises StatusError, and Touched if a member that is shared with the old object was changed in place.
     """
     rights, size = write.endpoint.rights, admitted.size
-    lacking = () if rights is None else await rights.errors(write.attributes, obj, old)
+    lacking = () if rights is None else await rights.errors(write.context, obj, old)
     await offloaded(size * write.endpoint.strategy.weight, _prepare_update, write, obj, old, lacking)
     if kept is not None:
         kept.check()
@@ -283,11 +283,11 @@ async def prepare_update(
 
 def _prepare_update(write: Write, obj: JsonObject, old: JsonObject, lacking: Sequence[FieldError]) -> None:
     """Prepares and validates; `lacking` are the errors of rights that the user lacks."""
-    resource, strategy, attributes = write.resource, write.endpoint.strategy, write.attributes
+    resource, strategy, context = write.resource, write.endpoint.strategy, write.context
     meta, old_meta = obj["metadata"], old["metadata"]
-    metadata.match_namespace(meta, metadata.expected_namespace(resource, attributes.namespace))
+    metadata.match_namespace(meta, metadata.expected_namespace(resource, context.namespace))
     metadata.keep_generation(meta, old_meta)
-    strategy.prepare_for_update(obj, old, attributes)
+    strategy.prepare_for_update(obj, old, context)
     meta = obj["metadata"]  # read again: for a status update, the strategy has replaced it by the old one
     metadata.carry_over(meta, old_meta)
     errors = validate_object_meta(meta, resource.namespaced, name_is_path_segment, standard_finalizers=False)
@@ -298,7 +298,7 @@ def _prepare_update(write: Write, obj: JsonObject, old: JsonObject, lacking: Seq
         standard_finalizers=strategy.standard_finalizers,
         checked=not errors,
     )
-    judged = attributes.with_metadata_errors(errors)
+    judged = context.with_metadata_errors(errors)
     found = judge(write, lambda: strategy.validate_update(obj, old, judged))
     if not strategy.signs:
         errors = [*lacking, *errors, *found]
@@ -307,7 +307,7 @@ def _prepare_update(write: Write, obj: JsonObject, old: JsonObject, lacking: Seq
     if errors := judged_beside(write, errors, obj, old):
         raise invalid(write, errors, obj)
     if strategy.warnings_on_update is not None:
-        attributes.warn(strategy.warnings_on_update(obj, old, attributes))
+        context.warn(strategy.warnings_on_update(obj, old, context))
     if strategy.canonicalize is not None:
         strategy.canonicalize(obj)
     keep_timestamps(obj, old)

@@ -62,7 +62,7 @@ class Write(NamedTuple):
 
     endpoint: Endpoint
     options: WriteOptions
-    attributes: WriteContext
+    context: WriteContext
     size: int = 0  # bytes of the body, or of the stored object if that is larger
     via: Store | None = None  # replaces the endpoint's store, for example for a controller that has to be the leader
     annotate: Annotate = unrecorded  # adds an annotation to the request's audit record
@@ -71,7 +71,7 @@ class Write(NamedTuple):
 
     def attempt(self, size: int, warn: Warn) -> Write:
         """The Write of an attempt: with the size of the stored object if that is larger, and with its own warnings."""
-        return Write(self.endpoint, self.options, self.attributes.telling(warn), max(size, self.size), *self[4:])
+        return Write(self.endpoint, self.options, self.context.telling(warn), max(size, self.size), *self[4:])
 
     @property
     def resource(self) -> Resource:
@@ -129,7 +129,7 @@ def begin(
     if request.query_string and (timeout := request.parameter("timeout")):
         longest = endpoint.services.settings.request_timeout
         deadline = asyncio.get_running_loop().time() + request_timeout(timeout, longest)
-    attributes = WriteContext(
+    context = WriteContext(
         Attributes(request.user, info),
         endpoint.resource,
         info.namespace or (name if endpoint.strategy.in_its_own_namespace else ""),
@@ -142,8 +142,8 @@ def begin(
         warn=request.warnings.extend,
     )
     if (audit := request.audit) is None:
-        return Write(endpoint, options, attributes, size, facet=facet)
-    return Write(endpoint, options, attributes, size, None, audit.annotate, audit.patched, facet)
+        return Write(endpoint, options, context, size, facet=facet)
+    return Write(endpoint, options, context, size, None, audit.annotate, audit.patched, facet)
 
 
 _STRICT = WriteOptions(validation="Strict")
@@ -179,8 +179,8 @@ def begin_as(
         name=name,
     )
     who = Attributes(user, info)
-    attributes = WriteContext(who, resource, namespace, name, manager or user.name, now_text(), options.dry_run)
-    return Write(endpoint, options, attributes, via=via)
+    context = WriteContext(who, resource, namespace, name, manager or user.name, now_text(), options.dry_run)
+    return Write(endpoint, options, context, via=via)
 
 
 def judge(write: Write, rule: Callable[[], list[FieldError]]) -> Sequence[FieldError]:
@@ -211,7 +211,7 @@ def invalid(write: Write, errors: Sequence[FieldError], obj: JsonObject) -> Stat
         group = str(obj.get("apiVersion", "")).rpartition("/")[0]
         return status.invalid(group, str(obj.get("kind", "")), name or "", errors)
     group, kind, once = write.endpoint.kind_group, write.resource.kind, write.endpoint.strategy.tells_once
-    return status.invalid(group, kind, name or write.attributes.name, errors, once=once)
+    return status.invalid(group, kind, name or write.context.name, errors, once=once)
 
 
 async def encoded(write: Write, prepared: Prepared) -> bytes:

@@ -221,7 +221,7 @@ async def test_who_changes_in_place_what_is_kept_changes_the_object(api: Api, st
     resource = REGISTRY.resources["", "v1", "configmaps", ""]
     endpoint = api.endpoints.of("", "v1", "configmaps")
 
-    def changes(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
+    def changes(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
         assert old["data"] == {"a": "1"} or obj["data"] is old["data"]
         obj["data"]["b"] = "2"
 
