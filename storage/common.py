@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from storage.cache import ResourceCache
 from storage.consistency import ConsistentReads
 from storage.errors import Compacted, Unavailable
-from storage.etcd import DELETE, PUT, EtcdClient, Event, KeyValue
+from storage.etcd import DELETE, PUT, EtcdClient, KeyEvent, KeyValue
 from storage.feed import Feed
 from storage.loading import Keep, Loaded, Told, load, take_over
 from storage.seeded.client import SeededClient, in_etcd
@@ -166,7 +166,7 @@ class _OfParts(Unowned):
 class CommonFeed(Feed):
     """The feed of a common cache. A mark is told as the deletion of its seed, unless the seed was put with it."""
 
-    def _apply(self, events: list[Event]) -> None:
+    def _apply(self, events: list[KeyEvent]) -> None:
         if not events:
             return
         last = self._stored(events[-1])
@@ -177,15 +177,15 @@ class CommonFeed(Feed):
         assert isinstance(self._cache, CommonCache)
         return self._cache.parts.get(self._cache.part_of(key))
 
-    def _stored(self, event: Event) -> Event:
+    def _stored(self, event: KeyEvent) -> KeyEvent:
         """The event as a later watch on etcd tells it: this process knows its own deletion of a seed by the seed."""
         key = event.kv.key
         part = self._part(key) if event.type == DELETE else None
         if part is None or part.seeds is None or not part.is_unchanged(key) or part.seeds.place(key) < 0:
             return event
-        return Event(PUT, KeyValue(part.seeds.mark_of(key), b"", event.kv.mod_revision, 0, 0), None)
+        return KeyEvent(PUT, KeyValue(part.seeds.mark_of(key), b"", event.kv.mod_revision, 0, 0), None)
 
-    def _told(self, events: list[Event]) -> list[Event]:
+    def _told(self, events: list[KeyEvent]) -> list[KeyEvent]:
         told = []
         for event in events:
             told.append(event)

@@ -10,7 +10,7 @@ from contextlib import aclosing
 from heapq import merge
 from operator import attrgetter
 
-from storage.etcd import PUT, EtcdClient, Event, KeyValue, Watch
+from storage.etcd import PUT, EtcdClient, KeyEvent, KeyValue, Watch
 from storage.etcd.kv import Beside, Guard
 from storage.etcd.results import RangeResult, SwapResult
 from storage.keys import prefix_end
@@ -21,10 +21,10 @@ from storage.seeded.writes import Writes
 _KEY = attrgetter("key")
 
 
-def in_etcd(event: Event, seeds: Seeds | None) -> Event:
+def in_etcd(event: KeyEvent, seeds: Seeds | None) -> KeyEvent:
     """The event of a watch on etcd that stands for a put, which may be that of a seed at the beginning."""
     of_seed = seeds is not None and event.kv.mod_revision == seeds.revision and seeds.place(event.kv.key) >= 0
-    return Event(PUT, seeds.born, None) if seeds is not None and of_seed else event
+    return KeyEvent(PUT, seeds.born, None) if seeds is not None and of_seed else event
 
 
 class SeededClient(EtcdClient):

@@ -6,7 +6,7 @@ its seed, for the deletion; and the put beside a new mark is an update.
 
 from __future__ import annotations
 
-from storage.etcd import DELETE, PUT, Event, KeyValue, Watch, WatchBatch
+from storage.etcd import DELETE, PUT, KeyEvent, KeyValue, Watch, WatchBatch
 from storage.seeded.seeds import Seeds
 
 
@@ -22,13 +22,13 @@ class SeededWatch(Watch):
         batch = await super().__anext__()
         return batch._replace(events=self._as_stored(batch.events)) if batch.events else batch
 
-    def _as_stored(self, events: list[Event]) -> list[Event]:
-        told: list[Event] = []
+    def _as_stored(self, events: list[KeyEvent]) -> list[KeyEvent]:
+        told: list[KeyEvent] = []
         marks = first_marks(self._seeds, events)
         for event in events:
             kv, seeds = event.kv, self._seeds
             if kv.key == seeds.born.key and event.type == PUT and kv.version == 1:
-                told += [Event(PUT, each, None) for each in seeds.all_between(self._key, self._end)]
+                told += [KeyEvent(PUT, each, None) for each in seeds.all_between(self._key, self._end)]
                 continue
             mark = seeds.of_mark(kv.key)
             if mark is not None:
@@ -41,12 +41,12 @@ class SeededWatch(Watch):
     def _is_watched(self, key: bytes) -> bool:
         return self._key <= key < self._end if self._end else key == self._key
 
-    def _update(self, event: Event) -> Event:
+    def _update(self, event: KeyEvent) -> KeyEvent:
         before = self._seeds.get(event.kv.key)
-        return Event(PUT, event.kv._replace(version=2, create_revision=self._seeds.revision), before)
+        return KeyEvent(PUT, event.kv._replace(version=2, create_revision=self._seeds.revision), before)
 
 
-def first_marks(seeds: Seeds, events: list[Event]) -> set[tuple[bytes, int]]:
+def first_marks(seeds: Seeds, events: list[KeyEvent]) -> set[tuple[bytes, int]]:
     """The seeds that these events, which are of whole revisions, change first: each key with the revision of its
     deletion, or with the negative one of its update.
     """
@@ -61,6 +61,6 @@ def first_marks(seeds: Seeds, events: list[Event]) -> set[tuple[bytes, int]]:
     return {(key, -revision if (key, revision) in put else revision) for key, revision in marked}
 
 
-def deletion(key: bytes, revision: int, seeds: Seeds) -> Event:
+def deletion(key: bytes, revision: int, seeds: Seeds) -> KeyEvent:
     """The event of the deletion of a seed."""
-    return Event(DELETE, KeyValue(key, b"", revision, 0, 0), seeds.get(key))
+    return KeyEvent(DELETE, KeyValue(key, b"", revision, 0, 0), seeds.get(key))
