@@ -12,6 +12,8 @@ from tests.integration.access.conftest import World
 from tests.integration.server.client import ask
 from tests.until import until
 
+UNKNOWN_AUDIENCE = 'is not authorized to request tokens for audience "bank"'
+
 NODE = "node-a-token"
 
 
@@ -128,7 +130,7 @@ def test_it_gets_tokens_for_its_pods_alone(world: World, home: str) -> None:
     bare["metadata"]["name"], bare["spec"]["volumes"] = "bare-a", []
     assert world.create(f"/api/v1/namespaces/{home}/pods", bare).status == 201
     refused = asked("a", "bare", audiences=["bank"])
-    assert "is not authorized to request tokens for this audience" in refused.json["message"]
+    assert UNKNOWN_AUDIENCE in refused.json["message"]
     refused = world.create(f"/api/v1/namespaces/{home}/serviceaccounts/robot-a/token", {"spec": {}}, NODE)
     assert "node requested token not bound to a pod" in refused.json["message"]
 
@@ -150,7 +152,7 @@ def test_it_gets_tokens_for_the_audiences_of_its_pods_drivers(world: World, home
         return world.create(f"{where}/serviceaccounts/robot-a/token", body, NODE)
 
     assert answer("driver-a").status == 201
-    assert "is not authorized to request tokens for this audience" in answer("driver-b").json["message"]
+    assert UNKNOWN_AUDIENCE in answer("driver-b").json["message"]
     assert (
         'error validating audience "bank": csidriver.storage.k8s.io "gone" not found' in answer("gone").json["message"]
     )

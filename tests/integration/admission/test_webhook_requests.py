@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from apiserver_gateway.testing import ApiServer, Refused, ask, webhook
+from tests.forked import api_server
 from tests.integration.admission.webhook_servers import POD, config_map, here, maps, place, server, servers
 from tests.integration.server import client as wire
 from tests.until import until
@@ -23,7 +26,7 @@ DEPLOYMENT = {
 }
 
 # what is done, and what a webhook is told of it: operation, kind, resource, subresource, name, options' kind.
-# As a kube-apiserver 1.36.3 does; ../shared/conformance, topic webhooks, has its recordings.
+# As kube-apiserver does; ../shared/conformance, topic webhooks, has its recordings.
 ADMITTED = [
     ("POST", "/api/v1/namespaces/{}/pods", POD, ("CREATE", "Pod", "pods", "", "p", "CreateOptions")),
     (
@@ -78,12 +81,6 @@ ADMITTED = [
         ("CREATE", "TokenRequest", "serviceaccounts", "token", "robot", "CreateOptions"),
     ),
     (
-        "POST",
-        "/apis/authorization.k8s.io/v1/namespaces/{0}/localsubjectaccessreviews",
-        {"spec": {"user": "u", "resourceAttributes": {"namespace": "{0}", "verb": "get", "resource": "pods"}}},
-        ("CREATE", "LocalSubjectAccessReview", "localsubjectaccessreviews", "", "", "CreateOptions"),
-    ),
-    (
         "DELETE",
         "/apis/apps/v1/namespaces/{}/deployments",
         None,
@@ -119,6 +116,23 @@ def test_what_is_admitted_as_what(server: ApiServer, place: str) -> None:
             assert own[0]["namespace"] == place
             assert (own[0]["object"] is None) == (expected[0] == "DELETE")
             assert (own[0]["oldObject"] is None) == (expected[0] in ("CREATE", "CONNECT"))
+
+
+@pytest.mark.parametrize(
+    ("minor", "kinds"), [("1.36", ["LocalSubjectAccessReview", "ConfigMap"]), ("1.37", ["ConfigMap"])]
+)
+def test_of_reviews_webhooks_are_told_before_1_37(minor: str, kinds: list[str]) -> None:
+    spec = {"user": "u", "resourceAttributes": {"namespace": "default", "verb": "get", "resource": "pods"}}
+    review = "/apis/authorization.k8s.io/v1/namespaces/default/localsubjectaccessreviews"
+    rule = {"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"], "operations": ["*"]}
+    with (
+        api_server("--controllers=-*", f"--kubernetes-version={minor}") as server,
+        webhook(server, lambda request: None, rules=[rule], **here("default")) as hook,
+    ):
+        ask(server, "POST", review, {"spec": spec})
+        ask(server, "POST", maps("default"), config_map("c"))
+        told_of = [request["kind"]["kind"] for request in hook.requests]
+        assert [kind for kind in told_of if kind != "FlowSchema"] == kinds  # those are checked now and then
 
 
 def test_what_is_written_once_and_not_stored_has_a_manager(server: ApiServer, place: str) -> None:

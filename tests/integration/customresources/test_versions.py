@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from apiserver_gateway.testing import ApiServer
+from tests.forked import api_server
 from tests.integration.customresources.definitions import DEFINITIONS, MERGE, definition, establish, version
 from tests.integration.customresources.hook import Hook, with_webhook
 from tests.integration.server.client import ask, connect
@@ -43,7 +46,13 @@ def test_a_webhook_converts_what_is_read_listed_watched_and_written(server: ApiS
     assert deleted.status == 200, deleted.body
 
 
-def test_managers_of_a_version_that_its_definition_has_no_more(server: ApiServer) -> None:
+@pytest.mark.parametrize(("minor", "kept"), [("1.36", False), ("1.37", True)])
+def test_managers_of_a_version_that_its_definition_has_no_more(minor: str, kept: bool) -> None:
+    with api_server(f"--kubernetes-version={minor}") as server:
+        managers_are_kept_of_a_version_that_is_gone(server, kept)
+
+
+def managers_are_kept_of_a_version_that_is_gone(server: ApiServer, kept: bool) -> None:
     group = "gone.example.com"
     name = establish(server, definition(group, version("v1"), version("v2", storage=False)))
     one, two = (f"/apis/{group}/{each}/namespaces/default/widgets/a" for each in ("v1", "v2"))
@@ -57,4 +66,4 @@ def test_managers_of_a_version_that_its_definition_has_no_more(server: ApiServer
     assert refused.status == 500
     assert refused.json["message"] == f"request to convert CR to an invalid group/version: {group}/v2"
     patched = ask(server, "PATCH", one, {"metadata": {"labels": {"a": "b"}}}, headers=MERGE)
-    assert "managedFields" not in patched.json["metadata"]
+    assert ("managedFields" in patched.json["metadata"]) is kept

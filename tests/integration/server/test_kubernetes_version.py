@@ -47,7 +47,7 @@ def test_what_came_later_is_neither_found_nor_told_of(minor: str) -> None:
 
 
 def test_an_emulated_minor_has_its_apis_and_gates_and_the_servers_own_version() -> None:
-    with api_server("--controllers=-*", "--emulated-version=kube=1.34") as api:
+    with api_server("--controllers=-*", "--emulated-version=kube=1.34", version="1.36") as api:
         said = ask(api, "GET", "/version")
         assert (said["gitVersion"], said["minor"], said["emulationMinor"]) == ("v1.36.3", "36", "34")
         with pytest.raises(Refused) as refused:
@@ -60,7 +60,8 @@ def test_an_emulated_minor_has_its_apis_and_gates_and_the_servers_own_version() 
 
 
 def test_the_least_compatible_minor_is_in_version_metrics_and_flags() -> None:
-    with api_server("--controllers=-*", "--emulated-version=1.35", "--min-compatibility-version=kube=1.33") as api:
+    flags = ("--controllers=-*", "--emulated-version=1.35", "--min-compatibility-version=kube=1.33")
+    with api_server(*flags, version="1.36") as api:
         said = ask(api, "GET", "/version")
         assert [said[name] for name in ("emulationMinor", "minCompatibilityMajor", "minCompatibilityMinor")] == [
             *("35", "1", "33")
@@ -71,13 +72,14 @@ def test_the_least_compatible_minor_is_in_version_metrics_and_flags() -> None:
 
 def test_a_minor_after_the_emulated_one_is_not_compatible() -> None:
     words = r"--min-compatibility-version: minCompatibilityVersion version 1\.37 is not between \[1\.33, 1\.36\]"
-    with pytest.raises(ServerDidNotStart, match=words), api_server("--min-compatibility-version=1.37"):
+    flag = "--min-compatibility-version=1.37"
+    with pytest.raises(ServerDidNotStart, match=words), api_server(flag, version="1.36"):
         pass
 
 
 def test_a_minor_that_is_not_emulated_ends_the_start() -> None:
     words = r"--emulated-version: emulation version 1\.37 is not between \[1\.33, 1\.36\.0\]"
-    with pytest.raises(ServerDidNotStart, match=words), api_server("--emulated-version=1.37"):
+    with pytest.raises(ServerDidNotStart, match=words), api_server("--emulated-version=1.37", version="1.36"):
         pass
 
 

@@ -35,7 +35,7 @@ def named(name: str, **spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": spec}
 
 
-def refusal(api: ApiServer, method: str, path: str, body: dict[str, Any]) -> str:
+def refusal(api: ApiServer, method: str, path: str, body: Any = None) -> str:
     with pytest.raises(Refused) as refused:
         ask(api, method, path, body)
     return str(refused.value)
@@ -113,7 +113,7 @@ def test_the_status_of_a_csi_node_has_writers_of_its_own(api: ApiServer) -> None
     answered = ask(api, "PUT", f"{NODES}/n/status", {**made, "status": health})
     assert made["status"] == answered["status"] == {}  # its feature gate is off
     assert "labels" not in answered["metadata"]
-    with api_server("--controllers=-*") as before:
+    with api_server("--controllers=-*", version="1.36") as before:
         assert "status" not in ask(before, "POST", NODES, named("n", drivers=[]))
 
 
@@ -121,8 +121,7 @@ def test_what_1_37_has_stored_is_kept_where_an_earlier_minor_is_served(anchor: s
     with EmbeddedEtcd() as etcd:
         with api_server("--controllers=-*", etcd_servers=etcd.endpoint, version="1.37") as later:
             ask(later, "POST", BUNDLES, named("kept", trustBundle=anchor))
-        with api_server("--controllers=-*", etcd_servers=etcd.endpoint) as before, pytest.raises(Refused) as refused:
-            ask(before, "GET", BUNDLES)
-        assert refused.value.status == 404
+        with api_server("--controllers=-*", etcd_servers=etcd.endpoint, version="1.36") as before:
+            assert "404" in refusal(before, "GET", BUNDLES)
         with api_server("--controllers=-*", etcd_servers=etcd.endpoint, version="1.37") as later:
             assert ask(later, "GET", f"{BUNDLES}/kept")["spec"]["trustBundle"] == anchor

@@ -6,6 +6,7 @@ import json
 import re
 
 from apiserver_gateway.testing import api_server
+from gateway.release.minors import DEFAULT, GIT_VERSIONS
 from tests.integration.server.client import ask
 
 
@@ -63,7 +64,7 @@ def test_every_line_is_json_and_requests_are_logged_at_v_3() -> None:
         server.stop()
         lines = [json.loads(line) for line in server.log_file.read_text().splitlines()]
     said = {line["message"]: line for line in lines}
-    assert lines[0]["message"] == "starting" and said["ready"]["version"] == "v1.36.3"
+    assert lines[0]["message"] == "starting" and said["ready"]["version"] == GIT_VERSIONS[DEFAULT]
     assert lines[-1]["message"] == "stopped"
     (told,) = [line for line in lines if line.get("URI") == f"{path}?limit=5"]
     assert (told["verb"], told["resp"], told["userAgent"]) == ("list", 200, "looks/1")

@@ -8,6 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from apiserver_gateway.testing import ApiServer, api_server
+from gateway.release.minors import DEFAULT, GIT_VERSIONS
 from tests.hasty import hasty
 from tests.integration.server.client import ask
 from tests.until import until
@@ -82,7 +83,7 @@ def test_who_asks_and_what_is_allowed_is_counted(server: ApiServer) -> None:
 def test_objects_and_the_process_are_told(server: ApiServer) -> None:
     assert value(server, "apiserver_storage_objects", resource="namespaces") >= 4
     assert value(server, "process_resident_memory_bytes") > 10_000_000
-    assert value(server, "kubernetes_build_info", git_version="v1.36.3") == 1
+    assert value(server, "kubernetes_build_info", git_version=GIT_VERSIONS[DEFAULT]) == 1
     started = float(ask(server, "GET", "/metrics").headers["process-start-time-unix"])
     assert abs(value(server, "process_start_time_seconds") - started) <= 1
 

@@ -203,6 +203,6 @@ def test_an_earlier_minor_drops_the_certificates_of_pods() -> None:
     token = {"serviceAccountToken": {"path": "token"}}
     volumes = [{"name": "v", "projected": {"sources": [{**token, **source}]}}]
     spec = {"serviceAccountName": "default", "containers": [{"name": "c", "image": "i"}], "volumes": volumes}
-    with api_server("--controllers=-*", "--disable-admission-plugins=ServiceAccount") as before:
+    with api_server("--controllers=-*", "--disable-admission-plugins=ServiceAccount", version="1.36") as before:
         pod = ask(before, "POST", PODS, {"metadata": {"name": "p"}, "spec": spec})
         assert "podCertificate" not in pod["spec"]["volumes"][0]["projected"]["sources"][0]

@@ -17,6 +17,7 @@ from tests.integration.server.client import ask
 DRIVERS = "/apis/storage.k8s.io/v1/csidrivers"
 SETS = "/apis/apps/v1/namespaces/default/statefulsets"
 AUTOSCALERS = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
+EARLIER = "--kubernetes-version=1.36"
 GATES = ("HPAScaleToZero", "MaxUnavailableStatefulSet", "VolumeLimitScaling")
 MERGE = {"Content-Type": "application/merge-patch+json"}
 Servers = tuple[ApiServer, ApiServer]
@@ -24,12 +25,12 @@ Servers = tuple[ApiServer, ApiServer]
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[Servers]:
-    """Two servers on one etcd: with feature gates that are off by default, and without them."""
+    """Two servers of 1.36 on one etcd: with feature gates that are off by default there, and without them."""
     gates = f"--feature-gates={','.join(f'{each}=true' for each in GATES)}"
     with (
         EmbeddedEtcd() as etcd,
-        api_server("--controllers=-*", gates, etcd_servers=etcd.endpoint) as gated,
-        api_server("--controllers=-*", etcd_servers=etcd.endpoint) as plain,
+        api_server("--controllers=-*", EARLIER, gates, etcd_servers=etcd.endpoint) as gated,
+        api_server("--controllers=-*", EARLIER, etcd_servers=etcd.endpoint) as plain,
     ):
         yield gated, plain
 

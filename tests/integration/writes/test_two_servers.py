@@ -148,7 +148,7 @@ def test_a_log_of_a_pod_on_no_node_is_empty(servers: Servers) -> None:
     answer = ask(servers[0], "GET", f"{NAMESPACE}/pods/p/log?container=x")
     assert (answer.status, answer.json["message"]) == (400, "container x is not valid for pod p")
     answer = ask(servers[0], "GET", f"{NAMESPACE}/services/none/proxy/index.html")
-    assert answer.status == 404
+    assert answer.status == 503
 
 
 def test_who_am_i(servers: Servers) -> None:

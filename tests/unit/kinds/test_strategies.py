@@ -3,8 +3,9 @@
 import pytest
 
 from gateway.kinds.builtin import builtin_registry
-from gateway.kinds.strategies import MODULES, strategy_for
+from gateway.kinds.strategies import DEFAULT, MODULES, strategy_for
 from gateway.kinds.strategy import Allocation, Dependents, Strategy
+from gateway.release.gates import Gates
 from gateway.release.release import release_of
 
 RESOURCES = [each for each in builtin_registry().resources.values() if not each.subresource]
@@ -107,4 +108,5 @@ def test_a_namespace_is_emptied_before_it_goes() -> None:
 
 
 def test_a_resource_without_a_strategy_has_the_generic_rules() -> None:
-    assert strategy_for("", "componentstatuses") is strategy_for("", "pods", "nosuchthing")
+    assert strategy_for("", "componentstatuses") is DEFAULT
+    assert strategy_for("", "pods", "nosuchthing", Gates("1.36")) is DEFAULT

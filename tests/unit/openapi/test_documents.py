@@ -10,6 +10,8 @@ import pytest
 from gateway.jsontypes import loads
 from gateway.kinds.builtin import builtin_registry
 from gateway.openapi.documents import Documents
+from gateway.release.release import release_of
+from gateway.schema.catalog import serving
 from tests.unit.openapi.definitions import custom
 
 DOCUMENTS = Documents(builtin_registry())
@@ -242,5 +244,12 @@ def test_schemas_say_what_elements_may_be_and_what_excludes_what() -> None:
     assert of("SeccompProfile")["x-kubernetes-unions"][0]["discriminator"] == "type"
     assert of("LocalObjectReference")["properties"]["name"]["default"] == ""
     assert "default" not in of("SecretReference")["properties"]["name"]
-    rule = document("apis/networking.k8s.io/v1")["components"]["schemas"]["io.k8s.api.networking.v1.IngressRule"]
-    assert list(rule["properties"]["http"]) == ["$ref"]
+
+
+@pytest.mark.parametrize(("minor", "members"), [("1.36", ["$ref"]), ("1.37", ["description", "allOf"])])
+def test_a_reference_stands_alone_unless_its_field_is_described(minor: str, members: list[str]) -> None:
+    with serving(minor):
+        made = Documents(builtin_registry(release=release_of(minor=minor))).document("apis/networking.k8s.io/v1")
+        assert made is not None
+        rule = loads(made)["components"]["schemas"]["io.k8s.api.networking.v1.IngressRule"]
+    assert list(rule["properties"]["http"]) == members

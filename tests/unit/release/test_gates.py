@@ -47,12 +47,12 @@ def test_what_has_no_gate_in_a_minor_is_there_if_it_was_locked_before_and_not_if
     [
         ({"NoSuchGate": True}, "unrecognized feature gate: NoSuchGate"),
         (
-            {"APIServerTracing": False},
-            "cannot set feature gate APIServerTracing to false, feature is locked to true",
+            {"KubeletTracing": False},
+            "cannot set feature gate KubeletTracing to false, feature is locked to true",
         ),
         (
-            {"APIServerTracing": False, "GitRepoVolumeDriver": True},
-            "[cannot set feature gate APIServerTracing to false, feature is locked to true, "
+            {"KubeletTracing": False, "GitRepoVolumeDriver": True},
+            "[cannot set feature gate KubeletTracing to false, feature is locked to true, "
             "cannot set feature gate GitRepoVolumeDriver to true, feature is locked to false]",
         ),
         (
@@ -80,11 +80,14 @@ def test_a_group_sets_the_gates_of_its_stage_but_those_that_are_named() -> None:
     )
     assert not any(on for name, (stage, on) in found.items() if stage is FeatureStage.ALPHA and name not in SWITCHABLE)
     with pytest.raises(InvalidGates, match="StorageVersionAPI=true: "):
-        Gates(DEFAULT, [("AllAlpha", True)])
+        Gates("1.36", [("AllAlpha", True)])
+    with pytest.raises(InvalidGates, match="CompositePodGroup is enabled, but depends on features that are disabled: "):
+        Gates("1.37", [("AllAlpha", True)])
 
 
 def test_gates_of_other_components_are_taken() -> None:
-    assert states(DEFAULT, [("MemoryQoS", True)])["MemoryQoS"] == (FeatureStage.ALPHA, True)
+    assert states("1.36", [("MemoryQoS", True)])["MemoryQoS"] == (FeatureStage.ALPHA, True)
+    assert states("1.37", [("MemoryQoS", False)])["MemoryQoS"] == (FeatureStage.BETA, False)
 
 
 def test_each_gate_that_a_rule_asks_for_is_one() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gateway.access.rbac.default_policy import default_policy
-from gateway.release.minors import DEFAULT, GIT_VERSIONS
+from gateway.release.minors import CATALOGUED, GIT_VERSIONS
 from gateway.release.roles import policy_of
 
 EVICTION = "system:controller:device-taint-eviction-controller"
@@ -28,5 +28,5 @@ def test_a_role_has_the_rules_of_the_minor() -> None:
 
 
 def test_the_minor_of_the_catalog_has_the_roles_that_were_recorded() -> None:
-    catalogued = default_policy(DEFAULT)
-    assert policy_of(DEFAULT, catalogued) is catalogued
+    catalogued = default_policy(CATALOGUED)
+    assert policy_of(CATALOGUED, catalogued) is catalogued

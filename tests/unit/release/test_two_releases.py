@@ -13,14 +13,14 @@ from gateway.http.thread_pool import beside
 from gateway.kinds.builtin import builtin_registry
 from gateway.openapi.meta_kinds import CORE
 from gateway.openapi.schemas import schemas_of
-from gateway.release.minors import CATALOGS, DEFAULT, GIT_VERSIONS
+from gateway.release.minors import CATALOGS, CATALOGUED, DEFAULT, GIT_VERSIONS
 from gateway.release.release import release_of
 from gateway.schema.catalog import META, catalog_of, served, serving, type_for
 from gateway.schema.encode import encode_answer
 
 MOUNT = "io.k8s.api.core.v1.VolumeMount"
 OWN = next(iter(CATALOGS))  # a minor with a catalog of its own: its pods have spec.volumes[].bindMountOptions
-MINORS = (OWN, DEFAULT)
+MINORS = (OWN, CATALOGUED)
 
 
 def has_new_field() -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway.commands.kube_apiserver import CHOICE, main, translated
-from gateway.release.minors import minor_of_assets
+from gateway.release.minors import DEFAULT, GIT_VERSIONS, minor_of_assets
 from gateway.settings.command_line import read_flags
 from gateway.settings.flags import FLAGS, PREFIX, settings_from
 from gateway.settings.foreign_flags import ALIASES, why_not
@@ -64,8 +64,8 @@ def test_it_takes_kube_apiservers_defaults() -> None:
             ["--feature-gates=A=true"],
         ),
         (
-            ["--feature-gates=MemoryQoS=true,APIServerTracing=true,AllAlpha=true,AllBeta=false"],
-            {"feature-gates": "MemoryQoS=true,APIServerTracing=true"},
+            ["--feature-gates=MemoryQoS=true,KubeletTracing=true,AllAlpha=true,AllBeta=false"],
+            {"feature-gates": "MemoryQoS=true,KubeletTracing=true"},
             ["--feature-gates=AllAlpha=true", "--feature-gates=AllBeta=false"],
         ),
         (["-v4", "-v", "4", "-v=4", "--v=4", "--v", "4"], {"v": "4"}, []),
@@ -129,7 +129,7 @@ def test_a_minor_that_is_not_served_is_no_other_one(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("chosen", "flags", "version"),
-    [("", [], "v1.36.3"), ("1.35.0", [], "v1.35.4"), ("1.35.0", ["--kubernetes-version=1.34"], "v1.34.4")],
+    [("", [], GIT_VERSIONS[DEFAULT]), ("1.35.0", [], "v1.35.4"), ("1.35.0", ["--kubernetes-version=1.34"], "v1.34.4")],
 )
 def test_a_suite_chooses_the_minor(
     chosen: str, flags: list[str], version: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -15,6 +15,8 @@ from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.strategies import strategy_for
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
+from gateway.release.gates import Gates
+from gateway.release.minors import DEFAULT
 
 REGISTRY = builtin_registry()
 MINIMAL: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("minimal.yaml").read_text())
@@ -44,34 +46,36 @@ def made(resource: str, changes: JsonObject | None = None) -> JsonObject:
     return obj
 
 
-def _rules(resource: str) -> tuple[Strategy, WriteContext]:
+def _rules(resource: str, minor: str = DEFAULT) -> tuple[Strategy, WriteContext]:
     group_version, _, plural = resource.rpartition("/")
     group, _, version = group_version.rpartition("/")
     described = REGISTRY.resources[group, version, plural, ""]
     context = WriteContext(
         Attributes(User("admin"), RequestInfo("create", "")), described, "default", "a", now="2024-01-02T03:04:05Z"
     )
-    return strategy_for(group, plural), context
+    return strategy_for(group, plural, gates=Gates(minor)), context
 
 
-def created(resource: str, changes: JsonObject | None = None) -> JsonObject:
+def created(resource: str, changes: JsonObject | None = None, minor: str = DEFAULT) -> JsonObject:
     """A minimal object with changes, as a create prepares it."""
-    strategy, context = _rules(resource)
+    strategy, context = _rules(resource, minor)
     obj = made(resource, changes)
     strategy.prepare_for_create(obj, context)
     return obj
 
 
-def create_errors(resource: str, changes: JsonObject) -> list[str]:
+def create_errors(resource: str, changes: JsonObject, minor: str = DEFAULT) -> list[str]:
     """What a create of a minimal object with changes is told."""
-    strategy, context = _rules(resource)
-    return [str(error) for error in strategy.validate(created(resource, changes), context)]
+    strategy, context = _rules(resource, minor)
+    return [str(error) for error in strategy.validate(created(resource, changes, minor), context)]
 
 
-def updated(resource: str, changes: JsonObject, before: JsonObject | None = None) -> tuple[JsonObject, list[str]]:
+def updated(
+    resource: str, changes: JsonObject, before: JsonObject | None = None, minor: str = DEFAULT
+) -> tuple[JsonObject, list[str]]:
     """Updates a minimal object, which has `before` in it, with `changes`. Returns the new object and the errors."""
-    strategy, context = _rules(resource)
-    old = created(resource, before)
+    strategy, context = _rules(resource, minor)
+    old = created(resource, before, minor)
     old["metadata"]["resourceVersion"] = "7"
     obj = merged(old, changes)
     apply_defaults(obj["apiVersion"], obj["kind"], obj)
@@ -79,5 +83,7 @@ def updated(resource: str, changes: JsonObject, before: JsonObject | None = None
     return obj, [str(error) for error in strategy.validate_update(obj, old, context)]
 
 
-def update_errors(resource: str, changes: JsonObject, before: JsonObject | None = None) -> list[str]:
-    return updated(resource, changes, before)[1]
+def update_errors(
+    resource: str, changes: JsonObject, before: JsonObject | None = None, minor: str = DEFAULT
+) -> list[str]:
+    return updated(resource, changes, before, minor)[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from copy import deepcopy
+from functools import cache
 from typing import Any
 
 from gateway.allocation.carry_over import in_step, keep_allocated, needs_health_check_port
@@ -16,8 +17,12 @@ from gateway.kinds import metadata
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.identity import GroupVersion
+from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
 from gateway.kinds.write_context import WriteContext
+from gateway.release.minors import DEFAULT
+from gateway.release.release import release_of
+from gateway.schema.catalog import serving
 from gateway.schema.decode import DecodeReport
 from gateway.validation.field import FieldError
 from gateway.validation.names import name_is_path_segment
@@ -25,25 +30,30 @@ from gateway.validation.objectmeta import validate_object_meta, validate_object_
 from gateway.writing.body import complete
 
 NOW = "2026-01-02T03:04:05Z"
-REGISTRY = builtin_registry()
+
+
+@cache
+def registry_of(minor: str) -> Registry:
+    return builtin_registry(release=release_of(minor=minor))
+
 
 Cause = dict[str, str]
 
 
-def resource_of(written: str, subresource: str = "") -> Resource:
+def resource_of(written: str, subresource: str = "", minor: str = DEFAULT) -> Resource:
     """A resource as it is written: v1/pods, apps/v1/deployments."""
     group_version, _, plural = written.rpartition("/")
     group, _, version = group_version.rpartition("/")
-    return REGISTRY.resources[group, version, plural, subresource]
+    return registry_of(minor).resources[group, version, plural, subresource]
 
 
-def judged(written: str, subresource: str, sent: JsonObject, old: JsonObject | None) -> list[Cause]:
+def judged(written: str, subresource: str, sent: JsonObject, old: JsonObject | None, minor: str) -> list[Cause]:
     """The causes for which a create of `sent`, or an update of `old` to `sent`, is refused; empty if it is accepted.
 
     Raises DecodeError if `sent` cannot be decoded, and StatusError for a refusal with another reason than Invalid.
     """
-    resource = resource_of(written, subresource)
-    obj, stored = _stored(resource, sent), None if old is None else _stored(resource_of(written), old)
+    resource = resource_of(written, subresource, minor)
+    obj, stored = _stored(resource, sent), None if old is None else _stored(resource_of(written, "", minor), old)
     name, namespace = (old or sent)["metadata"].get("name", ""), "default" if resource.namespaced else ""
     request = RequestInfo("create" if old is None else "update", "", subresource=subresource)
     context = WriteContext(Attributes(User("admin"), request), resource, namespace, name, now=NOW)
@@ -108,10 +118,11 @@ def _complete_service(obj: JsonObject, old: JsonObject | None) -> None:
         spec.setdefault("healthCheckNodePort", 32_000)
 
 
-def told(written: str, subresource: str, sent: JsonObject, old: JsonObject | None) -> Any:
-    """The same, with what stands for other refusals: their text."""
+def told(written: str, subresource: str, sent: JsonObject, old: JsonObject | None, minor: str = DEFAULT) -> Any:
+    """The same by the rules of a minor, with what stands for other refusals: their text."""
     try:
-        return judged(written, subresource, sent, old)
+        with serving(minor):
+            return judged(written, subresource, sent, old, minor)
     except StatusError as error:
         return (error.details or {}).get("causes") or f"{error.code} {error}"
     except ValueError as error:

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.identity import GroupResource
 from gateway.kinds.strategies import MODULES
-from tests.unit.validation.replaying import told
+from gateway.release.minors import minor_of
+from tests.unit.validation.replaying import registry_of, told
 from tests.upstream.validation_faults.wrongs import patched
 
 RECORDED = Path(__file__).with_name("recorded") / "faults.json.gz"
@@ -46,7 +46,8 @@ def differences(case: Any) -> list[str]:
     base, via = recording()["bases"][case["base"]], case["via"]
     old = None if via == "create" else base["old"]
     sent = patched(base["create"] if old is None else old, case["patch"])
-    ours = told(base["resource"], "" if via in ("create", "update") else via, sent, old)
+    minor = minor_of(recording()["version"])
+    ours = told(base["resource"], "" if via in ("create", "update") else via, sent, old, minor)
     if isinstance(ours, list):
         ours = [[cause["reason"], cause["field"], cause["message"]] for cause in ours]
     theirs = case.get("causes", [])
@@ -86,7 +87,8 @@ def test_every_strategy_is_among_the_faults() -> None:
     faulty = {place(case)[0] for case in recording()["cases"] if case.get("causes")}
     served = {tuple(name.rpartition("/")[::2]) for name in faulty}
     named = {GroupResource(version.rpartition("/")[0], plural) for version, plural in served}
-    of_the_minor = {each.gvr.group_resource for each in builtin_registry().resources.values()}
+    resources = registry_of(minor_of(recording()["version"])).resources
+    of_the_minor = {each.gvr.group_resource for each in resources.values()}
     assert set(MODULES) & of_the_minor <= named
 
 

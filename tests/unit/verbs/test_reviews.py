@@ -43,13 +43,21 @@ async def test_extra_without_values_is_no_fault(api: Api) -> None:
     assert (code, answer["spec"]["extra"]) == (201, {"k": None})
 
 
-async def test_all_that_is_wrong_with_a_question_is_said(api: Api) -> None:
+@pytest.mark.parametrize(
+    ("minor", "none", "two"),
+    [
+        ("1.36", ["spec.resourceAttributes"], ["spec.nonResourceAttributes"]),
+        ("1.37", ["spec"], ["spec"]),
+    ],
+)
+async def test_all_that_is_wrong_with_a_question_is_said(minor: str, none: list[str], two: list[str]) -> None:
+    api = Api(minor)
     named = {"metadata": {"name": "x"}, "spec": {}}
     found = await fields_refused(api, f"{GROUP}/subjectaccessreviews", named)
-    assert found == ["spec.resourceAttributes", "spec.user", "metadata"]
+    assert found == [*none, "spec.user", "metadata"]
     both = {"spec": {"resourceAttributes": {}, "nonResourceAttributes": PATH}}
     found = await fields_refused(api, f"{GROUP}/selfsubjectaccessreviews", both)
-    assert found == ["spec.nonResourceAttributes"]
+    assert found == two
 
 
 async def test_a_local_question_stays_in_its_namespace(api: Api) -> None:

@@ -16,7 +16,10 @@ from gateway.jsontypes import dumps, loads
 from gateway.kinds.columns.custom import custom_columns
 from gateway.kinds.columns.model import Columns
 from gateway.kinds.columns.registry import columns_of
+from gateway.release.gates import Gates
 
+MINOR = "1.36"
+ENABLED = Gates(MINOR).enabled
 RECORDED = loads((Path(__file__).parent / "recorded.json").read_bytes())
 TABLES = {f"{one['group']}/{one['version']}/{one['kind']}": one for one in RECORDED["tables"]}
 FRAMES = RECORDED["frames"]
@@ -34,7 +37,7 @@ def _columns(table: dict[str, Any]) -> Columns:
         if (definition["group"], definition["names"]["kind"]) == (table["group"], table["kind"]):
             [version] = [one for one in definition["versions"] if one["name"] == table["version"]]
             return custom_columns(version.get("additionalPrinterColumns"))
-    return columns_of(table["group"], table["kind"])
+    return columns_of(table["group"], table["kind"], ENABLED)
 
 
 def _objects(table: dict[str, Any], form: str) -> list[dict[str, Any]]:
