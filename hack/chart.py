@@ -51,6 +51,7 @@ def _file(version: str, kind: str) -> dict[str, Any]:
 RULES: dict[str, dict[str, Any]] = {
     "replicaCount": {"minimum": 0},
     "workers": {"minimum": 1, "maximum": 999},
+    "kubernetesVersion": {"pattern": r"^v?1\.[0-9]+(\.[0-9]+)?$"},
     "image.digest": _DIGEST,
     "etcd.image.digest": _DIGEST,
     "image.pullPolicy": {"enum": ["Always", "IfNotPresent", "Never"]},

@@ -67,6 +67,8 @@ MATRIX: dict[str, dict[str, Any]] = {
     },
     "neither spread nor waiting": {"podAntiAffinity": "none", "topologySpread": False, "preStopSeconds": 0},
     "a port of nodes": {"service": {"type": "NodePort", "nodePort": 30443}},
+    "a minor of Kubernetes": {"kubernetesVersion": "1.37"},
+    "a minor of Kubernetes as a flag": {"flags": {"kubernetes-version": "1.35"}},
     "an account of others": {"serviceAccount": {"create": False, "name": "default"}},
 }
 

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import yaml
+
 from gateway.release.gates import known
 from gateway.release.minors import CATALOGS, DEFAULT, GIT_VERSIONS
 
@@ -49,3 +51,14 @@ def test_the_facts_of_go_types_are_made_for_each_minor_with_a_catalog_of_its_own
     [named] = re.findall(r"^OWN = \((.*)\)$", script, re.MULTILINE)
     assert set(re.findall(r'"([\d.]+)"', named)) == CATALOGS.keys()
     assert all((ROOT / "hack" / f"gotypes-{minor}.json").is_file() for minor in CATALOGS)
+
+
+def test_installations_name_the_minor_that_they_serve() -> None:
+    """A default of a later release changes none of them."""
+    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    chart = yaml.safe_load((ROOT / "deploy" / "helm" / "apiserver-gateway" / "values.yaml").read_text())
+    serving = {name: " ".join(each.get("command", ())) for name, each in compose.items()}
+    commands = [command for command in serving.values() if command.startswith("serve ")]
+    minors = [minor for command in commands for minor in re.findall(r"--kubernetes-version=\S+:-([\d.]+)}", command)]
+    assert len(minors) == len(commands) > 1
+    assert {*minors, chart["kubernetesVersion"]} == {"1.36"}
