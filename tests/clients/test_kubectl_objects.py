@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from apiserver_gateway.testing import ApiServer
+from gateway.release.minors import DEFAULT
 from tests.clients.command import Kubectl
 
 APPLICATION = Path(__file__).parent / "application" / "application.yaml"
@@ -236,7 +237,7 @@ def test_an_unknown_field_is_refused(kubectl: Kubectl) -> None:
 
 def test_version(kubectl: Kubectl) -> None:
     shown = json.loads(kubectl("version", "-o", "json"))
-    assert shown["serverVersion"]["gitVersion"].startswith("v1.36.")
+    assert shown["serverVersion"]["gitVersion"].startswith(f"v{DEFAULT}.")
 
 
 def next_line(process: subprocess.Popen[str]) -> str:

@@ -20,6 +20,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from apiserver_gateway.testing import api_server
+from tests.upstream import PEER
 from tests.upstream.controlplane.server import Refused, Server, kube_apiserver
 
 TOP = Path(__file__).resolve().parents[2]
@@ -90,7 +91,9 @@ def main(words: Sequence[str]) -> int:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         (directory / "tokens.csv").write_text(TOKENS)
         server = stack.enter_context(peer(options.programs, directory / "peer"))
-        ours = stack.enter_context(api_server(*AUTHORIZATION, f"--token-auth-file={directory / 'tokens.csv'}"))
+        ours = stack.enter_context(
+            api_server(*AUTHORIZATION, f"--token-auth-file={directory / 'tokens.csv'}", version=PEER)
+        )
         for each in (server, Server(ours.url, ADMIN)):
             until_settled(each)
         commands = comparisons((ours.url, ADMIN), (server.url, server.token), options.seed, options.cases)

@@ -3,9 +3,10 @@
     python -m tests.upstream conformance DIR [--golden NAME] [--topics lists,watches]
         [--apart /pods,/configmaps] [--expected FILE] [--report FILE]
 
-DIR holds conformance.py, scenarios/, golden/ and tokens.csv. NAME is another folder of recordings than golden: those of
-Kubernetes 1.35 are in golden-1.35, and the servers serve that minor where it is served. Topics that were recorded with
-the same controllers share a server. Wording is compared too, but for what WORDING names. FILE lists the steps that are
+DIR holds conformance.py, scenarios/, golden/ and tokens.csv. NAME is a folder of recordings: golden has those of
+Kubernetes 1.36, golden-1.35 those of 1.35. Without it they are those of the default minor, and the servers are started
+without --kubernetes-version; else they serve the minor of the recordings. Topics that were recorded with the same
+controllers share a server. Wording is compared too, but for what WORDING names. FILE lists the steps that are
 known to differ, with the reason; without --expected it is the list of the minor in .ci/. What was found is written to
 --report, of which tests/upstream/compatibility.py makes a page.
 
@@ -39,6 +40,7 @@ from storage.embedded import EmbeddedEtcd
 from storage.etcd import EtcdClient, EtcdSettings
 
 ROOT = Path(__file__).resolve().parents[2]
+FIRST = "1.36"  # the minor of the folder that has no minor in its name
 TOKEN = "tok"
 PATIENCE = 120.0  # seconds until a server is ready, on a busy machine too
 ADDRESS = "10.77.0.1"  # of a host in the network namespace of the run
@@ -98,7 +100,7 @@ def main(words: Sequence[str]) -> int:
     """Returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("directory", type=Path)
-    parser.add_argument("--golden", default="golden", help="the folder of recordings in DIR")
+    parser.add_argument("--golden", default=golden_of(DEFAULT), help="the folder of recordings in DIR")
     parser.add_argument("--topics", default=",".join(TOPICS))
     parser.add_argument("--only", default="", help="a regular expression on scenario names")
     parser.add_argument("--expected", type=Path)
@@ -145,7 +147,7 @@ def compared(directory: Path, golden: str, group: Group, topics: list[str], apar
     tokens = f"--token-auth-file={directory / 'tokens.csv'}"
     minor = minor_of(golden)
     flags = [*FLAGS, f"--controllers={controllers}", tokens]
-    flags += [f"--kubernetes-version={minor}"] if minor in GIT_VERSIONS else []
+    flags += [f"--kubernetes-version={minor}"] if minor in GIT_VERSIONS and minor != DEFAULT else []
     with ExitStack() as begun:
         etcd = begun.enter_context(EmbeddedEtcd())
         asyncio.run(age(etcd.endpoint))
@@ -173,15 +175,20 @@ def until_ready(server: ApiServer) -> None:
             time.sleep(0.05)
 
 
+def golden_of(minor: str) -> str:
+    """The folder of recordings of a minor."""
+    return "golden" if minor == FIRST else f"golden-{minor}"
+
+
 def minor_of(golden: str) -> str:
     """The Kubernetes minor of a folder of recordings."""
-    return golden.removeprefix("golden").removeprefix("-") or DEFAULT
+    return golden.removeprefix("golden").removeprefix("-") or FIRST
 
 
 def expected_of(minor: str) -> Path:
     """The list of known differences for a minor; that of the default minor if it has none."""
-    own = ROOT / ".ci" / f"conformance-expected-{minor}.txt"
-    return own if own.exists() else ROOT / ".ci" / "conformance-expected.txt"
+    own, default = (ROOT / ".ci" / f"conformance-expected-{each}.txt" for each in (minor, DEFAULT))
+    return own if own.exists() else default
 
 
 def read_expected(file: Path) -> dict[str, Exemption]:

@@ -52,7 +52,8 @@ def etcd() -> Iterator[EmbeddedEtcd]:
 @pytest.fixture(scope="module")
 def server(etcd: EmbeddedEtcd) -> Iterator[ApiServer]:
     # without controllers and aggregation rules, nothing changes stored objects
-    with api_server("--controllers=-*", "--authorization-mode=AlwaysAllow", etcd_servers=etcd.endpoint) as server:
+    flags = ("--controllers=-*", "--authorization-mode=AlwaysAllow", "--kubernetes-version=1.36")  # as recorded
+    with api_server(*flags, etcd_servers=etcd.endpoint) as server:
         yield server
 
 

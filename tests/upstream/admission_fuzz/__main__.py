@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from apiserver_gateway.testing import api_server
+from tests.upstream import PEER
 
 from ..definition_fuzz.__main__ import as_json, report, share, until_served
 from ..definition_fuzz.servers import LEVELS, Request, Result, Side
@@ -185,7 +186,7 @@ def main(words: Sequence[str]) -> int:
                 f"--token-auth-file={options.tokens}",
                 "--controllers=-*",
             )
-            options.ours = stack.enter_context(api_server(*flags)).url
+            options.ours = stack.enter_context(api_server(*flags, version=PEER)).url
         fuzz = Fuzz(options, Side(options.peer, "tok"), Side(options.ours, "tok"))
         fuzz.prepare()
         try:

@@ -39,6 +39,7 @@ from pathlib import Path
 from typing import Any
 
 from apiserver_gateway.testing import api_server
+from tests.upstream import PEER
 
 from .facts import Json
 from .schemas import Maker, mutate_definition
@@ -329,7 +330,7 @@ def main(words: Sequence[str]) -> int:
     options = parser.parse_args(words)
     with contextlib.ExitStack() as stack:
         if options.ours is None:
-            server = stack.enter_context(api_server("--disable-admission-plugins=ServiceAccount"))
+            server = stack.enter_context(api_server("--disable-admission-plugins=ServiceAccount", version=PEER))
             options.ours, options.ours_token = server.url, server.token
         fuzz = Fuzz(options, Side(options.peer, options.peer_token), Side(options.ours, options.ours_token))
         fuzz.definitions()

@@ -27,6 +27,7 @@ from typing import Any
 
 from apiserver_gateway.testing import api_server
 from apiserver_gateway.testing.webhooks import _certified
+from tests.upstream import PEER
 from tests.upstream.controlplane.server import TOKEN, kube_apiserver
 
 from ..definition_fuzz.__main__ import report
@@ -185,7 +186,7 @@ def main(words: Sequence[str]) -> int:
         start = kube_apiserver(options.programs / "kube-apiserver", flags, lines)
         peer = stack.enter_context(start(directory / "peer"))
         ours = stack.enter_context(
-            api_server(*flags, f"--token-auth-file={directory / 'tokens.csv'}", "--controllers=-*")
+            api_server(*flags, f"--token-auth-file={directory / 'tokens.csv'}", "--controllers=-*", version=PEER)
         )
         sides = {
             name: {"": Side(url, TOKEN), **{user: Side(url, user) for user in USERS}}

@@ -25,6 +25,7 @@ from pathlib import Path
 
 import yaml
 
+from gateway.release.minors import minor_of
 from tests.unit.validation.replaying import told
 
 from .asking import Case, Peer
@@ -48,9 +49,10 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--compare", action="store_true", help="tell what differs here, and write nothing")
     options = parser.parse_args(words)
     only = set(filter(None, options.only.split(",")))
-    found = [case for file in options.kept for case in read(file)[1] if not only or case.base.resource in only]
+    files = [read(file) for file in options.kept]
+    found = [case for _, cases in files for case in cases if not only or case.base.resource in only]
     if found and options.compare:
-        return _compare(found)
+        return _compare(found, minor_of(files[0][0]))
     with contextlib.ExitStack() as stack:
         url = options.server or stack.enter_context(kube_apiserver(options.binaries, options.etcd, options.token))
         peer = Peer(url, options.token)
@@ -60,7 +62,7 @@ def main(words: Sequence[str]) -> int:
         if options.keep:
             write(options.keep, version, tried)
         if options.compare:
-            return _compare(tried)
+            return _compare(tried, minor_of(version))
         faults, valid = kept(tried)
         faults = _ask_again(peer, faults)
     print(f"{len(faults)} faults and {len(valid)} valid objects kept")
@@ -109,12 +111,14 @@ def _of_a_map(case: Case) -> bool:
     return len(case.causes) > 1 and any(re.search(r"\[[^]]*\D[^]]*\]|\[\]", cause[1]) for cause in case.causes)
 
 
-def _compare(tried: list[Case]) -> int:
+def _compare(tried: list[Case], minor: str) -> int:
+    """Tells where the rules of a minor differ from its kube-apiserver's answers."""
     differing: dict[tuple[str, ...], list[str]] = collections.defaultdict(list)
     for case in tried:
         if not is_judgement(case) and not 200 <= case.code < 300:
             continue
-        ours = told(case.base.resource, case.subresource, case.sent, None if case.via == "create" else case.base.old)
+        old = None if case.via == "create" else case.base.old
+        ours = told(case.base.resource, case.subresource, case.sent, old, minor)
         if isinstance(ours, str):
             got, lines = [["", "", ours]], [ours]
         else:
