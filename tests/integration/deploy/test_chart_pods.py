@@ -1,4 +1,9 @@
-"""The pods that the chart renders, as processes: three etcd members, two gateways, its Jobs and its `helm test`."""
+"""The pods that the chart renders, as processes: three etcd members, two gateways, its Jobs and its `helm test`.
+
+Nothing else runs what the chart says: tests/engine runs the image and docker-compose.yml, and tests/upstream/node runs
+pods of its own. Of a chart that is wrong in a command, a path, a Secret or a probe, only these tests tell. They imitate
+what a kubelet does with volumes and variables (pods.py); that part is what tests/upstream/node has a real one for.
+"""
 
 from __future__ import annotations
 

@@ -67,6 +67,15 @@ def test_a_binding_grants_in_its_namespace_alone(policy: RbacPolicy, rbac: RBAC)
     assert not rbac.decide(asked(ADA, method="DELETE")).allowed
 
 
+def test_a_service_account_without_a_namespace_is_that_of_the_binding(policy: RbacPolicy, rbac: RBAC) -> None:
+    policy.put(RbacResource.ROLE, role("r", "home"))
+    subject = {"kind": "ServiceAccount", "name": "robot"}
+    policy.put(RbacResource.BINDING, binding("b", "Role", "r", subject, namespace="home"))
+    assert rbac.decide(asked(ROBOT, "/api/v1/namespaces/home/pods/p")).allowed
+    policy.put(RbacResource.CLUSTER_BINDING, binding("all", "ClusterRole", "r", subject))
+    assert not rbac.decide(asked(ROBOT, "/api/v1/namespaces/y/pods/p")).allowed
+
+
 @pytest.mark.parametrize(
     ("who", "subject", "text"),
     [
