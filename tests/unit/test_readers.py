@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from tests.unit.test_structure import modules, trees
+from tests.unit.test_structure import modules, tree_of, with_word
 
 YAML = {"gateway.schema.yaml_body"}
 
@@ -59,7 +59,7 @@ _YAML_PARSING |= {"parse", "scan", "SafeLoader", "CSafeLoader", "Loader", "CLoad
 
 def used(name: str) -> Iterator[str]:
     """The attributes of `json`, `orjson` and `yaml` that a module uses, and its imports from them."""
-    for node in ast.walk(trees()[name]):
+    for node in ast.walk(tree_of(name)):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             yield f"{node.value.id}.{node.attr}"
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -103,7 +103,8 @@ DECODED = {
 
 def test_numbers_beyond_floats_are_refused_by_the_reader_or_by_decode() -> None:
     """`parse_to_decode` returns them as infinity: its result may only be passed to decode."""
-    calls = {name for name in of_server() if "parse_to_decode" in ast.unparse(trees()[name]) and ".schema." not in name}
+    word = "parse_to_decode"
+    calls = {name for name in with_word(word) if word in ast.unparse(tree_of(name)) and ".schema." not in name}
     assert calls == DECODED.keys(), "call parse_body"
     for name, decoded in DECODED.items():
-        assert decoded in ast.unparse(trees()[name])
+        assert decoded in ast.unparse(tree_of(name))

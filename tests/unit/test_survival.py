@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from tests.unit.test_structure import trees
+from tests.unit.test_structure import tree_of, with_word
 
 BEGINNING = {"Thread", "create_task", "ensure_future"}
 SURVIVING = {"survive", "survive_async", "each", "each_async", "guarded", "work", "keep_beating"}
@@ -82,9 +82,8 @@ def begun() -> tuple[Begun, ...]:
 
 
 def _begun() -> Iterator[Begun]:
-    for module, tree in trees().items():
-        if module.split(".")[0] not in ("gateway", "storage"):
-            continue
+    for module in with_word(*BEGINNING):
+        tree = tree_of(module)
         functions = _functions(tree)
         for node in ast.walk(tree):
             if not isinstance(node, ast.Call) or _name_of(node.func) not in BEGINNING:
