@@ -57,7 +57,7 @@ def test_all_matches_are_searched_up_to_a_bound(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(regex, "_MOST_READ", regex._MOST_READ // 20)
     began = time.thread_time()
     assert evaluated("text.findAll('a(a*c)?').size() > 1", text="a" * 300_000).error == EXCEEDED
-    at_most_cpu(time.thread_time() - began, 0.5)
+    at_most_cpu(time.thread_time() - began, 1.0)  # 0.3 s on a busy machine; without the bound 6 s
     assert evaluated("text.findAll('a').size()", text="a" * 10_000).value == 10_000
 
 
