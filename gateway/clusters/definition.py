@@ -38,6 +38,13 @@ _ADMINS = {
     "description": "The root's users who may enter the control plane, as members of its group root:admins.",
     "properties": {"users": _names("user"), "groups": _names("group")},
 }
+_TEMPLATE = {
+    **_TEXT,
+    "maxLength": 63,
+    "description": "The control plane whose objects this one begins with, as they are when it is made. They cannot be "
+    "exchanged later.",
+    "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "the template cannot be changed"}],
+}
 _CONDITION = {
     "type": "object",
     "required": ["type", "status", "lastTransitionTime", "reason", "message"],
@@ -74,7 +81,7 @@ def definition() -> JsonObject:
         "type": "object",
         "x-kubernetes-validations": [{"rule": _LABEL, "message": "the name must be a DNS label"}],
         "properties": {
-            "spec": {"type": "object", "properties": {"admins": _ADMINS}},
+            "spec": {"type": "object", "properties": {"admins": _ADMINS, "template": _TEMPLATE}},
             "status": _STATUS,
         },
     }
@@ -100,6 +107,7 @@ class Described:
     uid: str
     users: frozenset[str]
     groups: frozenset[str]
+    template: str  # the name of a control plane, or ""
     phase: str
     is_ending: bool
     is_finalized: bool  # whether it has the finalizer
@@ -114,6 +122,7 @@ def described(entry: Entry, _before: Described | None) -> Described:
         meta["uid"],
         frozenset(each for each in admins.get("users") or () if not each.startswith(_SYSTEM)),
         frozenset(each for each in admins.get("groups") or () if not each.startswith(_SYSTEM)),
+        (obj.get("spec") or {}).get("template") or "",
         (obj.get("status") or {}).get("phase") or MAKING,
         bool(meta.get("deletionTimestamp")),
         FINALIZER in (meta.get("finalizers") or ()),

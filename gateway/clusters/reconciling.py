@@ -11,6 +11,8 @@ from gateway.clusters.definition import (
     FINALIZER,
     GROUP,
     KIND,
+    MADE,
+    MAKING,
     PLURAL,
     READY,
     VERSION,
@@ -100,7 +102,8 @@ class Reconciler:
             await self._claim(of)
         if not await is_made(client, root):
             await clear_unmade(client, root)
-            revision = await self._table.templates.begin(root, await self._objects())
+            template = await (self._copied(of) if of.template else self._objects())
+            revision = await self._table.templates.begin(root, template, of.uid if of.template else "")
             self._root.feed.passed(revision)
             await self._table.common.cache.reach(revision)  # so that this write wakes nobody
         await self._tell(of, READY, "True", "Made", "requests are answered", url)
@@ -126,6 +129,14 @@ class Reconciler:
         owners = entry.parsed()["metadata"].get("ownerReferences") or []
         return {each["uid"] for each in owners if each["kind"] == KIND}
 
+    async def _copied(self, of: Described) -> Template:
+        """What the template of a control plane has now. Raises StatusError, StorageError, also if it is not ready."""
+        found = self._table.described(of.template)
+        if found is None or found.phase != READY or found.is_ending:
+            await self._tell(of, MAKING, "False", "NoTemplate", f"the control plane {of.template} is not ready")
+            raise StorageError(f"the template of the control plane {of.name} is not ready")
+        return await self._table.copy_of(found)
+
     async def _objects(self) -> Template:
         async with self._making:
             if self._template is None:
@@ -139,7 +150,9 @@ class Reconciler:
         if of.phase != ENDING:
             await self._tell(of, ENDING, "False", "Deleted", "its keys are being removed")
         await self._table.ended()
-        self._root.feed.passed(await clear(self._table.common.client, self._prefix(of)))
+        client, root = self._table.common.client, self._prefix(of)
+        self._root.feed.passed(await self._table.templates.end(of.uid, await client.get(root + MADE)))
+        self._root.feed.passed(await clear(client, root))
         if of.uid in (self._owners(of.name) or ()):
             secrets = self._actor.of("", "v1", "secrets")
             await self._actor.delete(secrets, NAMESPACE, name_of(of.name), DeleteOptions())

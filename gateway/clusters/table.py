@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 from gateway.clusters.awake import Awake, Means
+from gateway.clusters.copying import copy_of
 from gateway.clusters.definition import GROUP, MADE, PLURAL, READY, VERSION, Described, described
 from gateway.clusters.door import Door
 from gateway.clusters.outbound import may_be_called
 from gateway.clusters.secrets import NAMESPACE, Credentials, credentials_in, name_of
-from gateway.clusters.templates import Templates
+from gateway.clusters.templates import Template, Templates
 from gateway.clusters.visitors import Visitors
 from gateway.http.status import StatusError
 from gateway.kinds.identity import GroupVersionResource
@@ -247,6 +248,11 @@ class Table:
         """The fence of a control plane's writes, and what it begins with. Raises StorageError."""
         existence = Existence(self.common.root + of.uid.encode() + b"/" + MADE)
         return existence, await self.templates.seeds(of.uid, await existence.learn(self.common.client))
+
+    async def copy_of(self, of: Described) -> Template:
+        """A template of what a control plane has now. Raises StorageError."""
+        database = self._database(of.uid, await self._beginning(of))
+        return await copy_of(database.client, database.cache.root)
 
     def _database(self, name: str, beginning: Beginning) -> Database:
         return part_of(self.common, self._root.services.database, name, *beginning)

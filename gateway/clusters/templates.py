@@ -7,9 +7,10 @@ own uid, and the time at which it was made (storage/seeded/).
 
 from __future__ import annotations
 
+import asyncio
 import re
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from hashlib import sha256
@@ -30,6 +31,7 @@ PART = b"templates/"
 _CHUNK = 1 << 20  # bytes of a key's value; etcd accepts 1.5 MB
 _UID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _EVERY_TIME = re.compile(rb"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_CREATED = re.compile(rb'(?<="creationTimestamp":")20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ(?=")')
 _TIME = b"0001-01-01T00:00:00Z"
 _HOLES = re.compile(rb"(00000000-0000-4000-8000-[0-9]{12}|0001-01-01T00:00:00Z)")
 
@@ -67,15 +69,20 @@ class Template:
         return b"".join(pieces)
 
 
-def template_of(objects: Iterable[tuple[bytes, bytes]]) -> Template:
-    """A template of these keys and values. Its digest does not depend on uids and times."""
+def template_of(objects: Iterable[tuple[bytes, bytes]], uids: Collection[bytes] | None = None) -> Template:
+    """A template of these keys and values. Its digest does not depend on uids and times.
+
+    Only these `uids` are exchanged, and the times of creation; None stands for all that look like uids and times.
+    """
     holes: dict[bytes, bytes] = {}
 
     def hole(found: re.Match[bytes]) -> bytes:
+        if uids is not None and found.group() not in uids:
+            return found.group()
         return holes.setdefault(found.group(), b"00000000-0000-4000-8000-%012d" % len(holes))
 
-    ordered = sorted(objects)
-    values = [_EVERY_TIME.sub(_TIME, _UID.sub(hole, value)) for _, value in ordered]
+    ordered, times = sorted(objects), _EVERY_TIME if uids is None else _CREATED
+    values = [times.sub(_TIME, _UID.sub(hole, value)) for _, value in ordered]
     return Template(tuple(key for key, _ in ordered), values)
 
 
@@ -86,6 +93,7 @@ class Templates:
         """`root` is the common prefix of all control planes."""
         self._client, self._root = client, root + PART
         self._known: dict[str, Template] = {}
+        self._ending = asyncio.Lock()  # held while it is decided who uses a template
 
     async def keep(self, template: Template) -> int:
         """Writes a template, unless it is there. Returns the revision, 0 if it was there. Raises StorageError."""
@@ -114,13 +122,39 @@ class Templates:
     def _prefix(self, digest: str) -> bytes:
         return self._root + digest.encode() + b"/"
 
-    async def begin(self, root: bytes, template: Template) -> int:
+    async def begin(self, root: bytes, template: Template, uid: str = "") -> int:
         """Makes a template the beginning of the control plane below a root, unless it has one. Returns the revision.
-        Raises StorageError.
+
+        With its `uid`, the template is only for this control plane and some others, until `end` of the last one. Raises
+        StorageError.
         """
-        content = dumps({"template": template.digest, "time": now_text()})
-        answer = await self._client.txn([mod_revision_is(root + MADE, 0)], [put(root + MADE, content)])
-        return answer.revision
+        async with self._ending:
+            if uid:
+                await self.keep(template)
+            content = dumps({"template": template.digest, "time": now_text()})
+            used = [put(self._use(template.digest, uid), b"")] if uid else []
+            answer = await self._client.txn([mod_revision_is(root + MADE, 0)], [put(root + MADE, content), *used])
+            return answer.revision
+
+    async def end(self, uid: str, made: KeyValue | None) -> int:
+        """Removes the template of a control plane that ends, unless another one uses it. To be called before its key
+        `made` is removed. Returns the revision, 0 if nothing was removed. Raises StorageError.
+        """
+        if made is None or not made.value:
+            return 0
+        digest = loads(made.value)["template"]
+        async with self._ending:
+            answer = await self._client.delete(self._use(digest, uid))
+            uses = self._use(digest, "")
+            if not answer.deleted or (await self._client.prefix(uses, count_only=True)).count:
+                return answer.revision if answer.deleted else 0
+            self._known.pop(digest, None)
+            prefix = self._prefix(digest)
+            return (await self._client.delete(prefix, prefix_end(prefix))).revision
+
+    def _use(self, digest: str, uid: str) -> bytes:
+        """Says that a control plane uses a template that is not for all."""
+        return self._root + b"uses/%b/%b" % (digest.encode(), uid.encode())
 
     async def seeds(self, uid: str, made: KeyValue) -> Seeds | None:
         """What the control plane with this key `made` begins with; None if that is stored. Raises StorageError."""
