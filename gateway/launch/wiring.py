@@ -89,6 +89,8 @@ if TYPE_CHECKING:
     from gateway.encryption.encryption import Encryption
     from gateway.tracing.tracer import Tracer
 
+    On = tuple[Database, Client, Audit | None]
+
 
 def app_of(settings: Settings, siblings: Path | None = None, feeder: Path | None = None) -> App:
     """The application of a server process. To be called on the event loop.
@@ -112,9 +114,8 @@ def _beside(
     root: Gateway, settings: Settings, database: Database, client: Client, operations: Callable[[Gateway], Operations]
 ) -> tuple[Gateway, Answering]:
     """The gateway of a control plane, and its handler. The audit log and two other parts are those of the process."""
-    gateway = gateway_of(settings, on=(database, client))
+    gateway = gateway_of(settings, on=(database, client, root.services.audit))
     gateway.services.renderings, gateway.services.alarms = root.services.renderings, root.services.alarms
-    gateway.services.audit = root.services.audit
     return gateway, Handler(gateway, operations(gateway))
 
 
@@ -132,15 +133,12 @@ def _answering(settings: Settings, handler: Answering) -> Answering:
     return with_cors(handler, settings.cors_allowed_origins)
 
 
-def gateway_of(settings: Settings, feeder: Path | None = None, on: tuple[Database, Client] | None = None) -> Gateway:
-    """The parts of a process. Raises the same errors as `app_of`.
-
-    A control plane below /clusters is made `on` a database and a client of its own.
-    """
-    registry, (database, client) = registry_of(settings), on or (None, Client())
+def gateway_of(settings: Settings, feeder: Path | None = None, on: On | None = None) -> Gateway:
+    """The parts of a process, or of a control plane `on` some of the root's. Raises the same errors as `app_of`."""
+    registry, (database, client) = registry_of(settings), on[:2] if on else (None, Client())
     state = _state(settings, registry, feeder, database)
     servers = _servers(settings, state, client)
-    services = _services(settings, registry, state, servers)
+    services = _services(settings, registry, state, servers, on[2] if on else _audit(settings))
     endpoints = Endpoints(registry, state.caches, services, hooks_for, create_own)
     discovery = Discovery(registry, _address(settings), services.media, servers.discovered)
     endpoints.on_change(discovery.refresh)
@@ -253,7 +251,9 @@ def _tell_of_groups(services: ApiServices, endpoints: Endpoints) -> None:
     services.on_change(changed)
 
 
-def _services(settings: Settings, registry: Registry, state: _State, servers: _Servers) -> Services:
+def _services(
+    settings: Settings, registry: Registry, state: _State, servers: _Servers, audit: Audit | None
+) -> Services:
     """The services that all endpoints share."""
     files, uses, policy = Following(), LegacyUses(), RbacPolicy()
     authorization = Authorization(settings, policy, partial(_node_graph, state))
@@ -288,7 +288,7 @@ def _services(settings: Settings, registry: Registry, state: _State, servers: _S
         following=files,
         legacy_uses=uses,
         encryption=state.encryption,
-        audit=_audit(settings),
+        audit=audit,
         tracer=_tracer(settings),
         outbound=servers.client,
         webhooks=webhooks,

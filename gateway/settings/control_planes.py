@@ -32,9 +32,8 @@ def common_prefix(settings: Settings) -> str:
 def settings_of(root: Settings, name: str, uid: str, url: str, token: str, key: str) -> Settings:
     """The settings of a control plane: those of the server, without its credentials and without its ways to know users.
 
-    `url` is its own, `token` its administrator's, `key` signs its service account tokens (PEM). It shows no client
-    certificate to any server, signs no certificate, and reads no file of the root but the CA that its clients trust.
-    Its issuer has its uid: a later control plane of the name is another issuer.
+    `url` is its own, `token` its administrator's, `key` signs its service account tokens (PEM). Its issuer has its uid.
+    It shows and signs no certificate, and reads no file of the root but the CA that its clients trust.
     """
     issuer = f"{root.service_account_issuer[0].rstrip('/')}/clusters/{name}/{uid}"
     return replace(
@@ -73,7 +72,7 @@ def settings_of(root: Settings, name: str, uid: str, url: str, token: str, key: 
         admission_control_config_file=None,
         enable_priority_and_fairness=False,
         controllers=(*(f"-{each}" for each in _ELSEWHERE), *root.controllers),
-        audit_policy_file=None,  # the root's audit log has its events, too
+        audit_policy_file=None,
         profiling=False,
         tracing_config_file=None,
         testing_api=False,
