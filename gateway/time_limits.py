@@ -6,9 +6,12 @@ The thread checks now and then whether the caller still waits for the result.
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable, Iterable
-from contextvars import ContextVar
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar, copy_context
+from functools import cache
 from heapq import merge
 from typing import Any, ParamSpec, TypeVar
 
@@ -32,12 +35,12 @@ class GivenUp(Exception):
 
 
 class _Errand:
-    """Whether the caller has given up a thread's computation."""
+    """Whether the caller has given up a thread's computation, and whether that is made apart from others."""
 
-    __slots__ = ("given_up",)
+    __slots__ = ("apart", "given_up")
 
     def __init__(self) -> None:
-        self.given_up = False
+        self.given_up = self.apart = False
 
 
 _errand: ContextVar[_Errand | None] = ContextVar("errand", default=None)
@@ -72,7 +75,10 @@ async def soon_or_in_thread(work: Callable[[], T]) -> T:
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """Runs `work` in a thread. Once the caller no longer waits, the next `look` in the thread raises GivenUp."""
+    """Runs `work` in a thread. Once the caller no longer waits, the next `look` in the thread raises GivenUp.
+
+    Work that calls `leave_pool` is begun anew in one of a few threads that only such work uses.
+    """
     errand = _Errand()
 
     def carried_out() -> T:
@@ -82,6 +88,9 @@ async def in_thread(work: Callable[[], T]) -> T:
 
     try:
         return await asyncio.to_thread(carried_out)
+    except TakesLong:
+        errand.apart = True
+        return await asyncio.get_running_loop().run_in_executor(_apart(), copy_context().run, carried_out)
     finally:
         errand.given_up = True
 
@@ -103,6 +112,21 @@ def leave_loop() -> None:
     """To be called before a long step that cannot be interrupted. Raises TakesLong within `at_once`."""
     if _until.get():
         raise TakesLong
+
+
+def leave_pool() -> None:
+    """To be called before a step that takes so long that a few of them would fill the pool, which all others use, too.
+
+    Raises TakesLong within `in_thread`.
+    """
+    errand = _errand.get()
+    if errand is not None and not errand.apart:
+        raise TakesLong
+
+
+@cache
+def _apart() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max(1, (os.cpu_count() or 2) // 2), thread_name_prefix="long")
 
 
 def sorted_in_pieces(values: Iterable[T], key: Callable[[T], Any] | None = None) -> list[T]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import re2
 
-from gateway.time_limits import leave_loop, look, on_loop
+from gateway.time_limits import leave_loop, leave_pool, look, on_loop
 from gateway.validation.effort import COMPILING, spend
 
 MAX_NESTING = 1000
@@ -24,6 +24,7 @@ _LITTLE_MEMORY = 64 << 10  # a pattern that fits in so many bytes is compiled in
 _SMALL = 128 << 10  # ... and may take so many bytes
 _MOST_REMEMBERED = 64 << 20  # bytes that all cached patterns may take
 _OVERHEAD = 512
+_MANY_STEPS = 10_000_000  # of a search that takes up to 0.1 s
 _TOO_LARGE = b"pattern too large"  # a message of RE2
 _SHORT = 256  # characters of a pattern; RE2 makes a few instructions for each ...
 _MULTIPLIES = re.compile(r"\{|\\[pP]")  # ... except for repetitions and Unicode classes
@@ -149,12 +150,15 @@ def matches(pattern: str, text: str) -> bool:
 
 
 def search(expression: Any, text: str) -> Any:
-    """The first match of a compiled pattern in a text, or None. Raises as `leave_loop` does if it may take long.
+    """The first match of a compiled pattern in a text, or None. Raises as `leave_loop` does if it may take long, and as
+    `leave_pool` does if it may take very long.
 
     RE2 lets other threads run while it searches.
     """
-    if steps(expression, text) > FEW_STEPS:
+    if (found := steps(expression, text)) > FEW_STEPS:
         leave_loop()
+        if found > _MANY_STEPS:
+            leave_pool()
     return expression.search(text)
 
 

@@ -13,7 +13,7 @@ import pytest
 import re2
 
 from gateway import time_limits
-from gateway.time_limits import TakesLong, at_once, in_thread, look, sorted_in_pieces
+from gateway.time_limits import TakesLong, at_once, in_thread, leave_pool, look, sorted_in_pieces
 from gateway.validation.go_regexp import _LONGEST_PAUSE, compile_pattern, regexp_problem
 from gateway.writing.offload import offloaded
 from tests.limits import at_most_cpu
@@ -120,10 +120,35 @@ def test_a_pattern_that_is_none_is_told_whatever_it_takes() -> None:
 @pytest.mark.parametrize("key", [None, str, lambda value: value % 7])
 def test_many_values_are_sorted_as_few_are(count: int, key: Callable[[int], object] | None) -> None:
     values = [number * 7919 % 10_007 for number in range(count)]
-    assert sorted_in_pieces(values, key) == sorted(values, key=key)  # type: ignore[type-var, arg-type]
+    assert sorted_in_pieces(values, key) == sorted(values, key=key)  # type: ignore[arg-type]
 
 
 def test_what_has_no_order_is_refused_in_pieces_too() -> None:
     for count in (10, 20_000):
         with pytest.raises(TypeError):
             sorted_in_pieces([*range(count), "a"])
+
+
+async def test_what_takes_very_long_leaves_the_pool_that_others_use() -> None:
+    """Eight searches of a pattern would fill the default pool; others wait for none of them."""
+    go, seen = threading.Event(), []
+
+    def search() -> str:
+        leave_pool()
+        seen.append(threading.current_thread().name)
+        assert go.wait(60)
+        return threading.current_thread().name
+
+    searches = [asyncio.create_task(in_thread(search)) for _ in range(40)]
+    try:
+        async with asyncio.timeout(60):
+            assert await in_thread(lambda: "another") == "another"
+            assert await asyncio.to_thread(lambda: "another") == "another"
+    finally:
+        go.set()
+    assert all(name.startswith("long") for name in await asyncio.gather(*searches))
+    assert len(set(seen)) < 40
+
+
+def test_what_runs_in_no_pool_need_not_leave_it() -> None:
+    leave_pool()
