@@ -78,6 +78,8 @@ EMPTY = frozenset(
         "gateway/operations/framework.py:ANY_METHOD",
         "gateway/requests/resting.py:_NO_HEADERS",
         "gateway/requests/resting.py:_NO_SCOPE",
+        "storage/history.py:_NONE",
+        "storage/history.py:_NO_TIMES",
     }
 )
 _EMPTY = frozenset({"dict", "list", "set", "OrderedDict", "defaultdict", "Counter", "deque"})
