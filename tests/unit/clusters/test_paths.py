@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gateway.audit.cluster import CLUSTER
 from gateway.clusters.outbound import may_be_called
 from gateway.clusters.paths import named, within
 
@@ -51,10 +52,11 @@ def test_another_text_is_no_name(below: bytes) -> None:
 
 def test_the_rest_of_the_scope_stays() -> None:
     scope = {"path": "/clusters/a/api%2F", "raw_path": b"/clusters/a/api%252F", "query_string": b"a=b", "headers": []}
-    inside = within(scope, b"/api%252F")
+    inside = within(scope, b"/api%252F", "a")
+    assert inside.pop(CLUSTER) == "a"
     assert inside == {"path": "/api%2F", "raw_path": b"/api%252F", "query_string": b"a=b", "headers": []}
     assert scope["path"] == "/clusters/a/api%2F"
-    assert within(scope, b"/a%zz")["path"] == "/a%zz"
+    assert within(scope, b"/a%zz", "a")["path"] == "/a%zz"
 
 
 @pytest.mark.parametrize("address", ["192.0.2.1", "10.1.2.3", "2001:4860::1", "fd00::1"])

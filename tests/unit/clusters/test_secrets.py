@@ -14,7 +14,7 @@ from gateway.clusters.definition import Described
 from gateway.clusters.secrets import credentials_in, new_secret
 from gateway.settings.config import Settings
 
-OF = Described("a", "u-1", frozenset(), frozenset(), "Ready", False, True)
+OF = Described("a", "u-1", frozenset(), frozenset(), "", "Ready", False, True)
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 
 

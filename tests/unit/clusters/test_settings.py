@@ -36,7 +36,7 @@ def test_it_has_its_own_names_and_keys() -> None:
     root = Settings(admin_token="of the root", service_account_issuer=("https://k",), api_audiences=("a",))
     made = settings_of(root, "a", "uid", "https://h/clusters/a", "token", "key")
     assert (made.admin_token, made.service_account_key) == ("token", "key")
-    assert made.service_account_issuer == ("https://k/clusters/a",)
+    assert made.service_account_issuer == ("https://k/clusters/a/uid",)
     assert made.api_audiences == ()
     assert made.etcd_prefix == "/registry-clusters/uid"
     assert made.service_account_jwks_uri == "https://h/clusters/a/openid/v1/jwks"
@@ -48,7 +48,6 @@ def test_it_has_its_own_names_and_keys() -> None:
         ("--workers", Settings(workers=2)),
         ("--etcd-servers-overrides", Settings(etcd_servers_overrides=etcd_overrides("/events#http://etcd:2379"))),
         ("--encryption-provider-config", Settings(encryption_provider_config=Path("e"))),
-        ("--audit-policy-file", Settings(audit_policy_file=Path("p"))),
     ],
 )
 def test_what_does_not_go_with_control_planes_is_refused(flag: str, settings: Settings) -> None:

@@ -32,7 +32,10 @@ class _Rows(Table):
     def _credentials(self, of: Any) -> Any:
         return "as in the Secret"
 
-    def _made(self, row: Any, credentials: Any) -> Any:
+    async def _beginning(self, of: Any) -> Any:
+        return None, None
+
+    def _made(self, row: Any, credentials: Any, beginning: Any) -> Any:
         raise ValueError("the key is no key")
 
     async def rest(self, row: Any) -> None:
