@@ -123,7 +123,7 @@ class Templates:
         return self._root + digest.encode() + b"/"
 
     async def begin(self, root: bytes, template: Template, uid: str = "") -> int:
-        """Makes a template the beginning of the control plane below a root, unless it has one. Returns the revision.
+        """Makes a template the beginning of the control plane below a root. Returns the revision; 0 if it has one.
 
         With its `uid`, the template is only for this control plane and some others, until `end` of the last one. Raises
         StorageError.
@@ -134,11 +134,11 @@ class Templates:
             content = dumps({"template": template.digest, "time": now_text()})
             used = [put(self._use(template.digest, uid), b"")] if uid else []
             answer = await self._client.txn([mod_revision_is(root + MADE, 0)], [put(root + MADE, content), *used])
-            return answer.revision
+            return answer.revision if answer.succeeded else 0  # else the revision may be of somebody else's write
 
     async def end(self, uid: str, made: KeyValue | None) -> int:
         """Removes the template of a control plane that ends, unless another one uses it. To be called before its key
-        `made` is removed. Returns the revision, 0 if nothing was removed. Raises StorageError.
+        `made` is removed. Returns the last revision that removed something, 0 without one. Raises StorageError.
         """
         if made is None or not made.value:
             return 0
@@ -150,7 +150,8 @@ class Templates:
                 return answer.revision if answer.deleted else 0
             self._known.pop(digest, None)
             prefix = self._prefix(digest)
-            return (await self._client.delete(prefix, prefix_end(prefix))).revision
+            removed = await self._client.delete(prefix, prefix_end(prefix))
+            return removed.revision if removed.deleted else answer.revision
 
     def _use(self, digest: str, uid: str) -> bytes:
         """Says that a control plane uses a template that is not for all."""
