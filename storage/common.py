@@ -219,7 +219,7 @@ class Common:
         await self.consistent.fresh()
         async with self._room:
             if (former := cache.parts.get(part.name)) is not None:
-                self.detach(former)  # it is being put to rest
+                self.detach(former)  # its end has failed
             for _ in range(ATTEMPTS):
                 await cache.settled.wait()
                 taking = cache.takings[part.name] = Taking(part.root, {})

@@ -65,7 +65,7 @@ class Reads:
 
     async def get(self, resource: ResourceCache, key: bytes) -> Entry | None:
         """The most recent version. Raises Unavailable."""
-        if await self._consistent.fresh():
+        if await self.fresh():
             return resource.get(key)
         return await self.get_direct(resource, key)
 
@@ -101,8 +101,11 @@ class Reads:
         return True
 
     async def fresh(self) -> bool:
-        """Waits until the cache is as new as etcd is now. False if it can't be: read etcd then. Raises Unavailable."""
-        return await self._consistent.fresh()
+        """Waits until the cache is as new as etcd is now. False if it can't be: read etcd then. Raises Unavailable.
+
+        It can't be if it has reached nothing: then it is empty, as that of a control plane that was put to rest.
+        """
+        return await self._consistent.fresh() and self._cache.reached > 0
 
     async def page(
         self,

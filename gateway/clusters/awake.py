@@ -133,8 +133,8 @@ class Awake:
         """Ends requests, watches and tasks, and drops the caches."""
         self.stop()
         try:
+            await self.follow()  # at once: requests may take a moment
             await self._cut_off()
-            await self.follow()
             await self._tasks.end(leave=False)
             await self.gateway.endpoints.replace(self._defined(), [])
             self.gateway.endpoints.end_replaced()

@@ -43,13 +43,15 @@ _SECRETS = GroupVersionResource("", "v1", "secrets")
 
 @dataclass(slots=True, eq=False)
 class Row:
-    """One control plane: as it is described, and in memory if it is awake. `waking` is the task that loads it, `door`
-    checks requests while it rests; it and what is awake were made with these `credentials`.
+    """One control plane: as it is described, and in memory if it is awake. `waking` is the task that loads it, `ending`
+    the last one that put it to rest, `door` checks requests while it rests; it and what is awake were made with these
+    `credentials`.
     """
 
     described: Described
     awake: Awake | None = None
     waking: asyncio.Task[Awake] | None = field(default=None, repr=False)
+    ending: asyncio.Task[None] | None = field(default=None, repr=False)
     credentials: Credentials | None = field(default=None, repr=False)
     door: Door | None = field(default=None, repr=False)
     gone: bool = False
@@ -160,9 +162,7 @@ class Table:
     async def _end(self, row: Row) -> None:
         if row.waking is not None:
             await asyncio.wait([row.waking])
-        awake, row.awake = row.awake, None
-        if awake is not None:
-            await awake.end()
+        await self.rest(row)
 
     async def ended(self) -> None:
         """Waits until nothing is left here of the control planes that are gone."""
@@ -180,13 +180,16 @@ class Table:
         if row.awake is not None:
             return row.awake
         if row.waking is None:
-            row.waking = asyncio.create_task(self._wake(row), name="waking a control plane")
+            row.waking = asyncio.create_task(self._wake(row, row.ending), name="waking a control plane")
             row.waking.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(row.waking)
 
-    async def _wake(self, row: Row) -> Awake:
+    async def _wake(self, row: Row, after: asyncio.Task[None] | None = None) -> Awake:
+        """Loads a control plane, once `after` is done: controllers that still run must not see their caches emptied."""
         began = monotonic()
         try:
+            if after is not None:
+                await asyncio.wait([after])
             credentials, beginning = self._needed(row), await self._beginning(row.described)
             with _loadable(row):
                 made = self._made(row, credentials, beginning)
@@ -292,10 +295,12 @@ class Table:
         )
 
     async def rest(self, row: Row) -> None:
-        """Drops a control plane from memory. The next request wakes it."""
+        """Drops a control plane from memory; returns when nothing of it runs. The next request wakes it."""
         awake, row.awake = row.awake, None
         if awake is not None:
-            await awake.end()
+            row.ending = asyncio.create_task(awake.end(), name="putting a control plane to rest")
+        if row.ending is not None:
+            await asyncio.shield(row.ending)
 
     # leadership
 

@@ -1,14 +1,15 @@
-"""A control plane in memory goes on after work that fails."""
+"""A control plane in memory goes on after work that fails, and is loaded again once it has ended."""
 
 from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 from gateway.clusters.awake import Awake
+from gateway.clusters.table import Row, Table
 from storage.fence import Fence
 
 
@@ -27,3 +28,67 @@ async def test_controllers_that_fail_are_begun_anew(caplog: pytest.LogCaptureFix
     assert [record.getMessage() for record in caplog.records] == [
         "the controllers of a control plane failed, beginning anew"
     ]
+
+
+class _Ends:
+    """An awake control plane whose end takes until the test says so."""
+
+    def __init__(self) -> None:
+        self.may_end, self.ending, self.has_ended = asyncio.Event(), asyncio.Event(), False
+
+    def stop(self) -> None: ...
+
+    async def end(self) -> None:
+        self.ending.set()
+        await self.may_end.wait()
+        self.has_ended = True
+
+    async def begin(self) -> None: ...
+
+
+class _Table(Table):
+    """A table of one row, which can wake."""
+
+    def __init__(self, row: Row) -> None:
+        self._rows, self._names, self._ending, self._fence = {"one": row}, {"uid": "one"}, set(), None
+        self.before = cast(_Ends, row.awake)
+
+    def _needed(self, row: Row) -> Any:
+        return "as in the Secret"
+
+    async def _beginning(self, of: Any) -> Any:
+        assert self.before.has_ended, "it is loaded while the former one still runs"
+
+    def _made(self, row: Row, credentials: Any, beginning: Any) -> Any:
+        return _Ends()
+
+
+def _table() -> tuple[_Table, Row]:
+    row = Row(cast(Any, SimpleNamespace(name="one", uid="uid")), cast(Any, _Ends()))
+    return _Table(row), row
+
+
+async def test_it_wakes_once_its_former_self_has_ended() -> None:
+    table, row = _table()
+    resting = asyncio.create_task(table.rest(row))
+    await table.before.ending.wait()
+    waking = asyncio.create_task(table.awake(row))
+    await asyncio.wait([waking], timeout=0.05)
+    assert not waking.done()
+    table.before.may_end.set()
+    assert await waking is row.awake and table.before.has_ended
+    await resting
+
+
+async def test_one_that_is_deleted_while_it_ends_is_awaited() -> None:
+    """Its keys are removed next: no controller may write then."""
+    table, row = _table()
+    resting = asyncio.create_task(table.rest(row))
+    await table.before.ending.wait()
+    table._drop(row)
+    ended = asyncio.create_task(table.ended())
+    await asyncio.wait([ended], timeout=0.05)
+    assert not ended.done()
+    table.before.may_end.set()
+    await asyncio.gather(ended, resting)
+    assert table.before.has_ended

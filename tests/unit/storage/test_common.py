@@ -9,10 +9,13 @@ from typing import Any, cast
 
 import pytest
 
+from gateway.controllers.seeing import all_seen
 from storage import common
 from storage.common import Common, CommonCache, PartCache
+from storage.errors import Unavailable
 from storage.etcd import EtcdClient
 from storage.loading import Loaded
+from storage.reads import Reads
 from storage.unowned import Taking
 from tests.unit.storage.canonical import SPEC, canonical
 
@@ -81,6 +84,19 @@ async def test_nothing_is_left_of_a_part_that_has_ended() -> None:
     assert told[-1] is None, "those who listen forget it"
     assert cache.closed and not len(cache) and not list(part)
     part.remove(cache)  # a kind that goes later finds nothing to remove
+
+
+async def test_a_part_that_is_not_attached_is_never_fresh() -> None:
+    """Its caches are empty: a controller must not take that for the absence of objects."""
+    made = Registries()
+    ready = asyncio.Event()
+    ready.set()
+    for name, fresh in {"a": True, "b": False, "c": False}.items():
+        reads = Reads(cast(EtcdClient, object()), made.parts[name], cast(Any, SimpleNamespace(fresh=ready.wait)))
+        assert await reads.fresh() is fresh
+        if not fresh:
+            with pytest.raises(Unavailable):
+                await all_seen(reads)
 
 
 class Loads:
