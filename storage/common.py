@@ -86,6 +86,12 @@ class PartCache(WatchCache):
         entry = None if resource is None else resource.get(key)
         return entry is not None and self.seeds is not None and entry.revision == self.seeds.revision
 
+    def is_first_change(self, key: bytes, mark: KeyEvent) -> bool:
+        """Whether the event of a mark tells of the first change of its seed, of which a deletion is yet to be told. The
+        process knows that of its own writes by the cache; others alone write keys of no registered resource.
+        """
+        return mark.kv.version == 1 if self.of_key(key) is None else self.is_unchanged(key)
+
     def forget_memos(self) -> None:
         """Frees what was remembered for objects while they were loaded."""
         for resource in self:
@@ -193,7 +199,7 @@ class CommonFeed(Feed):
             if part is None or part.seeds is None or (key := part.seeds.of_mark(event.kv.key)) is None:
                 continue
             put = any(each.kv.key == key and each.kv.mod_revision == event.kv.mod_revision for each in events)
-            if event.type == PUT and not put and part.is_unchanged(key):
+            if event.type == PUT and not put and part.is_first_change(key, event):
                 told.append(deletion(key, event.kv.mod_revision, part.seeds))
         return told
 

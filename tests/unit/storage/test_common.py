@@ -11,11 +11,12 @@ import pytest
 
 from gateway.controllers.seeing import all_seen
 from storage import common
-from storage.common import Common, CommonCache, PartCache
+from storage.common import Common, CommonCache, CommonFeed, PartCache
 from storage.errors import Unavailable
-from storage.etcd import EtcdClient
-from storage.loading import Loaded
+from storage.etcd import PUT, EtcdClient, KeyEvent, KeyValue
+from storage.loading import Loaded, values_of
 from storage.reads import Reads
+from storage.seeded.seeds import MARKS, Seeds
 from storage.unowned import Taking
 from tests.unit.storage.canonical import SPEC, canonical
 
@@ -157,3 +158,39 @@ async def test_a_part_is_not_attached_while_everything_is_loaded(monkeypatch: py
     assert (await reading).revision == 9
     await attaching
     assert b.attached and loads.begun.get_nowait() == b.root, "it was loaded again"
+
+
+def seeded() -> tuple[CommonFeed, PartCache, Seeds]:
+    """A feed, and an attached part with seeds of a registered resource and of none."""
+    made = Registries()
+    root = ROOT + b"s/"
+    keys = [b"pods/n/x", b"widgets/n/x"]
+    seeds = Seeds(root, KeyValue(root + b"born", b"", 5, 5, 1), keys, lambda place: canonical("x"))
+    part = PartCache(made.common, "s", seeds)
+    pods = part.register(replace(SPEC, prefix=root + b"pods/"))
+    part.attached, made.common.parts[b"s"] = True, part
+    pods.load([(root + keys[0], canonical("x"), 5)])
+    part.unowned.put(root + keys[1], canonical("x"), 5)
+    return CommonFeed(cast(EtcdClient, SimpleNamespace(members=1)), made.common), part, seeds
+
+
+def marked(seeds: Seeds, key: bytes, revision: int, version: int = 1) -> KeyEvent:
+    return KeyEvent(PUT, KeyValue(seeds.mark_of(seeds.root + key), b"", revision, 8, version), None)
+
+
+@pytest.mark.parametrize("plural", [b"pods", b"widgets"])
+def test_a_mark_of_another_process_deletes_its_seed(plural: bytes) -> None:
+    """Also one of a resource that is not served here yet: else the object comes back when it is."""
+    feed, part, seeds = seeded()
+    feed._apply([marked(seeds, plural + b"/n/x", 8)])
+    left = {key.removeprefix(seeds.root) for key in values_of(part) or () if MARKS not in key}
+    assert left == {b"pods/n/x", b"widgets/n/x"} - {plural + b"/n/x"}
+
+
+@pytest.mark.parametrize("plural", [b"pods", b"widgets"])
+def test_a_mark_beside_a_put_deletes_nothing(plural: bytes) -> None:
+    feed, part, seeds = seeded()
+    key = seeds.root + plural + b"/n/x"
+    feed._apply([KeyEvent(PUT, KeyValue(key, canonical("x"), 8, 8, 1), None), marked(seeds, plural + b"/n/x", 8)])
+    feed._apply([marked(seeds, plural + b"/n/x", 9, version=2)])
+    assert key in (values_of(part) or ())
