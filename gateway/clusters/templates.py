@@ -1,8 +1,8 @@
 """What control planes begin with: the objects of a template, packed into few keys beside all control planes.
 
 A template is named by a digest of its content, so all processes, of other versions too, read the same objects for a
-control plane. In a template, numbers stand for uids and for times. Each control plane gets uids that follow from its
-own uid, and the time at which it was made (storage/seeded/).
+control plane. In a template, numbers stand for uids and for times, each after bytes that no object has: the hole. Each
+control plane gets uids that follow from its own uid, and the time at which it was made (storage/seeded/).
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ _CHUNK = 1 << 20  # bytes of a key's value; etcd accepts 1.5 MB
 _UID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _EVERY_TIME = re.compile(rb"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _CREATED = re.compile(rb'(?<="creationTimestamp":")20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ(?=")')
-_TIME = b"0001-01-01T00:00:00Z"
-_HOLES = re.compile(rb"(00000000-0000-4000-8000-[0-9]{12}|0001-01-01T00:00:00Z)")
+_NUMBER, _TIME = b"%012d", 0  # what follows the hole; uids have the numbers from 1 on
 
 
 @dataclass(frozen=True)
@@ -42,31 +41,48 @@ class Template:
 
     keys: Sequence[bytes]
     values: Sequence[bytes]
+    hole: bytes
 
     @cached_property
     def packed(self) -> bytes:
         """The bytes that etcd gets."""
         pairs = [[key.decode(), value.decode()] for key, value in zip(self.keys, self.values, strict=True)]
-        return zlib.compress(dumps(pairs), 9)
+        return zlib.compress(dumps({"hole": self.hole.decode(), "pairs": pairs}), 9)
 
     @cached_property
     def digest(self) -> str:
         """Names the content."""
         whole = sha256()
-        for part in (*self.keys, *self.values):
+        for part in (self.hole, *self.keys, *self.values):
             whole.update(b"%d %b" % (len(part), part))
         return whole.hexdigest()[:32]
 
     @cached_property
     def _pieces(self) -> Sequence[Sequence[bytes]]:
-        return [_HOLES.split(value) for value in self.values]
+        holes = re.compile(re.escape(self.hole) + rb"([0-9]{12})")
+        return [holes.split(value) for value in self.values]
 
     def value(self, uid: UUID, time: bytes, place: int) -> bytes:
         """The value of a key for a control plane of this uid, which was made at this time."""
         pieces = list(self._pieces[place])
         for hole in range(1, len(pieces), 2):
-            pieces[hole] = time if pieces[hole] == _TIME else str(uuid5(uid, pieces[hole].decode())).encode()
+            pieces[hole] = time if int(pieces[hole]) == _TIME else str(uuid5(uid, pieces[hole].decode())).encode()
         return b"".join(pieces)
+
+
+def unpacked(packed: bytes) -> Template:
+    """The template of these bytes."""
+    found = loads(zlib.decompress(packed))
+    keys, values = zip(*found["pairs"], strict=True) if found["pairs"] else ((), ())
+    return Template([key.encode() for key in keys], [value.encode() for value in values], found["hole"].encode())
+
+
+def _absent(values: Collection[bytes]) -> bytes:
+    """Bytes that none of the values contains. JSON has no NUL, so one is enough for it."""
+    found = b"\0"
+    while any(found in value for value in values):
+        found += found
+    return found
 
 
 def template_of(objects: Iterable[tuple[bytes, bytes]], uids: Collection[bytes] | None = None) -> Template:
@@ -74,16 +90,18 @@ def template_of(objects: Iterable[tuple[bytes, bytes]], uids: Collection[bytes] 
 
     Only these `uids` are exchanged, and the times of creation; None stands for all that look like uids and times.
     """
+    ordered, times = sorted(objects), _EVERY_TIME if uids is None else _CREATED
+    absent = _absent([value for _, value in ordered])
     holes: dict[bytes, bytes] = {}
 
     def hole(found: re.Match[bytes]) -> bytes:
         if uids is not None and found.group() not in uids:
             return found.group()
-        return holes.setdefault(found.group(), b"00000000-0000-4000-8000-%012d" % len(holes))
+        return holes.setdefault(found.group(), absent + _NUMBER % (len(holes) + 1))
 
-    ordered, times = sorted(objects), _EVERY_TIME if uids is None else _CREATED
-    values = [times.sub(_TIME, _UID.sub(hole, value)) for _, value in ordered]
-    return Template(tuple(key for key, _ in ordered), values)
+    time = absent + _NUMBER % _TIME
+    values = [times.sub(lambda _: time, _UID.sub(hole, value)) for _, value in ordered]
+    return Template(tuple(key for key, _ in ordered), values, absent)
 
 
 class Templates:
@@ -114,9 +132,7 @@ class Templates:
             found = await self._client.range(prefix, prefix_end(prefix))
             if not found.kvs:
                 raise StorageError("the template of the control plane is missing in etcd")
-            pairs = loads(zlib.decompress(b"".join(kv.value for kv in found.kvs)))
-            known = Template(tuple(key.encode() for key, _ in pairs), [value.encode() for _, value in pairs])
-            self._known[digest] = known
+            known = self._known[digest] = unpacked(b"".join(kv.value for kv in found.kvs))
         return known
 
     def _prefix(self, digest: str) -> bytes:

@@ -1,0 +1,57 @@
+"""A template gives back what it was made of, but for the uids and times of its own objects."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gateway.clusters.templates import Template, template_of, unpacked
+from tests.examples import examples
+
+OWN, OTHER = b"e1b7c6a0-2f3d-4a7b-8a11-0c9d8e7f6a5b", b"11111111-2f3d-4a7b-8a11-0c9d8e7f6a5b"
+UID, TIME = UUID("6c3e7f2a-0d0e-4e0e-9a55-1f6b7d7c2f11"), b"2031-02-03T04:05:06Z"
+LIKE_HOLES = [
+    b"0001-01-01T00:00:00Z",
+    b"00000000-0000-4000-8000-000000000000",
+    b"\0" + b"0" * 12,
+    b"\0\0" + b"0" * 11 + b"1",
+    b"\\u0000000000000001",
+]
+PIECES = st.sampled_from([OTHER, b"a", b"0", b"1", b"\0", b"\0\0", b"000000000001", b'"', *LIKE_HOLES])
+
+
+def given_back(template: Template) -> list[bytes]:
+    return [template.value(UID, TIME, place) for place in range(len(template.values))]
+
+
+@pytest.mark.parametrize("text", LIKE_HOLES)
+def test_text_that_looks_like_a_hole_is_given_back(text: bytes) -> None:
+    value = b'{"metadata":{"uid":"%b","creationTimestamp":"2026-01-01T00:00:00Z"},"a":"%b"}' % (OWN, text)
+    [found] = given_back(template_of([(b"configmaps/a", value)], {OWN}))
+    before, _, after = found.partition(b'","creationTimestamp":"')
+    assert OWN not in before and after == b'%b"},"a":"%b"}' % (TIME, text)
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(st.lists(st.lists(PIECES, max_size=6).map(b"".join), max_size=4))
+def test_values_without_uids_and_times_of_its_own_are_given_back(values: list[bytes]) -> None:
+    pairs = [(b"%04d" % place, value) for place, value in enumerate(values)]
+    assert given_back(template_of(pairs, {OWN})) == values
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(st.lists(st.lists(st.just(OWN) | PIECES, max_size=6).map(b"".join), max_size=4))
+def test_a_template_is_as_it_was_packed(values: list[bytes]) -> None:
+    made = template_of([(b"%04d" % place, value) for place, value in enumerate(values)], {OWN})
+    read = unpacked(made.packed)
+    assert given_back(read) == given_back(made) and read.digest == made.digest
+    assert all(OWN not in each for each in given_back(made))
+
+
+def test_its_digest_does_not_depend_on_uids_and_times() -> None:
+    values = [b'{"uid":"%b","creationTimestamp":"2026-01-0%dT00:00:00Z"}' % each for each in ((OWN, 1), (OTHER, 2))]
+    one, other = (template_of([(b"a", value)]) for value in values)
+    assert one.digest == other.digest
