@@ -44,8 +44,8 @@ _SECRETS = GroupVersionResource("", "v1", "secrets")
 @dataclass(slots=True, eq=False)
 class Row:
     """One control plane: as it is described, and in memory if it is awake. `waking` is the task that loads it, `ending`
-    the last one that put it to rest, `door` checks requests while it rests; it and what is awake were made with these
-    `credentials`.
+    the last one that put it to rest. What is awake was made with these `credentials`. `door` checks requests while it
+    rests, and has its own; `opening` is the task that makes it.
     """
 
     described: Described
@@ -54,6 +54,7 @@ class Row:
     ending: asyncio.Task[None] | None = field(default=None, repr=False)
     credentials: Credentials | None = field(default=None, repr=False)
     door: Door | None = field(default=None, repr=False)
+    opening: asyncio.Task[Door] | None = field(default=None, repr=False)
     gone: bool = False
 
 
@@ -210,15 +211,26 @@ class Table:
 
     async def admit(self, row: Row, scope: Scope) -> None:
         """Returns if a request may wake the control plane of a row. Raises StatusError 401, 403, 503, StorageError."""
-        credentials = self._needed(row)
-        if row.door is None or row.credentials != credentials:
-            of = row.described
+        door = row.door
+        while door is None or door.credentials != self._needed(row):
+            if row.opening is None:  # one task for all requests: clients without credentials come here too
+                row.opening = asyncio.create_task(self._open(row), name="making the door of a control plane")
+                row.opening.add_done_callback(lambda done: done.cancelled() or done.exception())
+            door = await asyncio.shield(row.opening)
+        await door.check(scope)
+
+    async def _open(self, row: Row) -> Door:
+        try:
+            of, credentials = row.described, self._needed(row)
             store = self._database(of.uid, await self._beginning(of)).store
             with _loadable(row):
-                settings = self._settings(of, credentials)
-                row.door = Door(self._means.authenticator(settings, store), self._visitors(row))
-            row.credentials = credentials
-        await row.door.check(scope)
+                authenticator = self._means.authenticator(self._settings(of, credentials), store)
+                door = Door(authenticator, self._visitors(row), credentials)
+            if row.awake is None:
+                row.door = door
+            return door
+        finally:
+            row.opening = None
 
     def _needed(self, row: Row) -> Credentials:
         credentials = self._credentials(row.described)
