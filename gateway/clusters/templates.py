@@ -58,23 +58,26 @@ class Template:
         return whole.hexdigest()[:32]
 
     @cached_property
-    def _pieces(self) -> Sequence[Sequence[bytes]]:
+    def pieces(self) -> Sequence[Sequence[bytes]]:
+        """The values, cut at their holes; each second piece is a number."""
         holes = re.compile(re.escape(self.hole) + rb"([0-9]{12})")
         return [holes.split(value) for value in self.values]
 
     def value(self, uid: UUID, time: bytes, place: int) -> bytes:
         """The value of a key for a control plane of this uid, which was made at this time."""
-        pieces = list(self._pieces[place])
+        pieces = list(self.pieces[place])
         for hole in range(1, len(pieces), 2):
             pieces[hole] = time if int(pieces[hole]) == _TIME else str(uuid5(uid, pieces[hole].decode())).encode()
         return b"".join(pieces)
 
 
 def unpacked(packed: bytes) -> Template:
-    """The template of these bytes."""
+    """The template of these bytes, with all that takes long done: it is for a thread."""
     found = loads(zlib.decompress(packed))
     keys, values = zip(*found["pairs"], strict=True) if found["pairs"] else ((), ())
-    return Template([key.encode() for key in keys], [value.encode() for value in values], found["hole"].encode())
+    template = Template([key.encode() for key in keys], [value.encode() for value in values], found["hole"].encode())
+    _ = template.pieces
+    return template
 
 
 def _absent(values: Collection[bytes]) -> bytes:
@@ -111,6 +114,7 @@ class Templates:
         """`root` is the common prefix of all control planes."""
         self._client, self._root = client, root + PART
         self._known: dict[str, Template] = {}
+        self._reading: dict[str, asyncio.Task[Template]] = {}
         self._ending = asyncio.Lock()  # held while it is decided who uses a template
 
     async def keep(self, template: Template) -> int:
@@ -126,14 +130,25 @@ class Templates:
         return revision
 
     async def _of(self, digest: str) -> Template:
-        known = self._known.get(digest)
-        if known is None:
+        if digest in self._known:
+            return self._known[digest]
+        reading = self._reading.get(digest)
+        if reading is None:  # one task for all who need it: anybody's request can be one of them
+            reading = self._reading[digest] = asyncio.create_task(self._read(digest), name="reading a template")
+            reading.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return await asyncio.shield(reading)
+
+    async def _read(self, digest: str) -> Template:
+        try:
             prefix = self._prefix(digest)
             found = await self._client.range(prefix, prefix_end(prefix))
             if not found.kvs:
                 raise StorageError("the template of the control plane is missing in etcd")
-            known = self._known[digest] = unpacked(b"".join(kv.value for kv in found.kvs))
-        return known
+            packed = b"".join(kv.value for kv in found.kvs)
+            known = self._known[digest] = await asyncio.to_thread(unpacked, packed)
+            return known
+        finally:
+            del self._reading[digest]
 
     def _prefix(self, digest: str) -> bytes:
         return self._root + digest.encode() + b"/"

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+import zlib
+from typing import cast
 from uuid import UUID
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.clusters.templates import Template, template_of, unpacked
+from gateway.clusters import templates as module
+from gateway.clusters.definition import MADE
+from gateway.clusters.templates import Template, Templates, template_of, unpacked
+from gateway.jsontypes import dumps
+from storage.etcd import EtcdClient, KeyValue, RangeResult
 from tests.examples import examples
 
 OWN, OTHER = b"e1b7c6a0-2f3d-4a7b-8a11-0c9d8e7f6a5b", b"11111111-2f3d-4a7b-8a11-0c9d8e7f6a5b"
 UID, TIME = UUID("6c3e7f2a-0d0e-4e0e-9a55-1f6b7d7c2f11"), b"2031-02-03T04:05:06Z"
+BORN = KeyValue(b"/clusters/%b/" % str(UID).encode() + MADE, dumps({"template": "d", "time": TIME.decode()}), 6, 6, 1)
 LIKE_HOLES = [
     b"0001-01-01T00:00:00Z",
     b"00000000-0000-4000-8000-000000000000",
@@ -55,3 +64,49 @@ def test_its_digest_does_not_depend_on_uids_and_times() -> None:
     values = [b'{"uid":"%b","creationTimestamp":"2026-01-0%dT00:00:00Z"}' % each for each in ((OWN, 1), (OTHER, 2))]
     one, other = (template_of([(b"a", value)]) for value in values)
     assert one.digest == other.digest
+
+
+class _Etcd:
+    """A client that has one template, and answers when the test says so."""
+
+    def __init__(self, template: Template) -> None:
+        self.packed, self.asked, self.may_answer = template.packed, 0, asyncio.Event()
+
+    async def range(self, key: bytes, range_end: bytes) -> RangeResult:
+        self.asked += 1
+        await self.may_answer.wait()
+        return RangeResult([KeyValue(key + b"0000", self.packed, 5, 5, 1)], 7, 1, False)
+
+
+async def test_it_is_read_once_for_all_who_need_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And outside the event loop."""
+    made = template_of([(b"a", b'{"uid":"%b"}' % OWN)])
+    etcd = _Etcd(made)
+    templates = Templates(cast(EtcdClient, etcd), b"/clusters/")
+    threads = set[bool]()
+
+    def unpacked_there(packed: bytes) -> Template:
+        threads.add(threading.current_thread() is threading.main_thread())
+        return unpacked(packed)
+
+    monkeypatch.setattr(module, "unpacked", unpacked_there)
+    asked = [asyncio.create_task(templates.seeds(str(UID), BORN)) for _ in range(9)]
+    await asyncio.sleep(0)
+    asked[0].cancel()  # a client that goes takes nothing from the others
+    etcd.may_answer.set()
+    found = await asyncio.gather(*asked[1:])
+    assert etcd.asked == 1 and threads == {False}
+    for seeds in (*found, await templates.seeds(str(UID), BORN)):
+        assert seeds is not None and [kv.value for kv in seeds.all_between(b"/", b"0")] == given_back(made)
+    assert etcd.asked == 1
+
+
+async def test_one_that_could_not_be_read_is_read_again() -> None:
+    etcd = _Etcd(template_of([(b"a", b"{}")]))
+    etcd.may_answer.set()
+    templates, packed = Templates(cast(EtcdClient, etcd), b"/clusters/"), etcd.packed
+    etcd.packed = b"no template"
+    with pytest.raises(zlib.error):
+        await templates.seeds(str(UID), BORN)
+    etcd.packed = packed
+    assert await templates.seeds(str(UID), BORN) is not None
