@@ -20,18 +20,32 @@ _SECRETS = b"secrets/"
 _TOKENS = frozenset({"kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"})
 
 
+class TooMuch(StorageError):
+    """The control plane has more bytes of objects than a template may have."""
+
+
 async def copy_of(client: EtcdClient, root: bytes) -> Template:
-    """The template; `client` has the seeds of the control plane. Raises StorageError, also if it has too many bytes."""
-    loaded = await load(client, root)
+    """The template, ready to be written; `client` has the seeds of the control plane. Raises TooMuch, StorageError."""
+    size = 0
+
+    def kept(key: bytes, value: bytes, _revision: int) -> bytes:
+        nonlocal size
+        if key.startswith(_LEFT_OUT, len(root)):
+            return b""
+        size += len(key) - len(root) + len(value)
+        if size > MOST:  # before the next page is read
+            raise TooMuch(f"it has more than {MOST >> 20} MiB of objects")
+        return value
+
+    loaded = await load(client, root, kept)
     found = [(key.removeprefix(root), raw_of(value)) for key, (value, _) in loaded.values.items()]
-    kept = [(key, value) for key, value in found if not key.startswith(_LEFT_OUT)]
-    if sum(len(key) + len(value) for key, value in kept) > MOST:
-        raise StorageError(f"the control plane has more than {MOST >> 20} MiB of objects: it cannot be a template")
-    return await asyncio.to_thread(_template, kept)
+    return await asyncio.to_thread(_template, [each for each in found if not each[0].startswith(_LEFT_OUT)])
 
 
 def _template(objects: Sequence[tuple[bytes, bytes]]) -> Template:
-    """A template in which new uids stand for those of these objects. Credentials are left out."""
+    """A template in which new uids stand for those of these objects, with all that takes long done. Credentials are
+    left out.
+    """
     kept, uids = [], set[bytes]()
     for key, value in objects:
         obj = loads(value)
@@ -39,4 +53,6 @@ def _template(objects: Sequence[tuple[bytes, bytes]]) -> Template:
             continue  # nobody else accepts it
         kept.append((key, value))
         uids.add(str(obj["metadata"].get("uid", "")).encode())
-    return template_of(kept, uids)
+    template = template_of(kept, uids)
+    _ = template.packed, template.digest, template.pieces
+    return template

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from gateway.clusters.copying import TooMuch
 from gateway.clusters.definition import (
     ENDING,
     FINALIZER,
@@ -38,6 +39,7 @@ logger = logging.getLogger(__name__)
 MANAGER = "apiserver-gateway"
 _DEFINITIONS = "apiextensions.k8s.io", "v1", "customresourcedefinitions"
 _WORKERS = 4
+_LATER = 300.0  # seconds until it is tried again to copy a control plane that had too much
 
 
 async def install(root: Gateway) -> None:
@@ -63,7 +65,7 @@ class Reconciler:
         self._actor = Actor(root.endpoints, ITSELF, manager=MANAGER)
         self._fence = Fence(b"", lambda _: False)  # until it leads
         self._template: Template | None = None
-        self._making = asyncio.Lock()
+        self._making, self._copying = asyncio.Lock(), asyncio.Lock()
 
     async def lead(self, fence: Fence) -> None:
         """Makes and ends control planes, and runs the controllers of those that are awake, until cancelled."""
@@ -102,7 +104,12 @@ class Reconciler:
             await self._claim(of)
         if not await is_made(client, root):
             await clear_unmade(client, root)
-            template = await (self._copied(of) if of.template else self._objects())
+            try:
+                template = await (self._copied(of) if of.template else self._objects())
+            except TooMuch as error:
+                await self._tell(of, MAKING, "False", "TemplateTooLarge", f"{of.template} cannot be copied: {error}")
+                self._queue.add_after(of.name, _LATER)
+                return
             revision = await self._table.templates.begin(root, template, of.uid if of.template else "")
             self._root.feed.passed(revision)
             await self._table.common.cache.reach(revision)  # so that this write wakes nobody
@@ -130,12 +137,15 @@ class Reconciler:
         return {each["uid"] for each in owners if each["kind"] == KIND}
 
     async def _copied(self, of: Described) -> Template:
-        """What the template of a control plane has now. Raises StatusError, StorageError, also if it is not ready."""
-        found = self._table.described(of.template)
-        if found is None or found.phase != READY or found.is_ending:
-            await self._tell(of, MAKING, "False", "NoTemplate", f"the control plane {of.template} is not ready")
-            raise StorageError(f"the template of the control plane {of.name} is not ready")
-        return await self._table.copy_of(found)
+        """What the template of a control plane has now. Raises StatusError, TooMuch, StorageError, also if it is not
+        ready.
+        """
+        async with self._copying:  # each takes much memory
+            found = self._table.described(of.template)
+            if found is None or found.phase != READY or found.is_ending:
+                await self._tell(of, MAKING, "False", "NoTemplate", f"the control plane {of.template} is not ready")
+                raise StorageError(f"the template of the control plane {of.name} is not ready")
+            return await self._table.copy_of(found)
 
     async def _objects(self) -> Template:
         async with self._making:

@@ -265,7 +265,7 @@ class Table:
         return existence, await self.templates.seeds(of.uid, await existence.learn(self.common.client))
 
     async def copy_of(self, of: Described) -> Template:
-        """A template of what a control plane has now. Raises StorageError."""
+        """A template of what a control plane has now. Raises TooMuch, StorageError."""
         database = self._database(of.uid, await self._beginning(of))
         return await copy_of(database.client, database.cache.root)
 
