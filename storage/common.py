@@ -27,7 +27,8 @@ RETRY = 0.1  # seconds
 LOADS = 32  # parts that are loaded at once
 
 Stirred = Callable[[str], None]
-"""Is called with the name of a detached part of which a key was written."""
+"""Is called with the name of a detached part of which a key was written or deleted, such as an owner of others."""
+_EVENTS = b"events/"  # etcd deletes them when they expire: nobody has to look at the part then
 
 
 class PartCache(WatchCache):
@@ -161,6 +162,8 @@ class _OfParts(Unowned):
             part.unowned.remove(key)
         elif taking is not None:
             taking.changes[key] = None
+        elif not key.startswith(_EVENTS, len(self._cache.root) + len(name) + 1):
+            self._stirred(name.decode(errors="replace"))
 
     def start_over(self) -> None:
         for part in self._cache.parts.values():

@@ -64,9 +64,11 @@ def test_a_change_of_no_resource_goes_to_whom_it_belongs() -> None:
     assert list(made.common.takings[b"b"].changes) == [ROOT + b"b/other/x"]
     assert made.stirred == ["c"]
     made.common.unowned.remove(ROOT + b"b/other/x")
-    made.common.unowned.remove(ROOT + b"c/other/x")
     assert made.common.takings[b"b"].changes == {ROOT + b"b/other/x": None}
-    assert made.stirred == ["c"], "a deletion, such as of an expired event, wakes nobody"
+    made.common.unowned.remove(ROOT + b"c/other/x")
+    assert made.stirred == ["c", "c"], "a controller has to look at what belonged to it"
+    made.common.unowned.remove(ROOT + b"c/events/n/x")
+    assert made.stirred == ["c", "c"], "an event that expires wakes nobody"
 
 
 def test_a_load_of_everything_makes_what_is_being_attached_void() -> None:
