@@ -5,6 +5,7 @@ A key without a seed costs nothing but a look at the list of seeds.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from heapq import merge
@@ -62,10 +63,12 @@ class SeededClient(EtcdClient):
         unmarked = await self._unmarked(self._seeds.between(key, range_end), revision or found.revision, timeout)
         if not unmarked:
             return found
+        stored = {kv.key: kv for kv in found.kvs}
+        # Another program may have written one. Of those after a page, that is not known: then the count is too high.
+        unmarked = [each for each in unmarked if each not in stored]
         count = found.count + len(unmarked)
         if count_only:
             return RangeResult([], found.revision, count, found.more)
-        stored = {kv.key: kv for kv in found.kvs}
         keys = sorted((*stored, *unmarked))[: limit or None]
         kvs = [stored.get(each) or self._seed(each, keys_only) for each in keys]
         return RangeResult(kvs, found.revision, count, count > len(kvs) if limit else found.more)
@@ -100,9 +103,10 @@ class SeededClient(EtcdClient):
         left = [self._seed(each) for each in await self._unmarked(self._seeds.between(key, range_end), revision)]
         async with aclosing(self.kv.stream(key, range_end, revision=revision)) as parts:
             async for kvs in parts:
-                before = [kv for kv in left if kv.key < kvs[-1].key]
-                left = left[len(before) :]
-                yield [*merge(before, kvs, key=_KEY)] if before else kvs
+                place = bisect_right(left, kvs[-1].key, key=_KEY)
+                before, left = left[:place], left[place:]
+                stored = {kv.key for kv in kvs} if before else ()
+                yield [*merge([kv for kv in before if kv.key not in stored], kvs, key=_KEY)] if before else kvs
         if left:
             yield left
 

@@ -16,9 +16,10 @@ from apiserver_gateway.testing.clusters import PATH
 from apiserver_gateway.testing.connections import Asked
 from gateway.clusters.definition import MADE
 from gateway.clusters.templates import Templates
-from storage.etcd import EtcdClient, EtcdSettings
+from storage.etcd import EtcdClient, EtcdSettings, KeyValue
 from storage.etcd.operations import put
 from storage.keys import prefix_end
+from storage.seeded.client import SeededClient
 from storage.seeded.seeds import Seeds
 from tests.conftest import PATIENCE
 from tests.integration.server.client import ask as raw
@@ -245,3 +246,21 @@ async def test_a_change_by_another_process_is_told(server: ApiServer, etcd: Etcd
         told = [(each["type"], each["object"]["metadata"]["name"]) for each in found]
         assert told == [("DELETED", "system:node"), ("MODIFIED", "system:heapster"), ("ADDED", "last")]
         assert raw(server, "GET", f"/clusters/{cluster.name}{ROLES}/system:node", token=cluster.token).status == 404
+
+
+async def test_a_seed_that_another_program_has_written_is_one_object(etcd_client: EtcdClient, prefix: bytes) -> None:
+    """Without a mark. What is stored counts."""
+    born = KeyValue(prefix + b"born", b"", await etcd_client.revision(), 1, 1)
+    client = SeededClient(etcd_client, Seeds(prefix, born, [b"a/1", b"a/2", b"a/3"], lambda place: b"seed"))
+    for name in (b"0", b"2", b"4"):
+        await etcd_client.put(prefix + b"a/" + name, b"stored")
+    wanted = [(b"0", b"stored"), (b"1", b"seed"), (b"2", b"stored"), (b"3", b"seed"), (b"4", b"stored")]
+    found = await client.prefix(prefix + b"a/")
+    assert ([(kv.key[-1:], kv.value) for kv in found.kvs], found.count) == (wanted, 5)
+    streamed = client.stream(prefix + b"a/", prefix + b"a0", revision=found.revision)
+    assert [(kv.key[-1:], kv.value) async for kvs in streamed for kv in kvs] == wanted
+    for limit in range(1, 5):
+        page = await client.prefix(prefix + b"a/", limit=limit)
+        assert [(kv.key[-1:], kv.value) for kv in page.kvs] == wanted[:limit] and page.more
+    one = await client.range(prefix + b"a/2")
+    assert (one.count, one.kvs[0].value) == (1, b"stored")
