@@ -21,7 +21,8 @@ from gateway.jsontypes import dumps, loads
 from gateway.kinds.metadata import now_text
 from storage.errors import StorageError
 from storage.etcd import EtcdClient, KeyValue
-from storage.etcd.operations import mod_revision_is, put
+from storage.etcd.operations import delete, is_there, mod_revision_is, none_between, put
+from storage.etcd.results import DeleteResult
 from storage.keys import prefix_end
 from storage.seeded.seeds import Seeds
 
@@ -160,29 +161,29 @@ class Templates:
         StorageError.
         """
         async with self._ending:
-            if uid:
+            if uid:  # first: from now on nobody removes the template, a former leader neither
+                await self._client.put(self._use(template.digest, uid), b"")
                 await self.keep(template)
             content = dumps({"template": template.digest, "time": now_text()})
-            used = [put(self._use(template.digest, uid), b"")] if uid else []
-            answer = await self._client.txn([mod_revision_is(root + MADE, 0)], [put(root + MADE, content), *used])
+            answer = await self._client.txn([mod_revision_is(root + MADE, 0)], [put(root + MADE, content)])
             return answer.revision if answer.succeeded else 0  # else the revision may be of somebody else's write
 
     async def end(self, uid: str, made: KeyValue | None) -> int:
         """Removes the template of a control plane that ends, unless another one uses it. To be called before its key
-        `made` is removed. Returns the last revision that removed something, 0 without one. Raises StorageError.
+        `made` is removed. Returns the revision, 0 if nothing was removed. Raises StorageError.
         """
         if made is None or not made.value:
             return 0
         digest = loads(made.value)["template"]
         async with self._ending:
-            answer = await self._client.delete(self._use(digest, uid))
-            uses = self._use(digest, "")
-            if not answer.deleted or (await self._client.prefix(uses, count_only=True)).count:
-                return answer.revision if answer.deleted else 0
-            self._known.pop(digest, None)
-            prefix = self._prefix(digest)
-            removed = await self._client.delete(prefix, prefix_end(prefix))
-            return removed.revision if removed.deleted else answer.revision
+            prefix, uses, use = self._prefix(digest), self._use(digest, ""), self._use(digest, uid)
+            alone = [is_there(use), none_between(uses, use), none_between(use + b"\0", prefix_end(uses))]
+            both = [delete(use), delete(prefix, prefix_end(prefix))]
+            answer = await self._client.txn(alone, both, [delete(use)])  # whole, beside other leaders and crashes
+            if answer.succeeded:
+                self._known.pop(digest, None)
+            removed = any(isinstance(each, DeleteResult) and each.deleted for each in answer.results)
+            return answer.revision if removed else 0
 
     def _use(self, digest: str, uid: str) -> bytes:
         """Says that a control plane uses a template that is not for all."""

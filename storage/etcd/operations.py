@@ -12,6 +12,16 @@ def mod_revision_is(key: bytes, revision: int) -> rpc_pb2.Compare:
     return _Compare(result=_Compare.EQUAL, target=_Compare.MOD, key=key, mod_revision=revision)
 
 
+def is_there(key: bytes) -> rpc_pb2.Compare:
+    """A comparison: `key` is present."""
+    return _Compare(result=_Compare.GREATER, target=_Compare.CREATE, key=key, create_revision=0)
+
+
+def none_between(key: bytes, range_end: bytes) -> rpc_pb2.Compare:
+    """A comparison: no key is in [key, range_end)."""
+    return _Compare(result=_Compare.EQUAL, target=_Compare.CREATE, key=key, range_end=range_end, create_revision=0)
+
+
 def create_revision_is(key: bytes, revision: int) -> rpc_pb2.Compare:
     """A comparison: `key` was created at `revision`; 0 means that it is absent."""
     return _Compare(result=_Compare.EQUAL, target=_Compare.CREATE, key=key, create_revision=revision)

@@ -1,4 +1,4 @@
-# Made by hack/proto.py. sources: 3067e83d647b6d63 text: 0a7772579aa7113f
+# Made by hack/proto.py. sources: 329e9ba330799f11 text: 0a7772579aa7113f
 """Messages and service stubs of etcd's v3 API, generated from proto/etcd."""
 
 from google.protobuf.descriptor_pool import DescriptorPool

@@ -1,4 +1,4 @@
-# Made by hack/proto.py. sources: 3067e83d647b6d63 text: fcc7270ced408053
+# Made by hack/proto.py. sources: 329e9ba330799f11 text: fcc7270ced408053
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message

@@ -1,4 +1,4 @@
-# Made by hack/proto.py. sources: 3067e83d647b6d63 text: 92d9fe50eac78b25
+# Made by hack/proto.py. sources: 329e9ba330799f11 text: 92d9fe50eac78b25
 """The services' methods as multi-callables of one channel."""
 
 from __future__ import annotations

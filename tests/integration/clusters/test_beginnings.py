@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from gateway.clusters.definition import MADE
-from gateway.clusters.templates import Templates, template_of
+from gateway.clusters.templates import Template, Templates, template_of
 from storage.etcd import EtcdClient
-from storage.etcd.results import DeleteResult
 
 UID = "6c3e7f2a-0d0e-4e0e-9a55-1f6b7d7c2f11"
+UIDS = UID, "7c3e7f2a-0d0e-4e0e-9a55-1f6b7d7c2f11", "5c3e7f2a-0d0e-4e0e-9a55-1f6b7d7c2f11"
 OBJECT = b'{"metadata":{"name":"a","uid":"e1b7c6a0-2f3d-4a7b-8a11-0c9d8e7f6a5b"}}'
 
 
@@ -28,22 +28,48 @@ async def test_a_beginning_that_another_process_has_made_has_no_revision(
     assert await templates.begin(root, template) == 0
 
 
-async def test_an_end_has_the_revision_of_its_own_last_deletion(
+async def test_an_end_removes_the_template_with_its_last_user(
+    templates: Templates, etcd_client: EtcdClient, prefix: bytes
+) -> None:
+    """In one revision each, so that neither a crash nor another leader's beginning comes between."""
+    template = template_of([(b"pods/a", OBJECT)])
+    stored = prefix + b"templates/"
+    made = {}
+    for uid in UIDS:
+        root = prefix + uid.encode() + b"/"
+        await templates.begin(root, template, uid)
+        made[uid] = await etcd_client.get(root + MADE)
+    for left, uid in zip((2, 1, 0), UIDS, strict=True):
+        revision = await templates.end(uid, made[uid])
+        assert revision == await etcd_client.revision(prefix)
+        assert (await etcd_client.prefix(stored, count_only=True)).count == (left + 1 if left else 0)
+        assert await templates.end(uid, made[uid]) == 0, "it has ended"
+
+
+async def test_the_template_of_all_stays(templates: Templates, etcd_client: EtcdClient, prefix: bytes) -> None:
+    root, template = prefix + UID.encode() + b"/", template_of([(b"pods/a", OBJECT)])
+    await templates.keep(template)
+    await templates.begin(root, template)
+    assert await templates.end(UID, await etcd_client.get(root + MADE)) == 0
+    assert (await etcd_client.prefix(prefix + b"templates/", count_only=True)).count == 1
+
+
+async def test_another_leader_does_not_remove_a_template_that_is_being_used(
     templates: Templates, etcd_client: EtcdClient, prefix: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    root, template = prefix + UID.encode() + b"/", template_of([(b"pods/a", OBJECT)])
-    await templates.begin(root, template, UID)
-    made = await etcd_client.get(root + MADE)
-    await etcd_client.delete(prefix + b"templates/" + template.digest.encode() + b"/0000")
-    delete, revisions = etcd_client.delete, list[int]()
+    """The other process ends the last user while this one begins the next."""
+    template, other = template_of([(b"pods/a", OBJECT)]), Templates(etcd_client, prefix)
+    first, second, _ = (prefix + uid.encode() + b"/" for uid in UIDS)
+    await other.begin(first, template, UIDS[0])
+    made, keep = await etcd_client.get(first + MADE), templates.keep
 
-    async def delete_beside_another_writer(key: bytes, range_end: bytes = b"") -> DeleteResult:
-        answer = await delete(key, range_end)
-        if answer.deleted:
-            revisions.append(answer.revision)
-        await etcd_client.put(prefix + b"other", b"")
-        return answer
+    async def keep_beside(kept: Template) -> int:
+        revision = await keep(kept)
+        await other.end(UIDS[0], made)
+        return revision
 
-    monkeypatch.setattr(etcd_client, "delete", delete_beside_another_writer)
-    assert await templates.end(UID, made) == revisions[0] and len(revisions) == 1
-    assert await templates.end(UID, made) == 0, "nothing is left"
+    monkeypatch.setattr(templates, "keep", keep_beside)
+    await templates.begin(second, template, UIDS[1])
+    begun = await etcd_client.get(second + MADE)
+    assert begun is not None
+    assert await Templates(etcd_client, prefix).seeds(UIDS[1], begun) is not None
