@@ -17,6 +17,7 @@ from gateway.controllers.table import wanted
 from gateway.endpoints.table import Endpoints
 from gateway.jsontypes import JsonObject
 from storage.cache import ResourceCache
+from storage.errors import StorageError
 from storage.etcd import EtcdClient
 from storage.etcd.operations import delete, mod_revision_is
 from storage.fence import Fence
@@ -33,6 +34,7 @@ _ROLES = "rbac.authorization.k8s.io", "v1", "clusterroles"
 
 SCRATCH = "template"
 """The part in which they are made; no uid is equal to it."""
+_MAKER = b"apiserver-gateway/maker"  # below it: of the process that makes them
 
 
 async def is_made(client: EtcdClient, root: bytes) -> bool:
@@ -41,11 +43,19 @@ async def is_made(client: EtcdClient, root: bytes) -> bool:
 
 
 async def default_objects(scratch: Awake, fence: Fence) -> Template:
-    """Makes the objects in a control plane that nobody uses, and removes them. Raises StorageError, OSError."""
+    """Makes the objects in a control plane that nobody uses, and removes them. Raises StorageError, OSError.
+
+    A key says that they are this process's: a former leader, or the next one, may do the same at the same time.
+    """
     endpoints, database = scratch.gateway.endpoints, scratch.database
     client, root = database.client, database.cache.root
-    await clear(client, root)
+    own = 0
     try:
+        await clear(client, root)
+        maker = await client.create(root + _MAKER, b"")
+        if not maker.succeeded:
+            raise StorageError("another process makes the objects of control planes")
+        own = maker.revision
         await scratch.begin()
         await bootstrap(endpoints)
         await bootstrap_roles(endpoints)
@@ -55,14 +65,19 @@ async def default_objects(scratch: Awake, fence: Fence) -> Template:
             async with asyncio.timeout(_PATIENCE):
                 await _controlled(endpoints, wanted(scratch.gateway.settings.controllers))
         await database.store.reads.fresh()
-        return template_of(
+        template = template_of(
             (entry.key.removeprefix(root), entry.stored().raw)
             for resource in database.cache
             for entry in resource.slice(0, len(resource))
         )
+        kept = await client.get(root + _MAKER)
+        if kept is None or kept.mod_revision != own:
+            raise StorageError("another process has removed some of the objects of control planes")
+        return template
     finally:
         await scratch.end()
-        await clear(client, root)
+        if own:
+            await client.txn([mod_revision_is(root + _MAKER, own)], [delete(root, prefix_end(root))])
 
 
 async def _controlled(endpoints: Endpoints, controllers: Collection[str]) -> None:
