@@ -21,6 +21,7 @@ SURVIVING = {"survive", "survive_async", "each", "each_async", "guarded", "work"
 ELSEWHERE = {
     ("gateway.aggregation.running", "work"): "survives each key",
     ("gateway.clusters.reconciling", "work"): "survives each key",
+    ("gateway.clusters.table", "awake.end"): "who puts it to rest waits for it, and is told",
     ("gateway.clusters.table", "self.awake"): "one control plane, which the next change wakes",
     ("gateway.clusters.table", "self.common.feed.run"): "with all of the table: the process begins it anew",
     ("gateway.commands.etcd_flags", "work"): "one piece of work, whose caller waits for it",
