@@ -21,7 +21,7 @@ PAGES = {
 }
 PICTURES = (
     "docs/architecture.md",
-    *(f"docs/architecture/{name}.md" for name in ("folders", "cel", "clusters")),
+    *(f"docs/architecture/{name}.md" for name in ("folders", "cel", "clusters", "writes")),
 )
 COMMANDS = [
     (page, command)
