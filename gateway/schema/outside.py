@@ -53,6 +53,22 @@ def read_json(data: bytes | bytearray, largest: int = LARGEST) -> Any:
             if len(data) > SLOWLY and (on_loop() or not _may_be_read_slowly(data)):
                 raise DecodeError(f"it is no JSON in valid Unicode: {error}") from None
             value = _read_slowly(data)
+    return _checked_for_depth(value, data)
+
+
+def read_trusted(data: bytes | bytearray) -> Any:
+    """Parses JSON of a server whose user runs this program for it: a page of a list has as many members as it needs.
+
+    To be called in a thread for more than SLOWLY bytes. Raises DecodeError for invalid JSON, and more than MAX_DEPTH
+    levels.
+    """
+    try:
+        return _checked_for_depth(orjson.loads(data), data)
+    except ValueError as error:
+        raise DecodeError(str(error)) from None
+
+
+def _checked_for_depth(value: Any, data: bytes | bytearray) -> Any:
     if data.count(b"[") + data.count(b"{") > MAX_DEPTH and not _is_flat(value) and depth(value) > MAX_DEPTH:
         raise DecodeError(f"exceeded max depth of {MAX_DEPTH}")
     return value

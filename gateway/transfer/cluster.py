@@ -9,7 +9,8 @@ from gateway.jsontypes import JsonObject, dumps
 from gateway.outbound.client import Answer, Client
 from gateway.outbound.errors import CallError
 from gateway.outbound.request import OutboundRequest
-from gateway.schema.outside import read_object
+from gateway.schema.errors import DecodeError
+from gateway.schema.outside import parsed_soon, read_trusted
 
 TIMEOUT = 120.0
 LARGEST = 1 << 30  # bytes of an answer
@@ -26,7 +27,7 @@ class ApiError(Exception):
 
 
 class Unreachable(Exception):
-    """The server could not be reached; the message says why."""
+    """The server could not be reached, or it is no Kubernetes API; the message says why."""
 
 
 class Cluster:
@@ -51,7 +52,7 @@ class Cluster:
                 break
             await asyncio.sleep(_wait(answer, pause))
             pause *= 2
-        found = _object(answer.body)
+        found = await self._object(answer)
         if answer.status >= 300:
             message = found.get("message") or answer.body[:300].decode("utf-8", "replace").strip()
             raise ApiError(answer.status, str(found.get("reason") or ""), str(message), found)
@@ -59,6 +60,19 @@ class Cluster:
 
     def close(self) -> None:
         self._client.close()
+
+    async def _object(self, answer: Answer) -> JsonObject:
+        """The object of an answer; {} for an error in other words."""
+        try:
+            found = await parsed_soon(read_trusted, answer.body)
+            said = "it is another value"
+        except DecodeError as error:
+            found, said = None, str(error)
+        if isinstance(found, dict):
+            return found
+        if answer.status < 300:
+            raise Unreachable(f"{self.place.url}: the answer is no JSON object: {said}")
+        return {}
 
     async def _call(self, method: str, path: str, body: bytes, content_type: str) -> Answer:
         try:
@@ -73,7 +87,3 @@ class Cluster:
 def _wait(answer: Answer, pause: float) -> float:
     told = answer.header("retry-after")
     return min(LONGEST, float(told) if told.isdecimal() else pause)
-
-
-def _object(body: bytes) -> JsonObject:
-    return read_object(body) or {}
