@@ -102,7 +102,7 @@ def _of_protobuf(data: bytes) -> Any:
     type_ = _type_of(envelope.api_version, envelope.kind)
     if type_ is None:
         raise ValueError(f"no type {envelope.kind} is known")
-    obj = decode(type_, read_message(type_, envelope.raw), DecodeReport())
+    obj = decode(type_, read_message(type_, envelope.raw, trusted=True), DecodeReport(trusted=True))
     version = {"apiVersion": envelope.api_version} if envelope.api_version else {}
     items = obj.get("items")
     if envelope.kind == f"{_PARTIAL}List":  # in JSON, unlike in protobuf, its items have kind and apiVersion

@@ -38,10 +38,10 @@ def canonicaliser(model: Model) -> Canonicalise:
 def settled(version: Version, raw: JsonObject) -> JsonObject:
     """The object of a stored JSON value: pruned, defaulted, without invalid metadata. Raises ValueError."""
     try:
-        obj = version.decode(raw, DecodeReport())
+        obj = version.decode(raw, DecodeReport(trusted=True))
     except DecodeError:
         try:
-            obj = version.decode({**raw, "metadata": _sound(version, raw.get("metadata"))}, DecodeReport())
+            obj = version.decode({**raw, "metadata": _sound(version, raw.get("metadata"))}, DecodeReport(trusted=True))
         except DecodeError as error:
             raise ValueError(str(error)) from error
     meta = obj.setdefault("metadata", {})
@@ -57,7 +57,7 @@ def _sound(version: Version, metadata: object) -> JsonObject:
     found: JsonObject = {}
     for name, value in metadata.items() if isinstance(metadata, dict) else ():
         try:
-            version.decode({"metadata": {name: value}}, DecodeReport())
+            version.decode({"metadata": {name: value}}, DecodeReport(trusted=True))
         except DecodeError:
             continue
         found[name] = value

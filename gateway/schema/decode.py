@@ -11,6 +11,7 @@ fit, a second pass (`gateway.schema.problems`) finds the messages.
 from __future__ import annotations
 
 import re
+import sys
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -35,10 +36,12 @@ __all__ = ["DecodeError", "DecodeReport", "decode", "parse_to_decode"]
 class DecodeReport:
     """The problems of strict decoding, as texts ('unknown field "spec.foo"', 'duplicate field "data"').
 
-    `problems` has both kinds in kube-apiserver's order: at most 100, without repetition.
+    `problems` has both kinds in kube-apiserver's order: at most 100, without repetition. The objects in lists of a
+    `trusted` value, which an API server has written, are not bounded.
     """
 
     problems: list[str] = field(default_factory=list)
+    trusted: bool = False
 
     @property
     def unknown(self) -> list[str]:
@@ -64,7 +67,7 @@ def decode(type_: Type, value: Any, report: DecodeReport, sent: int = 0) -> Json
     """
     if not sent and type(value) is Body:
         sent = len(value.raw)
-    most = most_items(sent) if sent else MOST_ITEMS
+    most = sys.maxsize if report.trusted else most_items(sent) if sent else MOST_ITEMS
     marks = Marks(most)
     source = value
     number = value.too_large if type(value) is Body else ""

@@ -57,15 +57,17 @@ def read_json(data: bytes | bytearray, largest: int = LARGEST) -> Any:
 
 
 def read_trusted(data: bytes | bytearray) -> Any:
-    """Parses JSON of a server whose user runs this program for it: a page of a list has as many members as it needs.
+    """As `read_json`, for JSON that an API server has written, and that its user or etcd has brought here.
 
-    To be called in a thread for more than SLOWLY bytes. Raises DecodeError for invalid JSON, and more than MAX_DEPTH
-    levels.
+    It has as many bytes and members as it needs. Raises DecodeError for invalid JSON, and more than MAX_DEPTH levels.
     """
     try:
-        return _checked_for_depth(orjson.loads(data), data)
+        value = orjson.loads(data)
     except ValueError as error:
-        raise DecodeError(str(error)) from None
+        if len(data) > SLOWLY and not _may_be_read_slowly(data):
+            raise DecodeError(f"it is no JSON in valid Unicode: {error}") from None
+        value = _read_slowly(data)
+    return _checked_for_depth(value, data)
 
 
 def _checked_for_depth(value: Any, data: bytes | bytearray) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 import threading
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from gateway.jsontypes import MOST_COLLECTIONS, MOST_NAMES, JsonObject
 from gateway.schema.catalog import type_of
-from gateway.schema.outside import read_json
+from gateway.schema.outside import read_json, read_trusted
 from gateway.schema.protobuf_wire import BYTES, FIXED64, VARINT, ProtobufError, varints, wire_fields
 from gateway.schema.types import Field, Type, TypeKind, compiled
 
@@ -29,8 +29,21 @@ _EPOCH = datetime(1970, 1, 1)
 _CYCLE = 146097 * 86400  # 400 years
 _YEAR_0, _ZERO_TIME, _YEAR_10000 = 62167219200, -62135596800, 253402300800
 
-_items_left = threading.local()
-"""How many items of lists the message that this thread reads may still have. An empty one takes two bytes."""
+
+class _Bounds(threading.local):
+    """What the message that this thread reads may still have: an empty item takes two bytes, and becomes an object."""
+
+    trusted = False
+    items = 0
+
+    def take(self) -> None:
+        """Counts an item of a list, or an entry of a map, before it is read. Raises ProtobufError."""
+        self.items -= 1
+        if self.items < 0 and not self.trusted:
+            raise ProtobufError(f"proto: more than {MOST_COLLECTIONS} items of lists and maps; send fewer")
+
+
+_bounds = _Bounds()
 
 Read = Callable[[Any], Any]  # takes a wire value (int for varints, else bytes), returns the JSON value
 
@@ -73,12 +86,13 @@ def read_envelope(data: bytes) -> Envelope:
     return Envelope(_text(meta.get(1, b"")), _text(meta.get(2, b"")), parts.get(2, b""))
 
 
-def read_message(type_: Type, data: bytes) -> JsonObject:
+def read_message(type_: Type, data: bytes, *, trusted: bool = False) -> JsonObject:
     """The JSON form of a message of a struct type. Skips unknown fields, as Go does.
 
-    Raises ProtobufError, also for more than MOST_COLLECTIONS items of lists, or MOST_NAMES entries of one map.
+    Raises ProtobufError, also for more than MOST_COLLECTIONS items of lists and maps, or MOST_NAMES entries of one map.
+    `trusted` messages have no such bounds: an API server has written them, and etcd bounds their bytes.
     """
-    _items_left.count = MOST_COLLECTIONS
+    _bounds.items, _bounds.trusted = MOST_COLLECTIONS, trusted
     return _message(type_, data)
 
 
@@ -174,22 +188,27 @@ def _fill(table: _Table, data: bytes, out: JsonObject) -> None:
             if embedded is not None and wire == BYTES:
                 _fill(embedded, value, out)
         elif reader.packed and wire == BYTES:
-            out.setdefault(reader.name, []).extend(map(reader.read, varints(value)))
+            out.setdefault(reader.name, []).extend(map(reader.read, _counted(value)))
         elif wire != reader.wire:
             raise _wrong_wire(wire, reader.go_name)
         elif reader.repeated:
-            _items_left.count -= 1
-            if _items_left.count < 0:
-                raise ProtobufError(f"proto: more than {MOST_COLLECTIONS} items of lists; send fewer")
+            _bounds.take()
             out.setdefault(reader.name, []).append(reader.read(value))
         elif reader.entries:
+            _bounds.take()
             key, item = reader.read(value)
             entries = out.setdefault(reader.name, {})
             entries[key] = item
-            if len(entries) > MOST_NAMES:
+            if len(entries) > MOST_NAMES and not _bounds.trusted:
                 raise ProtobufError(f"proto: more than {MOST_NAMES} entries of one map; send fewer")
         else:
             out[reader.name] = reader.read(value)
+
+
+def _counted(data: bytes) -> Iterator[int]:
+    for value in varints(data):
+        _bounds.take()
+        yield value
 
 
 def _wrong_wire(wire: int, go_name: str) -> ProtobufError:
@@ -238,6 +257,7 @@ def _items(read: Read, wire: int, data: bytes) -> list[Any]:
     for _, found, value in wire_fields(data):
         if found != wire:
             raise _wrong_wire(found, "Items")
+        _bounds.take()
         items.append(read(value))
     return items
 
@@ -280,7 +300,9 @@ def _raw_json(data: bytes) -> Any:
     """The JSON in a message of RawExtension, JSON or FieldsV1. Raises ProtobufError."""
     raw = _last_values(data, _RAW).get(1)
     try:
-        return read_json(raw) if raw else None
+        if not raw:
+            return None
+        return read_trusted(raw) if _bounds.trusted else read_json(raw)
     except ValueError:
         raise ProtobufError("a field that holds JSON holds something else") from None
 
@@ -299,8 +321,11 @@ def _schema_or(union: _SchemaOr, data: bytes) -> Any:
     wires = {union.schema: (BYTES, "Schema"), union.other: (VARINT if union.read is bool else BYTES, union.go_name)}
     fields = []
     for number, wire, value in wire_fields(data):
-        if number in wires and wire != wires[number][0]:
+        if number not in wires:
+            continue
+        if wire != wires[number][0]:
             raise _wrong_wire(wire, wires[number][1])
+        _bounds.take()
         fields.append((number, value))
     others = [union.read(value) for number, value in fields if number == union.other]
     for number, value in fields:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.jsontypes import dumps, loads
+from gateway.jsontypes import MOST_AT_ONCE, MOST_NAMES, dumps, loads, members
+from gateway.schema.errors import MOST_ITEMS
 from storage.entry import MARK
 from tests.unit.kinds.builtin import canonicaliser_of
 
 configmap = canonicaliser_of("", "v1", "ConfigMap")
 
 
+def varint(value: int) -> bytes:
+    return bytes([value]) if value < 128 else bytes([value & 127 | 128]) + varint(value >> 7)
+
+
 def field(number: int, content: bytes) -> bytes:
     """A length-delimited protobuf field."""
-    assert len(content) < 128
-    return bytes([number << 3 | 2, len(content)]) + content
+    return varint(number << 3 | 2) + varint(len(content)) + content
 
 
 def protobuf(api_version: bytes, kind: bytes, raw: bytes) -> bytes:
@@ -57,3 +61,28 @@ def test_versions_that_are_only_stored_are_read() -> None:
     obj = {"kind": "MutatingAdmissionPolicy", "metadata": {"name": "a"}, "spec": {"failurePolicy": "Ignore"}}
     stored = loads(read(dumps({"apiVersion": "admissionregistration.k8s.io/v1beta1", **obj})))
     assert (stored["apiVersion"], stored["spec"]["failurePolicy"]) == ("admissionregistration.k8s.io/v1", "Ignore")
+
+
+async def test_stored_objects_are_read_however_many_members_they_have() -> None:
+    """etcd bounds their bytes, and another server has accepted them. The feed reads them on the event loop."""
+    meta = {"namespace": "n", "name": "a", "uid": "u-1"}
+    names = [f"{number:x}" for number in range(MOST_NAMES + 1)]
+    fields = dumps({"f:data": {f"f:{name}": {} for name in names}})
+    assert members(fields) > MOST_AT_ONCE
+    entry = field(1, b"m") + field(2, b"Update") + field(6, b"FieldsV1") + field(7, field(1, fields))
+    many = b"".join(field(2, field(1, name.encode()) + field(2, b"")) for name in names)
+    raw = field(1, field(1, b"a") + field(3, b"n") + field(5, b"u-1") + field(17, entry)) + many
+    stored = configmap(protobuf(b"v1", b"ConfigMap", raw))
+    managers = [{"manager": "m", "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": loads(fields)}]
+    obj = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {**meta, "managedFields": managers}}
+    assert stored == configmap(dumps({**obj, "data": dict.fromkeys(names, "")}))
+    assert len(loads(stored)["data"]) == MOST_NAMES + 1
+
+
+async def test_stored_objects_are_read_however_many_items_they_have() -> None:
+    endpoints = canonicaliser_of("", "v1", "Endpoints")
+    addresses = field(1, field(1, b"1.2.3.4")) * (MOST_ITEMS + 1)
+    raw = field(1, field(1, b"a") + field(3, b"n") + field(5, b"u-1")) + field(2, addresses)
+    stored = endpoints(protobuf(b"v1", b"Endpoints", raw))
+    assert len(loads(stored)["subsets"][0]["addresses"]) == MOST_ITEMS + 1
+    assert endpoints(stored) == stored

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from gateway.jsontypes import MOST_COLLECTIONS, JsonObject
+from gateway.jsontypes import JsonObject
 from gateway.schema.catalog import type_for
 from gateway.schema.protobuf import read_envelope, read_message
 from gateway.schema.protobuf_wire import ProtobufError
@@ -170,14 +170,47 @@ def test_verbs_are_a_message_of_their_own() -> None:
     assert found["resources"] == [{"name": "pods", "verbs": ["get", "list"]}]
 
 
-@pytest.mark.parametrize("count", [MOST_COLLECTIONS, MOST_COLLECTIONS + 1])
-def test_reading_ends_at_the_bound_of_items(count: int) -> None:
+DEFINITION = ("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+
+
+def of_schema(number: int, part: bytes) -> bytes:
+    """A CustomResourceDefinition whose schema has a member."""
+    return message((2, message((7, message((4, message((1, message((number, part))))))))))
+
+
+MANY = {
+    "items of a list": (("", "v1", "Pod"), lambda count: message((1, b"\x6a\x00" * count))),
+    "packed numbers": (("", "v1", "Pod"), lambda count: message((2, message((14, message((4, b"\x00" * count))))))),
+    "schemas of items": (DEFINITION, lambda count: of_schema(24, b"\x12\x00" * count)),
+    "texts of dependencies": (
+        DEFINITION,
+        lambda count: of_schema(32, message((1, "a"), (2, b"\x12\x00" * count))),
+    ),
+    "lists in a map": (
+        ("authorization.k8s.io", "v1", "SubjectAccessReview"),
+        lambda count: message((2, message((5, message((1, "a"), (2, b"\x0a\x00" * count)))))),
+    ),
+    "entries of several maps": (
+        ("", "v1", "Secret"),
+        lambda count: b"".join(
+            message((number, message((1, f"{key:x}"), (2, ""))))
+            for number in (2, 4)
+            for key in range(count // 2 + count % 2 * (number == 4))
+        ),
+    ),
+}
+ENCLOSING = {"schemas of items": 1, "texts of dependencies": 2, "lists in a map": 1}
+"""How many items and entries are around those."""
+
+
+@pytest.mark.parametrize("what", MANY)
+def test_reading_ends_at_the_bound_of_items(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An item of two bytes becomes an object: it is counted before the next one is made."""
-    owners = b"\x6a\x00" * count
-    size = bytes(len(owners) >> 7 * at & 127 | (128 if at < 2 else 0) for at in range(3))
-    pod = b"\x0a" + size + owners
-    if count == MOST_COLLECTIONS:
-        assert len(read_message(type_for("", "v1", "Pod"), pod)["metadata"]["ownerReferences"]) == count
-    else:
-        with pytest.raises(ProtobufError, match=f"more than {MOST_COLLECTIONS} items of lists"):
-            read_message(type_for("", "v1", "Pod"), pod)
+    monkeypatch.setattr("gateway.schema.protobuf.MOST_COLLECTIONS", 1000)
+    name, made = MANY[what]
+    enclosing = ENCLOSING.get(what, 0)
+    fits, type_ = made(1000 - enclosing), type_for(*name)
+    assert len(repr(read_message(type_, fits))) > 2000
+    with pytest.raises(ProtobufError, match="more than 1000 items of lists and maps"):
+        read_message(type_, made(1001 - enclosing))
+    assert len(repr(read_message(type_, made(5000), trusted=True))) > 10000
