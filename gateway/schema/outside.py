@@ -36,13 +36,15 @@ def read_json(data: bytes | bytearray, largest: int = LARGEST) -> Any:
     MOST_MEMBERS.
 
     A number that no float64 can hold is refused, in encoding/json's words. Half a surrogate pair becomes U+FFFD. Both
-    need the exact parser, which on an event loop reads at most SLOWLY bytes: longer JSON is refused there. So is JSON
-    of more members than one call of the fast parser may read.
+    need the exact parser, and so does JSON of more members than one call of the fast parser may read. On an event loop
+    it reads at most SLOWLY bytes. Longer JSON raises TakesLong within `at_once`, and is refused elsewhere. It is never
+    refused for its members if it has at most as many bytes as the annotations of an object.
     """
     if len(data) > largest:
         raise DecodeError(f"it is larger than {largest} bytes")
     check_members(data)
     if not read_at_once(data):
+        leave_loop()
         if on_loop():
             raise DecodeError("it has too many members to be read here")
         value = _read_slowly(data)
@@ -50,7 +52,7 @@ def read_json(data: bytes | bytearray, largest: int = LARGEST) -> Any:
         try:
             value = orjson.loads(data)
         except ValueError as error:
-            if len(data) > SLOWLY and (on_loop() or not _may_be_read_slowly(data)):
+            if len(data) > SLOWLY and not _may_be_read_here(data):
                 raise DecodeError(f"it is no JSON in valid Unicode: {error}") from None
             value = _read_slowly(data)
     return _checked_for_depth(value, data)
@@ -83,6 +85,16 @@ def _read_slowly(data: bytes | bytearray) -> Any:
     if number := too_large(exact):
         raise not_a_float(number if len(number) <= _LONGEST_NUMBER else f"{number[:_LONGEST_NUMBER]}...") from None
     return plain(exact, spend=True)
+
+
+def _may_be_read_here(data: bytes | bytearray) -> bool:
+    """Whether Go might accept long JSON that orjson refuses, and this is no event loop. Raises TakesLong within
+    `at_once` if it is one.
+    """
+    if not _may_be_read_slowly(data):
+        return False
+    leave_loop()
+    return not on_loop()
 
 
 def _may_be_read_slowly(data: bytes | bytearray) -> bool:

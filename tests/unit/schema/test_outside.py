@@ -36,6 +36,7 @@ from gateway.schema.outside import (
 )
 from gateway.schema.protobuf import read_message
 from gateway.text.unicode import valid
+from gateway.time_limits import TakesLong, at_once, soon_or_in_thread
 
 # texts with halves of surrogate pairs, as Python's own JSON writes them
 TEXTS = st.text(st.one_of(st.characters(categories=("Cs",)), st.characters()), max_size=8)
@@ -301,6 +302,29 @@ def test_on_the_loop_nothing_is_read_slowly() -> None:
 
     with pytest.raises(DecodeError, match="too many members"):
         asyncio.run(read())
+
+
+ANNOTATIONS = [b'"%b"' % (b"," * 262_142), b"[%b[]]" % (b"[]," * 87_380), b'{"a":"%b"}' % (b"[" * 262_136)]
+
+
+@pytest.mark.parametrize("text", ANNOTATIONS)
+async def test_as_many_bytes_as_annotations_have_are_read_anywhere(text: bytes) -> None:
+    """Who reads an annotation may take an unreadable one for a missing one."""
+    assert 262_140 <= len(text) <= 256 << 10
+    assert read_json(text) == json.loads(text)
+
+
+@pytest.mark.parametrize(
+    "data", [b"[%b0]" % (b"0," * MOST_AT_ONCE), b'["\\ud800%b"]' % (b"x" * SLOWLY), b'["%b\xff"]' % (b"x" * SLOWLY)]
+)
+async def test_what_is_too_long_for_the_loop_goes_to_a_thread(data: bytes) -> None:
+    assert read_object(b'{"a":%b}' % data, 10) is None
+    with pytest.raises(TakesLong):
+        at_once(read_json, data)
+    with pytest.raises(TakesLong):
+        at_once(read_object, b'{"a":%b}' % data)
+    found = await soon_or_in_thread(partial(read_json, data))
+    assert len(found) == data.count(b",") + 1
 
 
 async def test_a_long_answer_is_read_beside_the_event_loop() -> None:
