@@ -238,7 +238,7 @@ class _Shown(_Patched):
     def copied(self, value: Any) -> Any:
         if self._copied <= MAX_COPIED:
             self._copied += len(written(value))
-        return deepcopy(value) if self._copied <= MAX_COPIED else plain(value)
+        return deepcopy(value) if self._copied <= MAX_COPIED else plain(value, digits=True)
 
     def holds(self, one: Any, other: Any) -> bool:
         return True

@@ -54,14 +54,14 @@ def written(value: Any) -> bytes:
 
     A value that is nested deeper than 100 levels loses both.
     """
-    return dumps(plain(value)) if depth(value) > _DEEP else _written(value)
+    return dumps(plain(value, digits=True)) if depth(value) > _DEEP else _written(value)
 
 
 def _written(value: Any) -> bytes:
     try:
         return orjson.dumps(value, _fragment, orjson.OPT_PASSTHROUGH_SUBCLASS)
     except orjson.JSONEncodeError:  # a number of more than 64 bits
-        return dumps(plain(value))
+        return dumps(plain(value, digits=True))
 
 
 def _fragment(value: Any) -> Any:

@@ -20,6 +20,8 @@ __all__ = ["Body", "DecodeError", "parse_body", "parse_exactly", "parse_to_decod
 
 SLOWLY = 16 * 1024
 """The most bytes that the exact parser reads on an event loop: it takes fifty times as long as the fast one."""
+_BITS = 1024  # an integer of so many has no float64; no parser makes one
+_LEAST, _MOST = -(1 << 63), (1 << 64) - 1  # the integers of the fast parser
 MAX_PROBLEMS = 100
 MAX_TOLD = 1000
 """How many problems of one body are worded, to see whether they are new ones: many may have the same text."""
@@ -187,10 +189,12 @@ def path_text(path: Path) -> str:
     return "".join(reversed(pieces)).removeprefix(".")
 
 
-def plain(value: Any, *, spend: bool = False) -> Any:
-    """A `parse_exactly` value with ordinary dicts and floats. Works without recursion, for deep values.
+def plain(value: Any, *, spend: bool = False, digits: bool = False) -> Any:
+    """A `parse_exactly` value as the fast parser reads it: with ordinary dicts, and floats, also for integers beyond 64
+    bits. Works without recursion, for deep values.
 
-    With `spend`, the objects of `value` become empty: they are not in memory together with their copies.
+    With `spend`, the objects of `value` become empty: they are not in memory together with their copies. With `digits`,
+    which are for messages, integers stay as they are.
     """
     holder = [value]
     todo: list[Any] = [holder]
@@ -199,6 +203,9 @@ def plain(value: Any, *, spend: bool = False) -> Any:
         for place, item in container.items() if type(container) is dict else enumerate(container):
             if type(item) is Number:
                 container[place] = float(item)
+            elif type(item) is int:
+                if not digits and not _LEAST <= item <= _MOST and item.bit_length() < _BITS:
+                    container[place] = float(item)
             elif isinstance(item, dict):
                 made: Any = item.spent() if spend and type(item) is PairsObject else dict(item)
                 container[place] = made

@@ -204,7 +204,7 @@ def _written_anew(value: Any) -> Any:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(plain(value), separators=(",", ":"), ensure_ascii=False, sort_keys=True)
+    return json.dumps(plain(value, digits=True), separators=(",", ":"), ensure_ascii=False, sort_keys=True)
 
 
 def _schema_or(type_: Type, value: Any) -> None:

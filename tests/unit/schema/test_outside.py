@@ -92,6 +92,44 @@ def outcome(data: bytes) -> str:
         return "refused"
 
 
+def members_of(values: st.SearchStrategy[bytes]) -> st.SearchStrategy[bytes]:
+    member = st.tuples(st.sampled_from(KEYS), values).map(b":".join)
+    return st.lists(member, max_size=4).map(lambda found: b"{" + b",".join(found) + b"}")
+
+
+KEYS = [b'"a"', b'"\\u0061"', b'"b"', b'"\\ud800"', b'"\xff"', b'"\\u0022"', b'"\\ud83d\\ude00"']
+EDGES = [0, 1 << 53, (1 << 63) - 1, 1 << 63, (1 << 64) - 1, 1 << 64, 10**19, 10**38, 10**39, 10**40, 10**300]
+SIGNS = st.sampled_from([1, -1])
+NUMBERS = st.one_of(
+    st.builds(lambda edge, by, sign: b"%d" % (sign * (edge + by)), st.sampled_from(EDGES), st.integers(-2, 2), SIGNS),
+    st.floats(allow_nan=False, allow_infinity=False).map(lambda number: repr(number).encode()),
+    st.sampled_from([b"-0", b"-0.0", b"0e1", b"1E400", b"1e-400", b"-1.5e+3", b"1.0", b"5e-324", b"1e999"]),
+)
+DIFFERING = st.recursive(
+    NUMBERS | st.sampled_from(LEAVES),
+    lambda each: members_of(each) | st.lists(each, max_size=4).map(lambda found: b"[" + b",".join(found) + b"]"),
+    max_leaves=8,
+)
+
+
+@given(DIFFERING, st.sampled_from([0, 1, 100, 240, 260]))
+def test_the_size_of_the_rest_does_not_decide_what_is_read(written: bytes, levels: int) -> None:
+    """The exact parser reads what is long: its value is that of the fast parser, with the same types."""
+    data = b"[" * levels + written + b"]" * levels
+    for read in (read_json, lambda each: parse_body(each)[0], lambda each: parse_to_decode(each)[0]):
+        found = []
+        for slowly in (False, True):
+            with pytest.MonkeyPatch.context() as patch:
+                if slowly:
+                    patch.setattr(body, "read_at_once", lambda data: False)
+                    patch.setattr(outside, "read_at_once", lambda data: False)
+                try:
+                    found.append(repr(read(data)))
+                except DecodeError as error:
+                    found.append(str(error))
+        assert found[0] == found[1]
+
+
 @given(WRITTEN, st.integers(0, 40), st.booleans())
 def test_what_is_large_is_read_as_what_is_small(written: bytes, cut: int, shortened: bool) -> None:
     """If the fast reader refuses a large body, the slow reader gets it only where a slow read is allowed."""
