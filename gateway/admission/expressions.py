@@ -13,7 +13,6 @@ have stored them.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -45,7 +44,7 @@ from gateway.cel.values import CostExceeded, EvaluationError, register
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersionKind, GroupVersionResource
-from gateway.time_limits import TakesLong, at_once
+from gateway.time_limits import TakesLong, at_once, in_thread
 from gateway.validation.expressions import Use
 from gateway.validation.field import go_quote
 
@@ -184,7 +183,7 @@ class Evaluation:
             try:
                 if self._patience > 0:
                     return at_once(partial(self._compute, program))
-                return await asyncio.to_thread(self._compute, program)
+                return await in_thread(partial(self._compute, program))
             except TakesLong:
                 self._patience = 0
             except Undecided as waiting:

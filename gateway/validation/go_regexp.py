@@ -24,7 +24,6 @@ _LITTLE_MEMORY = 64 << 10  # a pattern that fits in so many bytes is compiled in
 _SMALL = 128 << 10  # ... and may take so many bytes
 _MOST_REMEMBERED = 64 << 20  # bytes that all cached patterns may take
 _OVERHEAD = 512
-_MANY_STEPS = 10_000_000  # of a search that takes up to 0.1 s
 _TOO_LARGE = b"pattern too large"  # a message of RE2
 _SHORT = 256  # characters of a pattern; RE2 makes a few instructions for each ...
 _MULTIPLIES = re.compile(r"\{|\\[pP]")  # ... except for repetitions and Unicode classes
@@ -33,7 +32,8 @@ _LONGEST_PAUSE = 0.1  # seconds between two large compilations
 FEW_STEPS = 1_000_000
 """Steps of a search that the event loop may do: some milliseconds."""
 MANY_STEPS = 10_000_000
-"""Steps that no usual pattern takes: `(ab|ba|a|b){1,500}c` has 3 000 instructions, each of them once a character."""
+"""Steps of a search that takes up to 0.1 s. No usual pattern takes them: `(ab|ba|a|b){1,500}c` has 3 000 instructions,
+each of them once a character."""
 
 _one_at_a_time = threading.Lock()
 
@@ -157,7 +157,7 @@ def search(expression: Any, text: str) -> Any:
     """
     if (found := steps(expression, text)) > FEW_STEPS:
         leave_loop()
-        if found > _MANY_STEPS:
+        if found > MANY_STEPS:
             leave_pool()
     return expression.search(text)
 

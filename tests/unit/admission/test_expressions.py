@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from dataclasses import replace
 from typing import Any
@@ -28,6 +29,7 @@ from gateway.http.user import User
 from gateway.kinds.attributes import Attributes, Operation
 from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.write_context import WriteContext
+from gateway.validation import go_regexp
 from gateway.validation.expressions import Use
 from tests.limits import at_most_cpu
 
@@ -208,6 +210,23 @@ def test_what_takes_long_does_not_hold_the_loop() -> None:
         return sorted(gaps)[-2] if len(gaps) > 2 else gaps[-1]
 
     at_most_cpu(asyncio.run(longest_gap()), 0.1)
+
+
+async def test_long_searches_leave_the_pool_that_others_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    searching = list[str]()
+    leave = go_regexp.leave_pool
+
+    def leave_pool() -> None:
+        leave()
+        searching.append(threading.current_thread().name)
+
+    monkeypatch.setattr(go_regexp, "leave_pool", leave_pool)
+    monkeypatch.setattr(go_regexp, "FEW_STEPS", 0)
+    monkeypatch.setattr(go_regexp, "MANY_STEPS", 0)
+    expressions = PolicyExpressions(params=False, composed=False)
+    compiled = expressions.compile("object.data.x.matches('1+')", Use.CONDITION)
+    assert (await Evaluation(activation()).result(compiled)).value is True
+    assert [name.startswith("long") for name in searching] == [True]
 
 
 def test_the_first_false_condition_decides_whatever_else_fails() -> None:
