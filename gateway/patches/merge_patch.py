@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.http.status import StatusError, bad_request
+from gateway.http.status import bad_request
 from gateway.jsontypes import JsonObject
 from gateway.patches import document as documents
 from gateway.patches.member_order import merged
+from gateway.schema.body import parse_body
+from gateway.schema.errors import DecodeError, TooMany
 from gateway.schema.types import Type
+
+_PREFIX = "error decoding patch: "
 
 
 def parse(body: bytes, strict: bool) -> tuple[Any, list[str]]:
     """Returns the value of a patch document, and if `strict` its duplicate fields. Raises StatusError 400."""
     if not strict:
         return _lax(body), []
-    value, duplicates = documents.parse(body, dict, "map[string]interface {}", "error decoding patch: ")
+    value, duplicates = documents.parse(body, dict, "map[string]interface {}", _PREFIX)
     if value is None:
         raise bad_request("Invalid JSON Patch")
     return value, duplicates
@@ -41,10 +45,12 @@ def repeated(document: JsonObject, patch: Any, type_: Type) -> list[str]:
 
 def _lax(body: bytes) -> Any:
     try:
-        value, _ = documents.parse(body, dict | list, "")
-    except StatusError:
+        value, _ = parse_body(body)
+    except TooMany as error:
+        raise bad_request(f"{_PREFIX}{error}") from None
+    except DecodeError:
         raise bad_request("Invalid JSON Patch") from None
-    if value is None:
+    if not isinstance(value, dict | list):
         raise bad_request("Invalid JSON Patch")
     return value
 

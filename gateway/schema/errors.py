@@ -38,6 +38,10 @@ class Marks(list[None]):
             raise DecodeError(f"the lists of the object have more than {self._most} objects together; send fewer")
 
 
+class TooMany(DecodeError):
+    """JSON has more members, arrays or objects than this server reads; the message says of what."""
+
+
 class EmbeddedError(DecodeError):
     """An embedded object in a custom one has an invalid kind, apiVersion or metadata at `path`; `body` says why."""
 

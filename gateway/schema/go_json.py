@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from gateway.jsontypes import MOST_COLLECTIONS, MOST_NAMES
-from gateway.schema.errors import DecodeError
+from gateway.schema.errors import DecodeError, TooMany
 from gateway.schema.exact import Number, PairsObject
 
 MAX_DEPTH = 10000
@@ -48,7 +48,7 @@ Spell = Callable[[str, str], str]
 def parse(data: bytes, spell: Spell | None = None) -> Any:
     """The value, with `PairsObject` for objects and `Number` for numbers but plain integers.
 
-    Raises DecodeError for invalid JSON, and for more than MOST_COLLECTIONS arrays and objects or MOST_NAMES
+    Raises DecodeError for invalid JSON, and TooMany for more than MOST_COLLECTIONS arrays and objects or MOST_NAMES
     members of one object.
     """
     return _Parser(data.decode("latin-1"), spell).document()
@@ -98,7 +98,7 @@ class _Parser:
             self._fail("exceeded max depth")
         self.collections += 1
         if self.collections > MOST_COLLECTIONS:
-            raise DecodeError(f"json: more than {MOST_COLLECTIONS} arrays and objects; send fewer")
+            raise TooMany(f"json: more than {MOST_COLLECTIONS} arrays and objects; send fewer")
         self.at += 1
         self._skip_space()
         if self.text[self.at : self.at + 1] == closing:
@@ -132,7 +132,7 @@ class _Parser:
         if isinstance(container, PairsObject):
             container.append(self.keys.pop(), value)
             if len(container) > MOST_NAMES:
-                raise DecodeError(f"json: more than {MOST_NAMES} members of one object; send fewer")
+                raise TooMany(f"json: more than {MOST_NAMES} members of one object; send fewer")
             if following not in ("}", ","):
                 self._fail("after object key:value pair")
         else:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.http.status import StatusError
+from gateway.jsontypes import MOST_COLLECTIONS, MOST_NAMES
 from gateway.patches import merge_patch
 from gateway.schema.catalog import type_for
 
@@ -106,3 +107,18 @@ def test_what_is_no_patch_document_is_a_400(body: bytes, strict: bool, message: 
     with pytest.raises(StatusError) as caught:
         merge_patch.parse(body, strict)
     assert (caught.value.code, caught.value.message) == (400, message)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_patch_with_too_many_members_is_told_so(strict: bool) -> None:
+    names = b",".join(b'"%d":0' % number for number in range(MOST_NAMES + 1))
+    with pytest.raises(StatusError, match=f"^error decoding patch: json: more than {MOST_NAMES} members of one object"):
+        merge_patch.parse(b"{%b}" % names, strict)
+    with pytest.raises(StatusError, match=f"^error decoding patch: json: more than {MOST_COLLECTIONS} arrays and"):
+        merge_patch.parse(b'{"a":[%b[]]}' % (b"[]," * MOST_COLLECTIONS), strict)
+
+
+@pytest.mark.parametrize("body", [b"", b"null", b"1", b'"a"', b"{", b'{"a":1e999}'])
+def test_what_is_no_patch_is_invalid(body: bytes) -> None:
+    with pytest.raises(StatusError, match=r"^Invalid JSON Patch$"):
+        merge_patch.parse(body, strict=False)
