@@ -97,6 +97,7 @@ def _unless_changed(make: MakeObject, read: Callable[[], JsonObject]) -> MakeObj
             raise _unconvertible("failed to create manager for existing fields: failed to convert live", {})
         made = make(present)
         if _but_managers(made.obj) != _but_managers(old):
+            # without the warnings of `made`: kube-apiserver looks for repeated keys after its field manager
             raise _unconvertible("failed to convert new", read()["metadata"])
         return made
 
