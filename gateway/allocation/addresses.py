@@ -38,7 +38,7 @@ class Parent:
 
 
 def _is_network(text: str) -> bool:
-    """Whether a text is a CIDR. ObjectWriter that other programs wrote to etcd are not validated."""
+    """Whether a text is a CIDR. Objects that other programs wrote to etcd are not validated."""
     try:
         ip_network(text)
     except ValueError:
