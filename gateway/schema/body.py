@@ -19,7 +19,7 @@ from gateway.time_limits import TakesLong, on_loop
 __all__ = ["Body", "DecodeError", "parse_body", "parse_exactly", "parse_to_decode", "plain"]
 
 SLOWLY = 16 * 1024
-"""The most bytes that the exact parser reads on an event loop: it takes fifty times as long as the fast one."""
+"""The most bytes that the exact parser reads on an event loop: it takes some fifty times as long as the fast one."""
 _BITS = 1024  # an integer of so many has no float64; no parser makes one
 _LEAST, _MOST = -(1 << 63), (1 << 64) - 1  # the integers of the fast parser
 MAX_PROBLEMS = 100
