@@ -7,6 +7,7 @@ them. Field numbers are the catalog's. Each type gets a table of readers on firs
 from __future__ import annotations
 
 import struct
+import sys
 import threading
 from base64 import b64encode
 from collections.abc import Callable, Iterator
@@ -36,14 +37,16 @@ class _Bounds(threading.local):
     trusted = False
     items = 0
 
-    def take(self) -> None:
-        """Counts an item of a list, or an entry of a map, before it is read. Raises ProtobufError."""
-        self.items -= 1
-        if self.items < 0 and not self.trusted:
-            raise ProtobufError(f"proto: more than {MOST_COLLECTIONS} items of lists and maps; send fewer")
-
 
 _bounds = _Bounds()
+
+
+def _take() -> None:
+    """Counts an item of a list, or an entry of a map, before it is read. Raises ProtobufError."""
+    _bounds.items = left = _bounds.items - 1
+    if left < 0:
+        raise ProtobufError(f"proto: more than {MOST_COLLECTIONS} items of lists and maps; send fewer")
+
 
 Read = Callable[[Any], Any]  # takes a wire value (int for varints, else bytes), returns the JSON value
 
@@ -92,7 +95,7 @@ def read_message(type_: Type, data: bytes, *, trusted: bool = False) -> JsonObje
     Raises ProtobufError, also for more than MOST_COLLECTIONS items of lists and maps, or MOST_NAMES entries of one map.
     `trusted` messages have no such bounds: an API server has written them, and etcd bounds their bytes.
     """
-    _bounds.items, _bounds.trusted = MOST_COLLECTIONS, trusted
+    _bounds.items, _bounds.trusted = sys.maxsize if trusted else MOST_COLLECTIONS, trusted
     return _message(type_, data)
 
 
@@ -192,10 +195,10 @@ def _fill(table: _Table, data: bytes, out: JsonObject) -> None:
         elif wire != reader.wire:
             raise _wrong_wire(wire, reader.go_name)
         elif reader.repeated:
-            _bounds.take()
+            _take()
             out.setdefault(reader.name, []).append(reader.read(value))
         elif reader.entries:
-            _bounds.take()
+            _take()
             key, item = reader.read(value)
             entries = out.setdefault(reader.name, {})
             entries[key] = item
@@ -207,7 +210,7 @@ def _fill(table: _Table, data: bytes, out: JsonObject) -> None:
 
 def _counted(data: bytes) -> Iterator[int]:
     for value in varints(data):
-        _bounds.take()
+        _take()
         yield value
 
 
@@ -257,7 +260,7 @@ def _items(read: Read, wire: int, data: bytes) -> list[Any]:
     for _, found, value in wire_fields(data):
         if found != wire:
             raise _wrong_wire(found, "Items")
-        _bounds.take()
+        _take()
         items.append(read(value))
     return items
 
@@ -325,7 +328,7 @@ def _schema_or(union: _SchemaOr, data: bytes) -> Any:
             continue
         if wire != wires[number][0]:
             raise _wrong_wire(wire, wires[number][1])
-        _bounds.take()
+        _take()
         fields.append((number, value))
     others = [union.read(value) for number, value in fields if number == union.other]
     for number, value in fields:
