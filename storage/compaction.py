@@ -3,7 +3,8 @@
 Every replica runs a compactor. In each interval one of them compacts: the one that wins a transaction that compares the
 version of `compact_rev_key`. The key and its meaning (version: the rounds so far, value: the compact revision) are
 kube-apiserver's, so that gateways and kube-apiservers on one etcd take turns too. The same transaction also writes a
-key below the registry's prefix: without it a watch on the prefix would not see the new revision.
+key below the registry's prefix: without it a watch on the prefix would not see the new revision. While etcd has no
+space for these keys, every replica compacts.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Callable
 from typing import Final
 
 from storage.compacted import MARKER, marked
-from storage.errors import Compacted, StorageError
+from storage.errors import Compacted, NoSpace, StorageError
 from storage.etcd import DeleteResult, EtcdClient, PutResult, RangeResult
 from storage.etcd.operations import put, read, version_is
 
@@ -77,16 +78,24 @@ class Compactor:
         if target <= self.compacted:
             self._learn(await self._client.range(ROUND_KEY))
             return 0
-        answer = await self._client.txn(
-            [version_is(ROUND_KEY, self._round)],
-            [put(ROUND_KEY, b"%d" % target), put(self._marker, marked(target))],
-            [read(ROUND_KEY)],
-        )
+        try:
+            answer = await self._client.txn(
+                [version_is(ROUND_KEY, self._round)],
+                [put(ROUND_KEY, b"%d" % target), put(self._marker, marked(target))],
+                [read(ROUND_KEY)],
+            )
+        except NoSpace:
+            # etcd writes nothing now, but it compacts. Without the space that this frees it would never write again.
+            self._learn(await self._client.range(ROUND_KEY))
+            return await self._compact(target)
         if not answer.succeeded:
             self._learn(answer.results[0])
             return 0
         self._round += 1
         self._see(answer.revision)
+        return await self._compact(target)
+
+    async def _compact(self, target: int) -> int:
         try:
             await self._client.compact(target)
         except Compacted:

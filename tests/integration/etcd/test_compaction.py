@@ -8,7 +8,7 @@ import pytest
 
 from storage.compaction import ROUND_KEY, Compactor, marker_key
 from storage.embedded import EmbeddedEtcd
-from storage.errors import Compacted, Unavailable
+from storage.errors import Compacted, NoSpace, Unavailable
 from storage.etcd import EtcdClient, EtcdSettings
 from tests.integration.crash import crash, lost
 from tests.logged import will_log
@@ -126,3 +126,20 @@ async def test_any_other_interval_would_have_compacted_that(own_client: EtcdClie
         await anext(rounds)
     running.cancel()
     assert not await readable(own_client, old)
+
+
+async def test_an_etcd_without_space_is_compacted_all_the_same(clock: Clock) -> None:
+    """It refuses the keys of the round, and would have no space for them ever again."""
+    with EmbeddedEtcd(arguments=["--quota-backend-bytes=8388608"]) as etcd:
+        async with EtcdClient(EtcdSettings(endpoints=(etcd.endpoint,))) as client:
+            one = compactor(client, clock)
+            old = (await client.put(b"k", b"1")).revision
+            assert await one.step() == 0
+            with pytest.raises(NoSpace):
+                for _ in range(100):
+                    await client.put(b"k", b"x" * (1 << 20))
+            clock.now = 300
+            assert await one.step() == old  # and it has seen a later revision
+            clock.now = 600
+            assert await one.step() > old
+            assert not await readable(client, old)
