@@ -149,6 +149,10 @@ class Fenced(StorageError):
     """The writer no longer holds the lease that allowed it to write."""
 
 
+class WholeDeleted(Fenced):
+    """What a key belongs to, such as a control plane, has been deleted."""
+
+
 # A write that raised one of these was certainly not made.
 REFUSALS = (
     *(KeyExists, Conflict, BesideChanged, Untransformed, Fenced, TooLarge, NoSpace, LeaseNotFound),

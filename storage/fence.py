@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from storage.errors import Fenced
+from storage.errors import Fenced, WholeDeleted
 from storage.etcd import EtcdClient
 from storage.etcd.kv import Guard
 from storage.etcd.results import KeyValue
 
-_DELETED = "the whole that it belongs to has been deleted"
+_DELETED = "what the object belongs to has been deleted"
 
 
 class Fence:
@@ -52,22 +52,22 @@ class Existence(Fence):
         super().__init__(key, lambda _: True)
 
     async def learn(self, client: EtcdClient) -> KeyValue:
-        """Reads the key, before the first write. Raises Fenced if it is absent, StorageError."""
+        """Reads the key, before the first write. Raises WholeDeleted if it is absent, StorageError."""
         found = await client.get(self.key)
         if found is None:
-            raise Fenced(_DELETED)
+            raise WholeDeleted(_DELETED)
         self.revision = found.mod_revision
         return found
 
     def guard(self) -> Guard:
         if not self.revision:
-            raise Fenced(_DELETED)
+            raise WholeDeleted(_DELETED)
         return super().guard()
 
     def moved(self, found: KeyValue | None, compared: int | None = None) -> None:
         if found is None:
             self.revision = 0
-            raise Fenced(_DELETED)
+            raise WholeDeleted(_DELETED)
         super().moved(found, compared)
 
 

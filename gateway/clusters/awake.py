@@ -64,6 +64,7 @@ class Awake:
         self._tasks = means.tasks(self.gateway.stopping)
         self._leading: asyncio.Task[None] | None = None
         self._answering: set[asyncio.Task[None]] = set()
+        self._settling: list[asyncio.TimerHandle] = []
         self.ended = False
         self._used = monotonic()
 
@@ -77,8 +78,8 @@ class Awake:
         await gateway.definitions.ready.wait()
         gateway.served.set()
         self._used = monotonic()
-        for moment in _SETTLED:
-            asyncio.get_running_loop().call_later(moment, self.forget)
+        call_later = asyncio.get_running_loop().call_later
+        self._settling = [call_later(moment, self.forget) for moment in _SETTLED]
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request; the path in the scope is that within the control plane."""
@@ -93,8 +94,7 @@ class Awake:
 
     def forget(self) -> None:
         """Frees what was remembered for objects, such as their parsed form."""
-        cache = self.database.cache
-        if not self.ended and isinstance(cache, PartCache):
+        if not self.ended and isinstance(cache := self.database.cache, PartCache):
             cache.forget_memos()
 
     def rests_since(self) -> float | None:
@@ -132,6 +132,8 @@ class Awake:
     async def end(self) -> None:
         """Ends requests, watches and tasks, and drops the caches."""
         self.stop()
+        for timer in self._settling:
+            timer.cancel()
         try:
             await self.follow()  # at once: requests may take a moment
             await self._cut_off()

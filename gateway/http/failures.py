@@ -24,6 +24,7 @@ from storage.errors import (
     Unanswered,
     Unauthenticated,
     Unavailable,
+    WholeDeleted,
 )
 
 
@@ -41,6 +42,8 @@ def as_status(error: Exception) -> StatusError:
             return server_timeout("etcd did not answer in time")
         case NoSpace():
             return StatusError(500, "", f"etcdserver: mvcc: database space exceeded: {NoSpace.REMEDY}")
+        case WholeDeleted():
+            return StatusError(404, "NotFound", str(error))
         case Unavailable():
             return service_unavailable("storage is not available")
         case TooLarge():
