@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
@@ -15,6 +14,7 @@ from storage.errors import OtherCluster, Unavailable
 from storage.etcd import EtcdClient, EtcdSettings, Head
 from tests.integration.reads.node import PATIENCE
 from tests.robustness.members import Member, cluster
+from tests.robustness.trouble import etcdctl
 
 KEY = b"/registry/pods/default/a"
 
@@ -131,13 +131,9 @@ async def test_a_cluster_that_all_endpoints_are_of_is_taken(member: Member, tmp_
 
 async def test_a_user_logs_in_for_the_question(tmp_path: Path) -> None:
     """An etcd with users tells its cluster ID to authenticated clients only."""
-    if not shutil.which("etcdctl"):
-        pytest.skip("needs etcdctl")
     with cluster(tmp_path, 1) as (member,):
         for words in ("user add root:pw", "user grant-role root root", "auth enable"):
-            patience = "--dial-timeout=60s", "--command-timeout=60s"
-            control = [str(shutil.which("etcdctl")), f"--endpoints={member.endpoint}", *patience, *words.split()]
-            await asyncio.to_thread(subprocess.run, control, check=True, capture_output=True)
+            await asyncio.to_thread(etcdctl, member, *words.split())
         named = member.endpoint, f"127.0.0.1:{member.client}"
         async with EtcdClient(EtcdSettings(named, username="root", password="pw", timeout=PATIENCE)) as client:
             await client.compare()

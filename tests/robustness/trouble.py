@@ -15,6 +15,7 @@ import pytest
 from apiserver_gateway.testing import ApiServer
 from storage.embedded import EmbeddedEtcd, find_binary
 from tests.integration.server.client import Answer, ask, connect
+from tests.robustness.members import Member
 from tests.robustness.proxy import Proxy
 from tests.until import until
 
@@ -65,7 +66,7 @@ class Watcher:
         until(lambda: made.json["metadata"]["name"] in self._names)
 
 
-def etcdctl(etcd: EmbeddedEtcd, *words: str, said: str = "") -> None:
+def etcdctl(etcd: EmbeddedEtcd | Member, *words: str, said: str = "") -> None:
     """Runs etcdctl with a line on its standard input, with a timeout for a busy machine."""
     program = find_binary().with_name("etcdctl")
     patience = "--dial-timeout=60s", "--command-timeout=60s"

@@ -10,6 +10,7 @@ from storage.compaction import ROUND_KEY, Compactor, marker_key
 from storage.embedded import EmbeddedEtcd
 from storage.errors import Compacted, NoSpace, Unavailable
 from storage.etcd import EtcdClient, EtcdSettings
+from tests.conftest import PATIENCE
 from tests.integration.crash import crash, lost
 from tests.logged import will_log
 
@@ -131,7 +132,7 @@ async def test_any_other_interval_would_have_compacted_that(own_client: EtcdClie
 async def test_an_etcd_without_space_is_compacted_all_the_same(clock: Clock) -> None:
     """It refuses the keys of the round, and would have no space for them ever again."""
     with EmbeddedEtcd(arguments=["--quota-backend-bytes=8388608"]) as etcd:
-        async with EtcdClient(EtcdSettings(endpoints=(etcd.endpoint,))) as client:
+        async with EtcdClient(EtcdSettings((etcd.endpoint,), timeout=PATIENCE)) as client:
             one = compactor(client, clock)
             old = (await client.put(b"k", b"1")).revision
             assert await one.step() == 0
