@@ -18,7 +18,7 @@ from pathlib import Path
 SLOWEST = 20
 LEAST = 5.0  # seconds of a folder that is told
 NEAREST = 20
-NEAR = 0.3  # of a limit: what is below is not told
+NEAR = 0.3  # the share of its limit from which a test is listed
 
 
 def parts(file: Path) -> list[str]:
