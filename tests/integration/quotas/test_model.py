@@ -26,6 +26,7 @@ from tests.until import until
 NAMES = ("a", "b", "c", "d", "e", "f")
 CPU = (100, 250, 600)  # thousandths
 ELECTED = 120.0  # seconds: after a leader's death it takes a while until another server runs the controller
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/apiserver-gateway-controllers"
 MERGE = {"Content-Type": "application/merge-patch+json"}
 
 STEP = st.one_of(
@@ -128,6 +129,12 @@ class Run:
             "short": {"pods": len(short), "requests.cpu": sum(map(_cpu, short))},
         }
 
+    def told(self) -> str:
+        """What the quotas say and what there is, who runs the controllers, and the ends of both servers' logs."""
+        lease = ask(self._replicas.one, "GET", LEASE).json
+        logs = [server.log_file.read_text()[-3000:] for server in (self._replicas.one, self._replicas.other)]
+        return "\n".join([f"{self.used()} is not {self.recount()}", str(lease.get("spec")), *logs])
+
     def used(self) -> dict[str, dict[str, int]]:
         """The usage in the quotas' status."""
         found = {name: self.status(name)["used"] for name in ("all", "short")}
@@ -176,7 +183,7 @@ def _play(replicas: Replicas) -> None:
                 for name, limits in LIMITS.items():
                     found = run.recount()[name]
                     assert all(found[each] <= limit for each, limit in limits.items()), found
-        until(lambda: run.used() == run.recount(), ELECTED)
+        until(lambda: run.used() == run.recount(), ELECTED, run.told)
         run.end()
 
     play()
