@@ -16,7 +16,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from hack.written import write_or_check  # noqa: E402
-from tests.unit.test_structure import ROOMS, imports, modules, room_of  # noqa: E402
+from tests.unit.sources import modules  # noqa: E402
+from tests.unit.test_structure import ROOMS, imports, room_of  # noqa: E402
 
 PAGE = ROOT / "docs" / "architecture.svg"
 COMMON = frozenset(

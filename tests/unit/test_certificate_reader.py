@@ -17,7 +17,7 @@ from gateway.credentials.certificates import new_authority
 from gateway.validation.certificate_pem import certificates_problem, request_problem
 from gateway.validation.key_pairs import key_pair_problem
 from gateway.validation.trust_bundle import validate_anchors
-from tests.unit.test_structure import tree_of, with_word
+from tests.unit.sources import tree_of, with_word
 
 AUTHORITY = new_authority()
 DER = x509.load_pem_x509_certificate(AUTHORITY.certificate).public_bytes(Encoding.DER)

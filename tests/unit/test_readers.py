@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from tests.unit.test_structure import modules, tree_of, with_word
+from tests.unit.sources import modules, tree_of, with_word
 
 YAML = {"gateway.schema.yaml_body"}
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from tests.unit.test_structure import tree_of, with_word
+from tests.unit.sources import tree_of, with_word
 
 BEGINNING = {"Thread", "create_task", "ensure_future"}
 SURVIVING = {"survive", "survive_async", "each", "each_async", "guarded", "work", "keep_beating"}
