@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from apiserver_gateway.testing import ApiServer, Cluster
 from apiserver_gateway.testing.clusters import PATH
+from storage.etcd import EtcdClient, EtcdSettings
+from tests.conftest import PATIENCE
 from tests.forked import api_server
 from tests.integration.server.client import ask as raw
 from tests.until import until
@@ -33,3 +35,10 @@ def one(server: ApiServer) -> Iterator[Cluster]:
 def other(server: ApiServer) -> Iterator[Cluster]:
     with server.cluster("other") as made:
         yield made
+
+
+@pytest.fixture
+async def etcd(server: ApiServer) -> AsyncIterator[EtcdClient]:
+    """A client of the server's etcd."""
+    async with EtcdClient(EtcdSettings(endpoints=(server.etcd_endpoint,), timeout=PATIENCE)) as client:
+        yield client

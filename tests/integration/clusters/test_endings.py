@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import socket
 import ssl
-from collections.abc import AsyncIterator
 from contextlib import suppress
 
 import pytest
 
 from apiserver_gateway.testing import ApiServer, Cluster, Refused, ask
 from apiserver_gateway.testing.clusters import PATH, made
-from storage.etcd import EtcdClient, EtcdSettings
+from storage.etcd import EtcdClient
 from tests.conftest import PATIENCE
 from tests.integration.clusters.test_isolation import account_token
 from tests.integration.clusters.test_life import MAPS, ROOT, absent
@@ -20,12 +19,6 @@ from tests.integration.server.client import ask as raw
 from tests.until import until
 
 DISCOVERY = "/.well-known/openid-configuration"
-
-
-@pytest.fixture
-async def etcd(server: ApiServer) -> AsyncIterator[EtcdClient]:
-    async with EtcdClient(EtcdSettings(endpoints=(server.etcd_endpoint,), timeout=PATIENCE)) as client:
-        yield client
 
 
 def uid_of(server: ApiServer, cluster: Cluster) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -11,19 +11,12 @@ import pytest
 from apiserver_gateway.testing import ApiServer, Refused, api_server, ask, install, wait_for
 from apiserver_gateway.testing.clusters import PATH, made
 from apiserver_gateway.testing.connections import Asked
-from storage.etcd import EtcdClient, EtcdSettings
-from tests.conftest import PATIENCE
+from storage.etcd import EtcdClient
 from tests.integration.clusters.test_serving import WIDGETS, definition, first_event, widget
 from tests.until import until
 
 ROOT = b"/registry-clusters/"
 MAPS = "/api/v1/namespaces/default/configmaps"
-
-
-@pytest.fixture
-async def etcd(server: ApiServer) -> AsyncIterator[EtcdClient]:
-    async with EtcdClient(EtcdSettings(endpoints=(server.etcd_endpoint,), timeout=PATIENCE)) as client:
-        yield client
 
 
 def absent(server: ApiServer, name: str) -> bool:

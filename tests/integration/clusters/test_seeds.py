@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import quote
 
@@ -17,12 +16,11 @@ from apiserver_gateway.testing.connections import Asked
 from gateway.clusters.definition import MADE
 from gateway.clusters.templates import Templates
 from storage.embedded import binary_version, find_binary
-from storage.etcd import EtcdClient, EtcdSettings, KeyValue
+from storage.etcd import EtcdClient, KeyValue
 from storage.etcd.operations import put
 from storage.keys import prefix_end
 from storage.seeded.client import SeededClient
 from storage.seeded.seeds import Seeds
-from tests.conftest import PATIENCE
 from tests.integration.server.client import ask as raw
 
 ROOT = b"/registry-clusters/"
@@ -41,12 +39,6 @@ _REVISION = re.compile(r'"resourceVersion":"(\d+)"')
 _TIME = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 PATCH = {"merge": "application/merge-patch+json", "json": "application/json-patch+json"}
 APPLY = "application/apply-patch+yaml"
-
-
-@pytest.fixture
-async def etcd(server: ApiServer) -> AsyncIterator[EtcdClient]:
-    async with EtcdClient(EtcdSettings(endpoints=(server.etcd_endpoint,), timeout=PATIENCE)) as client:
-        yield client
 
 
 async def seeds_of(server: ApiServer, etcd: EtcdClient, cluster: Cluster) -> Seeds:

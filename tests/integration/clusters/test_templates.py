@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from apiserver_gateway.testing import ApiServer, Cluster, Refused, ask, condition, install, wait_for
 from apiserver_gateway.testing.clusters import PATH, made
-from storage.etcd import EtcdClient, EtcdSettings
-from tests.conftest import PATIENCE
+from storage.etcd import EtcdClient
 from tests.integration.clusters.test_isolation import account_token
 from tests.integration.clusters.test_life import MAPS, ROOT, absent
 from tests.integration.clusters.test_serving import WIDGETS, definition, widget
@@ -20,12 +18,6 @@ from tests.until import until
 
 ROLE = "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:heapster"
 SECRETS = "/api/v1/namespaces/default/secrets"
-
-
-@pytest.fixture
-async def etcd(server: ApiServer) -> AsyncIterator[EtcdClient]:
-    async with EtcdClient(EtcdSettings(endpoints=(server.etcd_endpoint,), timeout=PATIENCE)) as client:
-        yield client
 
 
 def copy(server: ApiServer, template: str, name: str) -> dict[str, Any]:
