@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from gateway.release.minors import GIT_VERSIONS, UNFINISHED
+from gateway.release.minors import GIT_VERSIONS
 from gateway.settings.config import Settings
 from gateway.settings.flags import FLAGS, SECRET, shown, shown_default
 
@@ -34,12 +34,6 @@ def say_start(settings: Settings) -> None:
     logger.info("starting", extra={**said_of(settings), "on": ", ".join(dict.fromkeys(on)) or "nothing more"})
     if settings.anonymous_auth and not settings.anonymous_users:
         logger.warning("requests without credentials are refused: --authorization-mode has AlwaysAllow")
-    if settings.kubernetes_version in UNFINISHED:
-        minor = {"minor": settings.kubernetes_version}
-        logger.warning(
-            "only a part of this Kubernetes minor is served; docs/reference/versions.md lists the missing parts",
-            extra=minor,
-        )
     if logger.isEnabledFor(logging.DEBUG):
         given = {flag.name: shown(getattr(settings, flag.setting)) for flag in FLAGS if flag.setting not in SECRET}
         defaults = {flag.name: shown_default(flag) for flag in FLAGS}

@@ -6,15 +6,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-DEFAULT = "1.36"
+DEFAULT = "1.37"
 GIT_VERSIONS: Mapping[str, str] = {"1.34": "v1.34.4", "1.35": "v1.35.4", "1.36": "v1.36.3", "1.37": "v1.37.2"}
 """The releases that this server can serve, by minor."""
 CATALOGUED = "1.36"
 """The minor of gateway/schema/catalog.json. Earlier minors are stored as differences from it."""
 CATALOGS: Mapping[str, str] = {"1.37": "catalog-1.37.json"}
 """The minors that have a catalog of their own in gateway/schema/."""
-UNFINISHED = ("1.37",)
-"""Minors that are served although many of their changes are missing; the server warns of it when it starts."""
 
 
 def minor_of(text: str) -> str:

@@ -25,6 +25,7 @@ from typing import Any
 import yaml
 
 from apiserver_gateway.testing import api_server
+from tests.upstream import PEER
 from tests.upstream.definition_fuzz.servers import LEVELS, Request, Result, Side
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -167,7 +168,7 @@ def main(words: Sequence[str]) -> int:
     options = parser.parse_args(words)
     with contextlib.ExitStack() as stack:
         if options.ours is None:
-            server = stack.enter_context(api_server("--disable-admission-plugins=ServiceAccount"))
+            server = stack.enter_context(api_server("--disable-admission-plugins=ServiceAccount", version=PEER))
             options.ours, options.ours_token = server.url, server.token
         sides = Side(options.peer, options.peer_token), Side(options.ours, options.ours_token)
         results = [result for project in options.projects.split(",") for result in compare(sides, project)]

@@ -9,14 +9,24 @@ import pytest
 from apiserver_gateway.testing import api_server
 from apiserver_gateway.testing.requests import Refused, answer, ask
 from apiserver_gateway.testing.server import ApiServer, ServerDidNotStart
+from gateway.release.minors import DEFAULT, GIT_VERSIONS
 from storage.embedded import EmbeddedEtcd
 
 POLICIES = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies"
+MIGRATIONS = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"
 
 
 def text_of(api: ApiServer, path: str) -> str:
     with answer(api, "GET", path) as answered:
         return answered.read().decode()
+
+
+def status(api: ApiServer, path: str) -> int:
+    try:
+        ask(api, "GET", path)
+    except Refused as error:
+        return error.status
+    return 200
 
 
 @pytest.mark.parametrize(
@@ -46,17 +56,26 @@ def test_what_came_later_is_neither_found_nor_told_of(minor: str) -> None:
             assert "mutatingadmissionpolicies" not in text_of(api, path)
 
 
-def test_an_emulated_minor_has_its_apis_and_gates_and_the_servers_own_version() -> None:
-    with api_server("--controllers=-*", "--emulated-version=kube=1.34", version="1.36") as api:
+@pytest.mark.parametrize(
+    ("own", "emulated", "compatible"),
+    [("", "1.36", "1.35"), ("", "1.35", "1.34"), ("", "1.34", "1.34"), ("1.36", "1.34", "1.33")],
+)
+def test_an_emulated_minor_has_its_apis_and_gates_and_the_servers_own_version(
+    own: str, emulated: str, compatible: str
+) -> None:
+    with api_server("--controllers=-*", f"--emulated-version=kube={emulated}", version=own) as api:
         said = ask(api, "GET", "/version")
-        assert (said["gitVersion"], said["minor"], said["emulationMinor"]) == ("v1.36.3", "36", "34")
-        with pytest.raises(Refused) as refused:
-            ask(api, "GET", POLICIES)
-        assert refused.value.status == 404
-        metrics = text_of(api, "/metrics")
-        assert 'version_info{binary="1.36.3",component="kube",emulation="1.34",min_compat="1.33"} 1' in metrics
-        assert ask(api, "GET", "/openapi/v3/version")["info"]["version"] == "1.34"
-        assert "emulated-version=1.34\n" in text_of(api, "/flagz")
+        release = GIT_VERSIONS[own or DEFAULT]
+        assert (said["gitVersion"], f"{said['major']}.{said['minor']}") == (release, own or DEFAULT)
+        assert f"{said['emulationMajor']}.{said['emulationMinor']}" == emulated
+        assert f"{said['minCompatibilityMajor']}.{said['minCompatibilityMinor']}" == compatible
+        assert status(api, POLICIES) == (200 if emulated == "1.36" else 404)
+        assert status(api, MIGRATIONS) == 404
+        binary = release.removeprefix("v")
+        versions = f'binary="{binary}",component="kube",emulation="{emulated}",min_compat="{compatible}"'
+        assert f"version_info{{{versions}}} 1" in text_of(api, "/metrics")
+        assert ask(api, "GET", "/openapi/v3/version")["info"]["version"] == emulated
+        assert f"emulated-version={emulated}\n" in text_of(api, "/flagz")
 
 
 def test_the_least_compatible_minor_is_in_version_metrics_and_flags() -> None:
@@ -118,15 +137,6 @@ def test_what_a_later_minor_stored_has_no_effect_under_an_earlier_one_and_is_the
 def test_a_minor_that_is_not_served_is_refused() -> None:
     with pytest.raises(ServerDidNotStart, match=r"give one of 1\.34, 1\.35, 1\.36, 1\.37"), api_server(version="1.38"):
         pass
-
-
-def test_a_minor_of_which_parts_are_missing_is_warned_of_at_the_start() -> None:
-    said = "only a part of this Kubernetes minor is served; docs/reference/versions.md lists the missing parts"
-    found = {}
-    for minor in ("1.36", "1.37"):
-        with api_server("--controllers=-*", version=minor) as api:
-            found[minor] = api.log_file.read_text().count(said)
-    assert found == {"1.36": 0, "1.37": 1}
 
 
 def test_rules_whose_gate_is_off_in_a_minor_are_those_of_before() -> None:

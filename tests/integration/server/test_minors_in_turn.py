@@ -8,6 +8,7 @@ from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -18,6 +19,7 @@ from apiserver_gateway.testing.server import ApiServer
 from gateway.credentials.certificates import new_authority
 from gateway.jsontypes import loads
 from gateway.kinds.builtin import builtin_registry
+from gateway.release.minors import DEFAULT
 from gateway.release.release import release_of
 from storage.embedded import EmbeddedEtcd
 from storage.etcd import EtcdClient, EtcdSettings
@@ -49,14 +51,30 @@ def asked() -> str:
     return b64encode(made.public_bytes(Encoding.PEM)).decode()
 
 
-def wanted() -> Iterator[tuple[str, Any]]:
+def of_each_kind() -> Iterator[tuple[str, Any]]:
     for path, body in bodies():
         if path.endswith("certificatesigningrequests"):
             body["spec"]["request"] = asked()
         if not path.endswith(("reviews", "/namespaces")):
             yield path, body
+
+
+def later() -> Iterator[tuple[str, Any]]:
     for path, spec in LATER.items():
         yield path, {"metadata": {"name": "later"}, "spec": spec}
+
+
+def make(api: ApiServer, objects: Iterator[tuple[str, Any]]) -> list[str]:
+    """Creates objects. Returns their paths."""
+    made, refused = [], []
+    for path, body in objects:
+        try:
+            ask(api, "POST", path, body)
+            made.append(path)
+        except Refused as error:
+            refused.append(str(error))
+    assert not refused
+    return made
 
 
 def stored(etcd: EmbeddedEtcd) -> dict[bytes, bytes]:
@@ -78,30 +96,29 @@ def shown(api: ApiServer, path: str) -> list[str]:
         return []
 
 
-def test_objects_of_every_kind_outlast_other_minors() -> None:
+@pytest.mark.parametrize("first", ["1.36", "1.37"])
+def test_objects_of_every_kind_outlast_other_minors(first: str) -> None:
     with EmbeddedEtcd() as etcd:
 
         def serving(minor: str) -> Any:
-            return api_server(*FLAGS, f"--kubernetes-version={minor}", etcd_servers=etcd.endpoint)
+            named = () if minor == DEFAULT else (f"--kubernetes-version={minor}",)
+            return api_server(*FLAGS, *named, etcd_servers=etcd.endpoint)
 
-        with serving("1.37") as api:
+        with serving(first) as api:
             ask(api, "POST", "/api/v1/namespaces", {"metadata": {"name": NAME}})
-            refused = []
-            for path, body in wanted():
-                try:
-                    ask(api, "POST", path, body)
-                except Refused as error:
-                    refused.append(str(error))
-            assert not refused
+            paths = make(api, of_each_kind())
+        made = stored(etcd)
+        with serving("1.37") as api:
+            paths += make(api, later())
         before = stored(etcd)
+        assert made.items() <= before.items()
         for minor in ("1.36", "1.37", "1.36", "1.34"):
             with serving(minor) as api:
                 for path in LATER:
                     assert ("later" in shown(api, path)) is (minor == "1.37" or path.endswith("csidrivers"))
             assert stored(etcd) == before, minor
         with serving("1.37") as api:
-            for path, _ in wanted():
-                assert shown(api, path), path
+            assert all(shown(api, path) for path in paths)
     resources = builtin_registry(release=release_of(minor="1.37")).resources.values()
     kinds = {each.kind for each in resources if each.model.storage_prefix and not each.subresource}
     assert kinds - {each["kind"] for each in map(loads, before.values())} == NOT_MADE

@@ -8,13 +8,13 @@ from gateway.kinds.identity import GroupVersion, GroupVersionKind, GroupVersionR
 from gateway.kinds.model import Model, Version
 from gateway.kinds.resource import Resource
 from gateway.release.lifecycle import version_priority
-from gateway.release.minors import CATALOGS, DEFAULT
+from gateway.release.minors import CATALOGS, CATALOGUED
 from gateway.release.release import release_of
 from gateway.schema.catalog import catalog_of, type_for, type_of
 from gateway.schema.types import Omit, Type, TypeKind
 
 
-@pytest.mark.parametrize("minor", [DEFAULT, *CATALOGS])
+@pytest.mark.parametrize("minor", [CATALOGUED, *CATALOGS])
 def test_every_type_of_a_catalog_can_be_built(minor: str) -> None:
     catalog = catalog_of(minor)
     for name in catalog.document["types"]:
@@ -24,11 +24,11 @@ def test_every_type_of_a_catalog_can_be_built(minor: str) -> None:
 
 def test_a_registry_has_the_types_of_its_minor_whatever_the_process_serves() -> None:
     has = {}
-    for minor in (DEFAULT, "1.37"):
+    for minor in ("1.36", "1.37"):
         nodes = builtin_registry(release=release_of(minor=minor)).get("", "v1", "nodes")
         assert nodes is not None
         has[minor] = "podPreemptionPolicy" in nodes.type.fields["spec"].type.fields
-    assert has == {DEFAULT: False, "1.37": True}
+    assert has == {"1.36": False, "1.37": True}
     assert catalog_of("1.34") is catalog_of("1.36") is not catalog_of("1.37")
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from apiserver_gateway.testing import api_server, user
 from storage.embedded import EmbeddedEtcd
+from tests.upstream import PEER
 
 TOKEN = "control-plane"
 MANAGER = "kube-controller-manager"
@@ -61,7 +62,7 @@ def gateway(logs: Path) -> Iterator[Server]:
     """The gateway as it is, all its controllers included, but for those that it leaves to the programs."""
     keys = _keys(logs)
     flags = (f"--service-account-signing-key-file={keys}", f"--service-account-key-file={keys}")
-    with api_server(*flags) as running:
+    with api_server(*flags, version=PEER) as running:
         tokens = {f"system:{name}": user(running, f"system:{name}").token for name in PROGRAMS}
         yield Server(running.url, running.token, _flags(logs, running.url, tokens), running.pid)
 
