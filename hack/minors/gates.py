@@ -50,6 +50,8 @@ DECLARED = (  # where gates stand in source, by module
     ("apiextensions-apiserver", "pkg/features/kube_features.go"),
     ("component-base", "logs/api/v1/kube_features.go"),
     ("component-base", "zpages/features/kube_features.go"),
+    ("component-base", "metrics/features/kube_features.go"),
+    ("controller-manager", "pkg/features/kube_features.go"),  # it has none before 1.36
     ("client-go", "features/known_features.go"),
 )
 CONSTANT = re.compile(r'^\t(\w+)\s+(?:featuregate\.)?Feature\s*= "(\w+)"', re.M)
@@ -68,7 +70,8 @@ def declared(release: str) -> Json:
     found: Json = {}
     needed: list[tuple[str, str]] = []
     for module, path in DECLARED:
-        text = (module_folder(module, release) / path).read_text()
+        file = module_folder(module, release) / path
+        text = file.read_text() if file.is_file() or module != "controller-manager" else ""
         constants = dict(CONSTANT.findall(text))
         for name, body in ENTRY.findall(text):
             specs = [spec_of(each) for each in SPEC.findall(body) if "Version:" in each]
