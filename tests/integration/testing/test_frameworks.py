@@ -51,6 +51,7 @@ def test_it(fresh_kubernetes_api):
 MARKED = """
 import pytest
 from apiserver_gateway.testing import ask
+from gateway.release.minors import DEFAULT
 
 @pytest.mark.kubernetes("1.34", "1.35")
 def test_shared(kubernetes_api, kubernetes_minor):
@@ -63,7 +64,7 @@ class TestFresh:
 
 def test_usual(kubernetes_api, fresh_kubernetes_api):
     for api in (kubernetes_api, fresh_kubernetes_api):
-        assert ask(api, "GET", "/version")["minor"] == "36"
+        assert ask(api, "GET", "/version")["minor"] == DEFAULT.removeprefix("1.")
 """
 
 
