@@ -7,127 +7,156 @@ the same field and reason. A field that an update does not change is not checked
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from gateway.jsontypes import JsonObject
-from gateway.validation.field import INVALID, FieldError, invalid, judged, not_supported, too_many
-from gateway.validation.field import required as missing
-from gateway.validation.objectmeta import IMMUTABLE
+from gateway.validation.checks import same
+from gateway.validation.field import INVALID, FieldError, judged
 
 NEW = object()
 """The old value of a field that has no old value."""
 
-Check = Callable[[Any, Any, str], FieldError | None]
-"""Takes a value, its old value or NEW, and its path; returns the error, or None."""
+
+class Check(NamedTuple):
+    """A check of a value.
+
+    `judge` takes the value, its old value or NEW, and its path; it returns errors. `ends`: after an error, only checks
+    of the field that end it, too, are made, and none below it. `of_absent`: the check is made of absent fields, too.
+    `instead`: a handwritten "Invalid value" of the same field is replaced if its detail contains this text; None: if
+    its detail is the same. `told`: whether the errors are told; a rule of the stage alpha ends a field silently.
+    """
+
+    judge: Callable[[Any, Any, str], Sequence[FieldError]]
+    ends: bool = False
+    of_absent: bool = False
+    instead: str | None = None
+    told: bool = True
 
 
 class Declared(NamedTuple):
-    """The rules of a field. Only the first error is reported.
+    """The rules of a field.
 
-    `path` has the names of the members that lead to the field. After a name, `[]` means each item of the list, and `?`
-    that nothing below is checked if the member is absent. `instead` is the detail of the handwritten error that is
-    replaced, if that has other words.
+    `path` has the names of the members that lead to the field. After a name, `?` means a pointer: an empty value is
+    still a value, and nothing below an absent one is checked. `[]` means each item of the list; `[key]` too, and items
+    with the same key are the old ones of an update; `[=]` too, and equal items are old ones. `{}` means each value of
+    the map. The rules of a type have the order of its fields.
+
+    `gate` is a feature gate or a change that has to be on; with `!` before it, one that has to be off.
     """
 
     path: str
     checks: tuple[Check, ...]
-    instead: str = ""
+    gate: str = ""
 
 
-def required(value: Any, old: Any, path: str) -> FieldError | None:
-    return None if value else missing(path)
+class _Place:
+    """The checks at a place of an object, and the places below it."""
+
+    __slots__ = ("below", "checks", "items", "keys", "pointer", "values")
+
+    def __init__(self, pointer: bool = False) -> None:
+        self.pointer, self.keys = pointer, ""
+        self.checks: list[Check] = []
+        self.below: dict[str, _Place] = {}
+        self.items: _Place | None = None
+        self.values: _Place | None = None
+
+    def member(self, part: str) -> _Place:
+        """The place of a member, or of its items or values. It is made if it is missing."""
+        bare, bracket, keys = part.partition("[")
+        name = bare.rstrip("?{}")
+        found = self.below.get(name)
+        if found is None:
+            found = self.below[name] = _Place("?" in bare)
+        if bracket:
+            found.keys = keys.removesuffix("]")
+            found.items = found = found.items or _Place()
+        elif "{" in bare:
+            found.values = found = found.values or _Place()
+        return found
+
+    def errors(self, value: Any, old: Any, path: str) -> Iterator[tuple[FieldError, str | None]]:
+        """The errors of a value that is to be checked, each with the text of those that it replaces."""
+        absent = value is None if self.pointer else not value
+        ended = False
+        for ending in (True, False):
+            for check in self.checks:
+                if check.ends is not ending or (ended and not ending) or (absent and not check.of_absent):
+                    continue
+                found = check.judge(None if absent else value, old, path)
+                ended = ended or (check.ends and bool(found))
+                if check.told:
+                    yield from ((error, check.instead) for error in found)
+        if ended or (absent and self.pointer):
+            return
+        if self.below:
+            before = NEW if old is NEW or (old is None and self.pointer) else old or {}
+            yield from self._below(value or {}, before, path)
+        elif self.items is not None and value:
+            yield from self._items(self.items, value, old, path)
+        elif self.values is not None and value:
+            before = {} if old is NEW or old is None else old
+            for key, each in value.items():
+                yield from _changed(self.values, each, before.get(key, NEW), f"{path}[{key}]")
+
+    def _below(self, value: JsonObject, before: Any, path: str) -> Iterator[tuple[FieldError, str | None]]:
+        for name, place in self.below.items():
+            old = NEW if before is NEW else before.get(name)
+            yield from _changed(place, value.get(name), old, f"{path}.{name}" if path else name)
+
+    def _items(self, place: _Place, value: Any, old: Any, path: str) -> Iterator[tuple[FieldError, str | None]]:
+        key = _KEYS.get(self.keys) or _key_of(self.keys)
+        known = {key(item): item for item in reversed((old is not NEW and old) or ())} if self.keys else {}
+        for i, item in enumerate(value):
+            before = known.get(key(item), NEW) if self.keys else NEW
+            yield from _changed(place, item, before, f"{path}[{i}]")
 
 
-def immutable(value: Any, old: Any, path: str) -> FieldError | None:
-    return None if old is NEW else invalid(path, None, IMMUTABLE)
+_KEYS: dict[str, Callable[[Any], Any]] = {"=": lambda item: item}
 
 
-def minimum(least: int) -> Check:
-    """A check that a number, if there is one, is at least `least`."""
-
-    def check(value: Any, old: Any, path: str) -> FieldError | None:
-        wrong = isinstance(value, int) and value < least
-        return invalid(path, value, f"must be greater than or equal to {least}") if wrong else None
-
-    return check
+def _key_of(names: str) -> Callable[[Any], Any]:
+    keys = names.split(",")
+    return lambda item: tuple(item.get(key, "") for key in keys)
 
 
-def at_most(items: int) -> Check:
-    """A check that a list has at most so many items."""
-
-    def check(value: Any, old: Any, path: str) -> FieldError | None:
-        return too_many(path, len(value), items) if value and len(value) > items else None
-
-    return check
+def _changed(place: _Place, value: Any, old: Any, path: str) -> Iterator[tuple[FieldError, str | None]]:
+    """The errors of a value, unless an update leaves it."""
+    if old is NEW or not (same(value, old) or not (place.pointer or value or old)):
+        yield from place.errors(value, old, path)
 
 
-def one_of(*values: str) -> Check:
-    """A check that a text is one of `values`."""
-
-    def check(value: Any, old: Any, path: str) -> FieldError | None:
-        return not_supported(path, value, values) if value not in values else None
-
-    return check
-
-
-def at_most_one(name: str, *types: str) -> Check:
-    """A check that a list has at most one of these types. An update that keeps the same ones passes.
-
-    `name` is the name of the list in messages.
-    """
-    members = {each: f'{name}[{{"type": "{each}"}}]' for each in types}
-    allowed = ", ".join(f"`{member}`" for member in members.values())
-
-    def there(items: Any) -> list[str]:
-        given = {item.get("type") for item in items or ()}
-        return [member for each, member in members.items() if each in given]
-
-    def check(value: Any, old: Any, path: str) -> FieldError | None:
-        given = there(value)
-        if len(given) < 2 or (old is not NEW and old and there(old) == given):
-            return None
-        return invalid(path, f"{{{', '.join(given)}}}", f"must specify at most one of: {allowed}")
-
-    return check
+@lru_cache(maxsize=256)
+def _whole(rules: tuple[Declared, ...]) -> _Place:
+    """All rules of a kind, by place."""
+    root = _Place()
+    for rule in rules:
+        place = root
+        for part in rule.path.split("."):
+            place = place.member(part)
+        place.checks += rule.checks
+    return root
 
 
 def errors_beside(
-    rules: Sequence[Declared], found: Sequence[FieldError], obj: JsonObject, old: JsonObject | None
+    rules: tuple[Declared, ...], found: Sequence[FieldError], obj: JsonObject, old: JsonObject | None
 ) -> list[FieldError]:
     """All errors of an object: those of `found` (handwritten) that are not replaced, then the declarative ones."""
-    told, taken = list[FieldError](), set[tuple[str, str, str]]()
+    told, taken = list[FieldError](), dict[tuple[str, str], set[str | None]]()
 
     def declared() -> list[FieldError]:
-        for rule in rules:
-            for error in _errors(rule, rule.path, obj, NEW if old is None else old, ""):
-                told.append(error)
-                taken.add(_place(error, rule.instead))
+        for error, instead in _whole(rules).errors(obj, NEW if old is None else old, ""):
+            told.append(error)
+            taken.setdefault((error.reason, error.field), set()).add(error.detail if instead is None else instead)
         return told
 
     judged(declared)
-    return [error for error in found if _place(error) not in taken] + told
+    return [error for error in found if not _replaced(error, taken.get((error.reason, error.field)))] + told
 
 
-def _place(error: FieldError, instead: str = "") -> tuple[str, str, str]:
-    """What a handwritten and a declarative error about one fault share: reason, field, detail of "Invalid value"."""
-    detail = (instead or error.detail) if error.reason == INVALID[0] else ""
-    return error.reason, error.field, detail
-
-
-def _errors(rule: Declared, path: str, value: Any, old: Any, shown: str) -> Iterator[FieldError]:
-    """The errors of one rule below `value`; `path` is the rest of the rule's path, `shown` the path so far."""
-    part, _, rest = path.partition(".")
-    name = part.rstrip("[]?")
-    inner, before = value.get(name), NEW if old is NEW else (old or {}).get(name)
-    where = f"{shown}.{name}" if shown else name
-    if before is not NEW and (inner == before or not (inner or before)):
-        return
-    if part.endswith("[]"):
-        for i, item in enumerate(inner or ()):
-            yield from _errors(rule, rest, item, NEW, f"{where}[{i}]")
-    elif rest:
-        if inner is not None or not part.endswith("?"):
-            absent = part.endswith("?") and before is None  # a member that an update adds has no old value below it
-            yield from _errors(rule, rest, inner or {}, NEW if absent else before, where)
-    elif error := next(filter(None, (check(inner, before, where) for check in rule.checks)), None):
-        yield error
+def _replaced(error: FieldError, texts: set[str | None] | None) -> bool:
+    """Whether a handwritten error is about the fault of a declarative one of the same field and reason."""
+    if texts is None or error.reason != INVALID[0]:
+        return texts is not None
+    return any(text is not None and text in error.detail for text in texts)

@@ -314,6 +314,12 @@ def too_long(path: str, max_length: int) -> FieldError:
     return _error(TOO_LONG, path, _NO_VALUE, f"may not be more than {max_length} {unit}")
 
 
+def too_long_characters(path: str, max_length: int) -> FieldError:
+    """A "Too long" of a limit that counts characters, and not bytes."""
+    unit = "character" if max_length == 1 else "characters"
+    return _error(TOO_LONG, path, _NO_VALUE, f"may not be more than {max_length} {unit}")
+
+
 def too_many(path: str, actual: int, maximum: int) -> FieldError:
     if maximum < 0:
         return _error(TOO_MANY, path, actual, "has too many items")

@@ -121,7 +121,7 @@ def strategy_for(group: str, resource: str, subresource: str = "", gates: Gates 
     strategies: dict[str, Strategy] = rules.STRATEGIES if make is None else make(gates.enabled)
     found = strategies.get(subresource, DEFAULT)
     if gates.enabled("DeclaredRulesEnforced"):
-        found = _declaring(found, named, subresource)
+        found = _declaring(found, named, subresource, gates.enabled)
     drop = drop_of(named, gates.enabled, subresource)
     return found if drop is None else _dropping(found, drop)
 
@@ -130,14 +130,15 @@ _WHOLE = ("", "status", "approval")
 """Subresources whose writes have the whole object as body."""
 
 
-def _declaring(strategy: Strategy, resource: GroupResource, subresource: str) -> Strategy:
+def _declaring(strategy: Strategy, resource: GroupResource, subresource: str, enabled: Enabled) -> Strategy:
     """The strategy with the resource's declarative validation rules; only groups of k8s.io/api have such rules."""
     from gateway.kinds.declared_rules import RULES
     from gateway.release.lifecycle import GROUPS_OF_OTHER_MODULES
 
     if resource.group in GROUPS_OF_OTHER_MODULES:
         return strategy
-    declared = RULES.get(resource, ()) if subresource in _WHOLE else ()
+    rules = RULES.get(resource, ()) if subresource in _WHOLE else ()
+    declared = tuple(rule for rule in rules if not rule.gate or enabled(rule.gate.lstrip("!")) != (rule.gate[0] == "!"))
     return replace(strategy, tells_once=True, declared=declared)
 
 

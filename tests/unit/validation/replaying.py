@@ -9,6 +9,7 @@ from typing import Any
 
 from gateway.allocation.carry_over import in_step, keep_allocated, needs_health_check_port
 from gateway.allocation.families import fill_families
+from gateway.http import status
 from gateway.http.request_info import RequestInfo
 from gateway.http.status import StatusError
 from gateway.http.user import User
@@ -24,6 +25,7 @@ from gateway.release.minors import DEFAULT
 from gateway.release.release import release_of
 from gateway.schema.catalog import serving
 from gateway.schema.decode import DecodeReport
+from gateway.validation.declared import errors_beside
 from gateway.validation.field import FieldError
 from gateway.validation.names import name_is_path_segment
 from gateway.validation.objectmeta import validate_object_meta, validate_object_meta_update
@@ -58,7 +60,9 @@ def judged(written: str, subresource: str, sent: JsonObject, old: JsonObject | N
     request = RequestInfo("create" if old is None else "update", "", subresource=subresource)
     context = WriteContext(Attributes(User("admin"), request), resource, namespace, name, now=NOW)
     errors = _created(obj, context) if stored is None else _updated(obj, stored, context)
-    return [{"reason": error.reason, "field": error.field, "message": error.body} for error in errors]
+    enabled, once = release_of(minor=minor).gates.enabled, resource.strategy.tells_once
+    errors = [error.as_told(enabled) for error in errors]
+    return [] if not errors else status.invalid("", resource.kind, name, errors, once=once).details["causes"]
 
 
 def _stored(resource: Resource, sent: JsonObject) -> JsonObject:
@@ -85,7 +89,7 @@ def _created(obj: JsonObject, context: WriteContext) -> list[FieldError]:
         meta, resource.namespaced, strategy.validate_name, standard_finalizers=strategy.standard_finalizers
     )
     errors = strategy.validate(obj, context.with_metadata_errors(wrong))
-    return errors if errors and strategy.metadata_last else wrong + errors
+    return _beside(resource, errors if errors and strategy.metadata_last else wrong + errors, obj, None)
 
 
 def _updated(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
@@ -103,7 +107,13 @@ def _updated(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[Fi
     errors += validate_object_meta_update(
         meta, old_meta, built_in=strategy.rechecks_metadata, standard_finalizers=strategy.standard_finalizers
     )
-    return errors + strategy.validate_update(obj, old, context.with_metadata_errors(errors))
+    found = strategy.validate_update(obj, old, context.with_metadata_errors(errors))
+    return _beside(resource, errors + found, obj, old)
+
+
+def _beside(resource: Resource, found: list[FieldError], obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
+    rules = resource.strategy.declared
+    return errors_beside(rules, found, obj, old) if rules else found
 
 
 def _complete_service(obj: JsonObject, old: JsonObject | None) -> None:

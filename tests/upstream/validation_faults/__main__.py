@@ -123,12 +123,14 @@ def _compare(tried: list[Case], minor: str) -> int:
             got, lines = [["", "", ours]], [ours]
         else:
             got = [[each["reason"], each["field"], each["message"]] for each in ours]
-        if sorted(got) == sorted(case.causes):
+        if (sorted(got) == sorted(case.causes)) if _of_a_map(case) else got == case.causes:
             continue
         missing = [cause for cause in case.causes if cause not in got]
         extra = [cause for cause in got if cause not in case.causes]
         lines = [f"- {field_of(cause[1])} {rough(cause[2])}" for cause in missing]
-        lines += [f"+ {field_of(cause[1])} {rough(cause[2])}" for cause in extra] or ([] if missing else ["number"])
+        lines += [f"+ {field_of(cause[1])} {rough(cause[2])}" for cause in extra] or (
+            [] if missing else ["number or order"]
+        )
         key = (case.base.resource, case.via, *lines[:6])
         differing[key].append(json.dumps([case.base.name, case.patch, case.causes, got], ensure_ascii=False)[:1500])
     for key, examples in sorted(differing.items()):
