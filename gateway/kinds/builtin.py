@@ -14,13 +14,12 @@ from gateway.kinds.identity import GroupResource, GroupVersion, GroupVersionKind
 from gateway.kinds.model import Model, Version
 from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
-from gateway.kinds.selectable import NAMES, VALUES
+from gateway.kinds.selectable import VALUES, names_of
 from gateway.kinds.strategies import strategy_for
 from gateway.release.gates import Gates
 from gateway.release.minors import CATALOGS, CATALOGUED
 from gateway.release.release import Release, release_of
 from gateway.schema.catalog import Catalog, catalog_of
-from gateway.selectors.fields import DEFAULT
 
 # The storage prefixes of kube-apiserver that are not the plural.
 STORAGE_PREFIXES = {
@@ -156,7 +155,7 @@ def _version(version: GroupVersion, entry: Entry, gates: Gates, catalog: Catalog
         default=_defaults(version.api_version, gvk.kind, gates),
         read_internal=partial(_read_internal, reader) if (reader := ANNOTATED_FIELDS.get(gvk)) else None,
         annotated_fields=partial(_annotated_fields, gvk.kind) if gvk in ANNOTATED_FIELDS else frozenset,
-        selectable=NAMES.get(GroupResource(version.group, entry["name"]), DEFAULT),
+        selectable=names_of(GroupResource(version.group, entry["name"]), gates.enabled),
     )
 
 

@@ -2,7 +2,8 @@
 
 A field stays if the stored object has it, so that switching a gate off loses no data (page "Changing the API" of the
 Kubernetes community, on fields of alpha features). Pod fields whose gate is off in every minor are in
-`gateway.validation.pod_features`; fields of ResourceSlices and PersistentVolumeClaims are in their strategies.
+`gateway.validation.pod_features`; list attributes of ResourceSlices and fields of PersistentVolumeClaims are in their
+strategies.
 """
 
 from __future__ import annotations
@@ -29,6 +30,14 @@ class Gated(NamedTuple):
 _LEASES = "CoordinatedLeaderElection"
 _TERMINATING = Gated("DeploymentReplicaSetTerminatingReplicas", ("status.terminatingReplicas",), "status")
 
+
+def _derived(devices: str) -> Gated:
+    """The derived attributes of requests; `devices` is the path of the requests' holder."""
+    requests = f"{devices}.requests[]"
+    paths = (f"{requests}.exactly.derivedAttributes", f"{requests}.firstAvailable[].derivedAttributes")
+    return Gated("DRADerivedAttributes", paths)
+
+
 FIELDS: Mapping[GroupResource, tuple[Gated, ...]] = {
     GroupResource("apps", "deployments"): (_TERMINATING,),
     GroupResource("apps", "replicasets"): (_TERMINATING,),
@@ -41,6 +50,20 @@ FIELDS: Mapping[GroupResource, tuple[Gated, ...]] = {
     GroupResource("coordination.k8s.io", "leases"): (
         Gated(_LEASES, ("spec.strategy",)),
         Gated(_LEASES, ("spec.preferredHolder",)),
+    ),
+    GroupResource("resource.k8s.io", "resourceclaims"): (
+        _derived("spec.devices"),
+        Gated("DRAOptionalNodeOperations", ("status.allocation.devices.results[].skipNodeOperations",), "status"),
+    ),
+    GroupResource("resource.k8s.io", "resourceclaimtemplates"): (_derived("spec.spec.devices"),),
+    GroupResource("resource.k8s.io", "resourceslices"): (
+        Gated("DRADeviceCompatibilityGroups", ("spec.devices[].consumesCounters[].compatibilityGroups",)),
+        Gated(
+            "DRANodeAllocatableResources",
+            ("spec.devices[].nodeAllocatableResources", "spec.devices[].nodeAllocatableResourceMappings"),
+        ),
+        Gated("DRAPartitionableDevicesType", ("spec.partitionTypeAttribute",)),
+        Gated("DRAOptionalNodeOperations", ("spec.skipNodeOperations",)),
     ),
     GroupResource("storage.k8s.io", "csidrivers"): (
         Gated("VolumeLimitScaling", ("spec.preventPodSchedulingIfMissing",)),

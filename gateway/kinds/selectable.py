@@ -13,7 +13,7 @@ from typing import Any
 
 from gateway.kinds.identity import GroupResource
 from gateway.kinds.shared_attributes import FieldSet, alike
-from gateway.selectors.fields import METADATA_FIELDS, Selectable
+from gateway.selectors.fields import DEFAULT, METADATA_FIELDS, Selectable
 from storage.entry import LabelsAndFields, LabelsAndFieldsOf
 
 FieldValue = Callable[[dict[str, Any]], str]
@@ -78,7 +78,7 @@ VALUES: dict[GroupResource, dict[str, FieldValue]] = {
     GroupResource("certificates.k8s.io", "podcertificaterequests"): _paths(
         "spec.signerName", "spec.podName", "spec.nodeName"
     ),
-    GroupResource("resource.k8s.io", "resourceslices"): _paths("spec.nodeName", "spec.driver"),
+    GroupResource("resource.k8s.io", "resourceslices"): _paths("spec.nodeName", "spec.driver", "spec.pool.name"),
     GroupResource("", "persistentvolumes"): {"name": _at("metadata.name")},
     GroupResource("", "persistentvolumeclaims"): {"name": _at("metadata.name")},
 }
@@ -116,10 +116,20 @@ NAMES: dict[GroupResource, Selectable] = {
         "metadata.name", "spec.signerName", "spec.podName", "spec.nodeName"
     ),
     GroupResource("resource.k8s.io", "resourceslices"): _named(
-        "metadata.name", "spec.nodeName", "spec.driver",
+        "metadata.name", "spec.nodeName", "spec.driver", "spec.pool.name",
         refusal="field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {label}",
     ),
 }  # fmt: skip
+
+_SLICES = GroupResource("resource.k8s.io", "resourceslices")
+
+
+def names_of(resource: GroupResource, enabled: Callable[[str], bool]) -> Selectable:
+    """The fields that selectors may name. `enabled` says of the name of a change whether the release has it."""
+    found = NAMES.get(resource, DEFAULT)
+    if resource == _SLICES and not enabled("SlicesSelectedByPool"):
+        return found._replace(names={name: path for name, path in found.names.items() if name != "spec.pool.name"})
+    return found
 
 
 def labels_and_fields_of(values: Mapping[str, FieldValue]) -> LabelsAndFieldsOf:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from gateway.jsontypes import JsonObject
 from gateway.validation.checks import known
-from gateway.validation.field import FieldError, duplicate, invalid, required, too_long
+from gateway.validation.field import FieldError, duplicate, invalid, required, reworded, too_long
 from gateway.validation.labels import validate_label_name
 from gateway.validation.names import byte_length, regex_message
 
@@ -32,15 +33,26 @@ def validate_conditions(conditions: list[JsonObject] | None, path: str) -> list[
     for i, condition in enumerate(conditions or ()):
         kind = condition.get("type", "")
         if kind in seen:
-            found.append(duplicate(f"{path}[{i}].type", kind))
+            error = duplicate(f"{path}[{i}].type", kind)
+            found.append(reworded("ConditionsRequired", error, partial(error.at, f"{path}[{i}]")))
         seen.add(kind)
         found += validate_condition(condition, f"{path}[{i}]")
     return found
 
 
 def validate_condition(condition: JsonObject, path: str) -> list[FieldError]:
-    found = validate_label_name(condition.get("type", ""), f"{path}.type")
-    found += known(f"{path}.status", condition.get("status", ""), STATUSES)
+    kind, status = condition.get("type", ""), condition.get("status", "")
+    found = validate_label_name(kind, f"{path}.type")
+    if not kind:
+        found = [
+            reworded("ConditionsRequired", each, partial(required, f"{path}.type", "is required")) for each in found
+        ]
+    errors = known(f"{path}.status", status, STATUSES)
+    found += (
+        errors
+        if status
+        else [reworded("ConditionsRequired", each, partial(required, f"{path}.status")) for each in errors]
+    )
     if (observed := condition.get("observedGeneration", 0)) < 0:
         found.append(invalid(f"{path}.observedGeneration", observed, "must be greater than or equal to zero"))
     if not condition.get("lastTransitionTime"):

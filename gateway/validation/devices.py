@@ -142,10 +142,10 @@ def _exact(selector: Rule, request: JsonObject, path: str) -> list[FieldError]:
         found.append(invalid(f"{path}.count", count, "must be greater than zero"))
     elif mode not in ("All", "ExactCount"):
         found.append(not_supported(f"{path}.allocationMode", mode, ("All", "ExactCount")))
-    return found + validate_list(request.get("tolerations") or [], -1, f"{path}.tolerations", _toleration)
+    return found + validate_list(request.get("tolerations") or [], -1, f"{path}.tolerations", validate_toleration)
 
 
-def _toleration(toleration: JsonObject, path: str) -> list[FieldError]:
+def validate_toleration(toleration: JsonObject, path: str) -> list[FieldError]:
     key, operator, value, effect = (toleration.get(name, "") for name in ("key", "operator", "value", "effect"))
     found = validate_label_name(key, f"{path}.key") if key else []
     if operator == "Exists":
@@ -264,6 +264,15 @@ def validate_taint(taint: JsonObject, path: str) -> list[FieldError]:
     elif effect not in EFFECTS:
         found.append(not_supported(f"{path}.effect", effect, EFFECTS))
     return found
+
+
+def validate_skipped(holder: JsonObject, path: str) -> list[FieldError]:
+    """Who skips the preparation of a device on its node has to skip the opposite, too."""
+    skipped = holder.get("skipNodeOperations") or []
+    if "NodePrepareResources" not in skipped or not {"NodeUnprepareResources", "*"}.isdisjoint(skipped):
+        return []
+    text = "NodePrepareResources cannot be skipped unless NodeUnprepareResources is also skipped"
+    return [invalid(f"{path}.skipNodeOperations", skipped, text)]
 
 
 def same_parameters(one: JsonObject, other: JsonObject) -> bool:

@@ -17,6 +17,8 @@ from gateway.validation.devices import (
     validate_pool_name,
     validate_raw,
     validate_set,
+    validate_skipped,
+    validate_toleration,
     validate_uid,
 )
 from gateway.validation.endpoint_addresses import validate_interface_address
@@ -54,7 +56,8 @@ def kept_devices(claim: JsonObject, old: JsonObject) -> list[JsonObject]:
     return [device for device in (claim.get("status") or {}).get("devices") or () if device_id(device) not in gone]
 
 
-def validate_claim_status(claim: JsonObject, old: JsonObject) -> list[FieldError]:
+def validate_claim_status(claim: JsonObject, old: JsonObject, tolerations: bool) -> list[FieldError]:
+    """The errors of a new status. `tolerations`: whether those of allocated devices are validated."""
     status, before = claim.get("status") or {}, old.get("status") or {}
     consumers: list[JsonObject] = status.get("reservedFor") or []
     path = "status.reservedFor"
@@ -72,7 +75,7 @@ def validate_claim_status(claim: JsonObject, old: JsonObject) -> list[FieldError
         text = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
         found.append(forbidden(path, text))
     if allocation is not None and old_allocation is None:
-        found += _allocation(allocation, claim)
+        found += _allocation(allocation, claim, tolerations)
     elif allocation is not None and not same(allocation, old_allocation):
         found.append(
             invalid("status.allocation", verbatim("io.k8s.api.resource.v1.AllocationResult", allocation), IMMUTABLE)
@@ -89,14 +92,17 @@ def _consumer(consumer: JsonObject, path: str) -> list[FieldError]:
     return [required(f"{path}.{key}") for key in ("resource", "name", "uid") if not consumer.get(key)]
 
 
-def _allocation(allocation: JsonObject, claim: JsonObject) -> list[FieldError]:
+def _allocation(allocation: JsonObject, claim: JsonObject, tolerations: bool) -> list[FieldError]:
     reference = request_reference(request_names(claim.get("spec", {}).get("devices") or {}))
 
     def result(item: JsonObject, at: str) -> list[FieldError]:
         found = reference(item.get("request", ""), f"{at}.request") + _device_name(item, at)
         found += validate_binding_conditions(item, at)
-        share = item.get("shareID")
-        return found if share is None else found + validate_uid(share, f"{at}.shareID")
+        if tolerations:
+            found += validate_list(item.get("tolerations") or [], -1, f"{at}.tolerations", validate_toleration)
+        if (share := item.get("shareID")) is not None:
+            found += validate_uid(share, f"{at}.shareID")
+        return found + validate_skipped(item, at)
 
     def config(item: JsonObject, at: str) -> list[FieldError]:
         source = item.get("source")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from gateway.jsontypes import JsonObject
 from gateway.validation.checks import each, immutable, same
+from gateway.validation.device_features import attribute_shown, validate_node_resources, validate_partition_type
 from gateway.validation.devices import (
     name_of,
     validate_attribute_name,
@@ -16,13 +18,13 @@ from gateway.validation.devices import (
     validate_list,
     validate_pool_name,
     validate_set,
+    validate_skipped,
     validate_taint,
 )
-from gateway.validation.field import FieldError, Verbatim, forbidden, invalid, required, too_long, too_many
+from gateway.validation.field import FieldError, forbidden, invalid, required, too_long, too_many
 from gateway.validation.formats import validate_dns1123_label
-from gateway.validation.internal_form import go_json
 from gateway.validation.names import byte_length, is_dns1123_subdomain
-from gateway.validation.request_policy import validate_request_policy
+from gateway.validation.request_policy import Ranges, validate_request_policy
 from gateway.validation.scheduling import validate_node_selector
 
 MAX_DEVICES, MAX_ADVANCED_DEVICES, MAX_COUNTER_SETS, MAX_COUNTERS, MAX_CONSUMED_SETS = 128, 64, 8, 32, 2
@@ -41,10 +43,10 @@ _NO_DEVICE_PLACE = (
     "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true in the "
     "ResourceSlice spec"
 )
-_KINDS = ("int", "bool", "string", "version")  # types of attribute values, in the order of Go's fields
 
 
-def validate_slice(resource_slice: JsonObject, old: JsonObject | None) -> list[FieldError]:
+def validate_slice(resource_slice: JsonObject, old: JsonObject | None, ranges: Ranges) -> list[FieldError]:
+    """The errors of a ResourceSlice. `ranges` says how the ranges of request policies are judged."""
     spec, before = resource_slice.get("spec", {}), (old or {}).get("spec", {})
     pool, found = spec.get("pool", {}), validate_driver_name(spec.get("driver", ""), "spec.driver")
     found += _pool(pool, "spec.pool")
@@ -61,12 +63,14 @@ def validate_slice(resource_slice: JsonObject, old: JsonObject | None) -> list[F
     per_device = bool(spec.get("perDeviceNodeSelection"))
 
     def device(item: JsonObject, path: str) -> list[FieldError]:
-        return _device(item, path, known.get(name_of(item)), per_device)
+        return _device(item, path, known.get(name_of(item)), per_device, ranges)
 
     most = MAX_ADVANCED_DEVICES if advanced else MAX_DEVICES
     found += validate_set(devices, most, "spec.devices", device, name_of)
     counters = spec.get("sharedCounters") or []
-    return found + validate_set(counters, MAX_COUNTER_SETS, "spec.sharedCounters", _counter_set, name_of)
+    found += validate_set(counters, MAX_COUNTER_SETS, "spec.sharedCounters", _counter_set, name_of)
+    found += validate_partition_type(spec, "spec")
+    return found + validate_skipped(spec, "spec")
 
 
 def _pool(pool: JsonObject, path: str) -> list[FieldError]:
@@ -130,7 +134,9 @@ def _device_places(device: JsonObject, path: str, per_device: bool) -> list[Fiel
     return found
 
 
-def _device(device: JsonObject, path: str, old: JsonObject | None, per_device: bool) -> list[FieldError]:
+def _device(
+    device: JsonObject, path: str, old: JsonObject | None, per_device: bool, ranges: Ranges
+) -> list[FieldError]:
     found = validate_dns1123_label(f"{path}.name", name_of(device))
     attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
     total = len(attributes) + len(capacity)
@@ -138,13 +144,15 @@ def _device(device: JsonObject, path: str, old: JsonObject | None, per_device: b
         message = f"the total number of attributes and capacities must not exceed {MAX_ATTRIBUTES}"
         found.append(invalid(path, total, message))
     found += _map(attributes, -1, MAX_KEY, f"{path}.attributes", validate_attribute_name, _attribute)
-    rule = _shared_capacity if device.get("allowMultipleAllocations") else _whole_capacity
-    found += _map(capacity, -1, MAX_KEY, f"{path}.capacity", validate_attribute_name, rule)
+    if not ranges.ratcheted or old is None or not same(old.get("capacity"), device.get("capacity")):
+        rule = partial(_shared_capacity, ranges) if device.get("allowMultipleAllocations") else _whole_capacity
+        found += _map(capacity, -1, MAX_KEY, f"{path}.capacity", validate_attribute_name, rule)
     if old is None or not same(old.get("taints"), device.get("taints")):
         found += validate_list(device.get("taints") or [], MAX_TAINTS, f"{path}.taints", validate_taint)
     consumed, at = device.get("consumesCounters") or [], f"{path}.consumesCounters"
     found += validate_set(consumed, MAX_CONSUMED_SETS, at, _consumption, lambda item: item.get("counterSet", ""))
-    return found + _device_places(device, path, per_device) + validate_binding_conditions(device, path)
+    found += _device_places(device, path, per_device) + validate_binding_conditions(device, path)
+    return found + validate_node_resources(device, path)
 
 
 def _map(
@@ -170,12 +178,6 @@ def _shortened(key: str, longest: int) -> str:
     return f"{key[: (rest + 1) // 2]}...{key[len(key) - rest // 2 :]}"
 
 
-def _internal(attribute: JsonObject) -> Verbatim:
-    """The JSON of an attribute as Go's internal type."""
-    values: JsonObject = {f"{key.title()}Value": attribute.get(key) for key in _KINDS}
-    return go_json(values | {f"{key.title()}Values": attribute.get(f"{key}s") for key in _KINDS})
-
-
 def _attribute(attribute: JsonObject, path: str) -> list[FieldError]:
     found: list[FieldError] = []
     given = [key for key in ("bool", "int", "string", "version") if attribute.get(key) is not None]
@@ -186,15 +188,15 @@ def _attribute(attribute: JsonObject, path: str) -> list[FieldError]:
         if key in ("string", "version") and byte_length(value) > MAX_VALUE:
             found.append(too_long(f"{path}.{key}", MAX_VALUE))
     if len(given) != 1:
-        found.append(invalid(path, _internal(attribute) if given else "", "exactly one value must be specified"))
+        found.append(invalid(path, attribute_shown(attribute) if given else "", "exactly one value must be specified"))
     return found
 
 
-def _shared_capacity(capacity: JsonObject, path: str) -> list[FieldError]:
+def _shared_capacity(ranges: Ranges, capacity: JsonObject, path: str) -> list[FieldError]:
     policy = capacity.get("requestPolicy")
     if policy is None:
         return []
-    return validate_request_policy(policy, capacity.get("value"), f"{path}.requestPolicy")
+    return validate_request_policy(policy, capacity.get("value"), f"{path}.requestPolicy", ranges)
 
 
 def _whole_capacity(capacity: JsonObject, path: str) -> list[FieldError]:

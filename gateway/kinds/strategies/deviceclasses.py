@@ -37,7 +37,7 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
 
 
 def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
-    return validate_object_meta(obj["metadata"], False) + _validate(obj, context)
+    return validate_object_meta(obj["metadata"], False, name_is_declared_subdomain) + _validate(obj, context)
 
 
 _count = counting(status=False)

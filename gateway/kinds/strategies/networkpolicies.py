@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies.status import counting, first_generation
@@ -10,7 +11,7 @@ from gateway.kinds.strategy import Strategy, on_update
 from gateway.kinds.write_context import WriteContext
 from gateway.validation.addresses import cidr_warnings, parse_cidr, validate_cidr_legacy
 from gateway.validation.checks import known, port_or_name
-from gateway.validation.field import FieldError, forbidden, invalid, required
+from gateway.validation.field import FieldError, forbidden, invalid, required, reworded
 from gateway.validation.labels import validate_label_selector
 
 PROTOCOLS = ("TCP", "UDP", "SCTP")
@@ -33,7 +34,8 @@ def _port(port: JsonObject, path: str) -> list[FieldError]:
         found += port_or_name(f"{path}.port", number)
         if end is not None:
             if end < number:
-                found.append(invalid(f"{path}.endPort", number, "must be greater than or equal to `port`"))
+                error = invalid(f"{path}.endPort", number, "must be greater than or equal to `port`")
+                found.append(reworded("EndPortShown", error, partial(invalid, f"{path}.endPort", end, error.detail)))
             found += port_or_name(f"{path}.endPort", end)
     return found
 

@@ -7,6 +7,7 @@ from gateway.kinds.strategies.expressions import SelectorCheck
 from gateway.kinds.strategies.status import empty_status, keep_spec_and_metadata, keep_status
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
+from gateway.release.gates import Enabled
 from gateway.validation.checks import same
 from gateway.validation.devices import same_parameters, validate_claim_devices
 from gateway.validation.field import FieldError, invalid
@@ -41,24 +42,27 @@ def _prepare_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> 
         status["devices"] = devices
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
-    return validate_claim_status(obj, old)
+def strategies(enabled: Enabled) -> dict[str, Strategy]:
+    """The strategies by the values of feature gates."""
+    tolerations = enabled("AllocatedTolerationsValidated")
 
+    def validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+        return validate_claim_status(obj, old, tolerations)
 
-STRATEGIES = {
-    "": Strategy(
-        prepare_for_create=empty_status({}),
-        prepare_for_update=keep_status,
-        validate=_validate,
-        validate_update=_validate_update,
-        reset_fields=(("status",),),
-        hands_out_devices=True,
-        returns_deleted=True,
-    ),
-    "status": Strategy(
-        prepare_for_update=_prepare_status,
-        validate_update=_validate_status,
-        reset_fields=(("metadata",), ("spec",)),
-        hands_out_devices=True,
-    ),
-}
+    return {
+        "": Strategy(
+            prepare_for_create=empty_status({}),
+            prepare_for_update=keep_status,
+            validate=_validate,
+            validate_update=_validate_update,
+            reset_fields=(("status",),),
+            hands_out_devices=True,
+            returns_deleted=True,
+        ),
+        "status": Strategy(
+            prepare_for_update=_prepare_status,
+            validate_update=validate_status,
+            reset_fields=(("metadata",), ("spec",)),
+            hands_out_devices=True,
+        ),
+    }

@@ -8,12 +8,13 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies.status import bump_generation
 from gateway.kinds.strategy import Strategy, on_update
 from gateway.kinds.write_context import WriteContext
+from gateway.release.gates import Enabled
 from gateway.validation.checks import same
 from gateway.validation.field import FieldError, go_quote
+from gateway.validation.request_policy import Ranges
 from gateway.validation.resource_slice import validate_slice
 
 _LISTS = ("bools", "ints", "strings", "versions")  # fields of list attributes, whose gate is off
-_MAPPINGS = "nodeAllocatableResourceMappings"  # its gate is off, too
 
 
 def _devices(obj: JsonObject) -> list[JsonObject]:
@@ -27,9 +28,6 @@ def _attributes(obj: JsonObject) -> Iterator[JsonObject]:
 
 def _drop(obj: JsonObject, old: JsonObject | None) -> None:
     before = old or {}
-    if not any(device.get(_MAPPINGS) for device in _devices(before)):
-        for device in _devices(obj):
-            device.pop(_MAPPINGS, None)
     if not any(key in attribute for attribute in _attributes(before) for key in _LISTS):
         for attribute in _attributes(obj):
             for key in _LISTS:
@@ -47,14 +45,6 @@ def _prepare_for_update(obj: JsonObject, old: JsonObject, context: WriteContext)
     _drop(obj, old)
 
 
-def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
-    return validate_slice(obj, None)
-
-
-def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
-    return validate_slice(obj, old)
-
-
 def _warnings(obj: JsonObject, context: WriteContext) -> list[str]:
     driver = obj.get("spec", {}).get("driver", "")
     if driver == driver.lower():
@@ -62,14 +52,24 @@ def _warnings(obj: JsonObject, context: WriteContext) -> list[str]:
     return [f"spec.driver: driver names should be lowercase; {go_quote(driver)} contains uppercase characters"]
 
 
-STRATEGIES = {
-    "": Strategy(
-        prepare_for_create=_prepare_for_create,
-        prepare_for_update=_prepare_for_update,
-        validate=_validate,
-        validate_update=_validate_update,
-        warnings_on_create=_warnings,
-        warnings_on_update=on_update(_warnings),
-        returns_deleted=True,
-    )
-}
+def strategies(enabled: Enabled) -> dict[str, Strategy]:
+    """The strategies by the values of feature gates."""
+    ranges = Ranges(enabled("DeviceCapacityRatcheted"), enabled("DRAFractionalCapacityRange"))
+
+    def validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
+        return validate_slice(obj, None, ranges)
+
+    def validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+        return validate_slice(obj, old, ranges)
+
+    return {
+        "": Strategy(
+            prepare_for_create=_prepare_for_create,
+            prepare_for_update=_prepare_for_update,
+            validate=validate,
+            validate_update=validate_update,
+            warnings_on_create=_warnings,
+            warnings_on_update=on_update(_warnings),
+            returns_deleted=True,
+        )
+    }
