@@ -35,7 +35,17 @@ class FeatureStage(StrEnum):
 GROUPS: Mapping[str, FeatureStage] = {"AllAlpha": FeatureStage.ALPHA, "AllBeta": FeatureStage.BETA}
 """The gates that stand for all gates of a stage. Both are off by default; each is itself of the stage that it names."""
 
-SWITCHABLE = frozenset({"CBORServingAndStorage", "HPAScaleToZero", "MaxUnavailableStatefulSet", "VolumeLimitScaling"})
+SWITCHABLE = frozenset(
+    {
+        "CBORServingAndStorage",
+        "DRADeviceCompatibilityGroups",
+        "DRAFractionalCapacityRange",
+        "DRAOptionalNodeOperations",
+        "HPAScaleToZero",
+        "MaxUnavailableStatefulSet",
+        "VolumeLimitScaling",
+    }
+)
 """Gates that this server serves on and off. Any other gate that kube-apiserver's code reads has its default here."""
 
 

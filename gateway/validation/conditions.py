@@ -61,10 +61,14 @@ def validate_condition(condition: JsonObject, path: str) -> list[FieldError]:
     if not reason:
         found.append(required(f"{path}.reason"))
     else:
-        if not _is_reason(reason):
-            found.append(invalid(f"{path}.reason", reason, _REASON))
+        found += [invalid(f"{path}.reason", reason, message) for message in reason_messages(reason)]
         if byte_length(reason) > MAX_REASON:
             found.append(too_long(f"{path}.reason", MAX_REASON))
     if byte_length(condition.get("message", "")) > MAX_MESSAGE:
         found.append(too_long(f"{path}.message", MAX_MESSAGE))
     return found
+
+
+def reason_messages(reason: str) -> tuple[str, ...]:
+    """What is wrong with the format of a condition's reason."""
+    return () if _is_reason(reason) else (_REASON,)

@@ -45,6 +45,7 @@ STRATEGIES = {
         validate=_validate,
         validate_update=_validate_update,
         validate_name=name_is_path_segment,
+        metadata_last=True,
         allow_unconditional_update=False,
     )
 }

@@ -12,6 +12,7 @@ from gateway.validation.formats import validate_qualified_name
 from gateway.validation.go_structs import verbatim
 from gateway.validation.names import byte_length
 from gateway.validation.objectmeta import IMMUTABLE, validate_object_meta
+from gateway.validation.storage_health import validate_storage_health
 from gateway.validation.volume_sources import validate_csi_driver_name
 
 MAX_NODE_ID = 256
@@ -71,6 +72,10 @@ def _fixed(driver: JsonObject) -> JsonObject:
     return {key: value for key, value in driver.items() if key != "allocatable"}
 
 
+def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+    return validate_storage_health((obj.get("status") or {}).get("storageHealth") or [], "status.storageHealth")
+
+
 STRATEGIES = {
     "": Strategy(
         prepare_for_create=_prepare_for_create,
@@ -84,6 +89,7 @@ STRATEGIES = {
     ),
     "status": Strategy(
         prepare_for_update=keep_spec_and_metadata,
+        validate_update=_validate_status,
         allow_unconditional_update=False,
         reset_fields=(("metadata",), ("spec",)),
     ),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies.status import empty_status, keep_spec_and_metadata, keep_status
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
 from gateway.validation.checks import each, same
-from gateway.validation.field import FieldError, forbidden, invalid, required, too_long
+from gateway.validation.field import FieldError, forbidden, invalid, required, reworded, too_long
 from gateway.validation.go_structs import verbatim
 from gateway.validation.names import byte_length, is_dns1123_subdomain, range_message
 from gateway.validation.objectmeta import IMMUTABLE, validate_object_meta
@@ -34,7 +36,10 @@ def _source(source: JsonObject, path: str) -> list[FieldError]:
 def _error(error: JsonObject | None, path: str) -> list[FieldError]:
     if error is None:
         return []
-    found = [too_long(f"{path}.message", MAX_METADATA)] if byte_length(error.get("message", "")) > MAX_MESSAGE else []
+    found, at = list[FieldError](), f"{path}.message"
+    if byte_length(error.get("message", "")) > MAX_MESSAGE:
+        later = partial(too_long, at, MAX_MESSAGE)
+        found.append(reworded("VolumeErrorLimitShown", too_long(at, MAX_METADATA), later))
     if (code := error.get("errorCode")) is not None and code < 0:
         found.append(invalid(f"{path}.errorCode", code, range_message(0, 2**31 - 1)))
     return found

@@ -57,7 +57,7 @@ def main(words: Sequence[str]) -> int:
         url = options.server or stack.enter_context(kube_apiserver(options.binaries, options.etcd, options.token))
         peer = Peer(url, options.token)
         version = peer.call("GET", "/version")[1]["gitVersion"]
-        tried = found or list(_tried(peer, only))
+        tried = found or list(_tried(peer, only, minor_of(version)))
         print(f"{len(tried)} tried, {sum(map(is_judgement, tried))} of them refused by validation")
         if options.keep:
             write(options.keep, version, tried)
@@ -73,9 +73,9 @@ def main(words: Sequence[str]) -> int:
     return 0
 
 
-def _tried(peer: Peer, only: set[str]) -> Iterator[Case]:
+def _tried(peer: Peer, only: set[str], minor: str) -> Iterator[Case]:
     document = yaml.safe_load((HERE / "objects.yaml").read_text())
-    made = [base for base in bases(document) if not only or base.resource in only]
+    made = [base for base in bases(document, minor) if not only or base.resource in only]
     for base in made:
         if problem := peer.install(base):
             print(problem, file=sys.stderr)

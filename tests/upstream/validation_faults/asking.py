@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
+from gateway.release.minors import DEFAULT
 from tests.unit.validation.replaying import resource_of
 
 from .wrongs import Patch, dotted, patched
@@ -29,6 +30,7 @@ class Base:
     create: Json
     entry: Json  # the entry in objects.yaml
     old: Json | None = None
+    minor: str = DEFAULT  # of the server that is asked
     notes: list[str] = field(default_factory=list)
 
 
@@ -86,7 +88,7 @@ class Peer:
 
     def install(self, base: Base) -> str:
         """Creates an object with its status. Returns the reason if that fails, else ""."""
-        place = path(base.resource)
+        place = path(base)
         code, answer = self.call("POST", place, patched(base.create, dotted(base.entry.get("installed", {}))))
         if code not in (201, 409):
             return f"{base.resource} {base.name}: {code} {answer.get('message')}"
@@ -99,7 +101,7 @@ class Peer:
 
     def remember(self, base: Base) -> None:
         """Notes an object as the server has it."""
-        base.old = self.call("GET", f"{path(base.resource)}/{base.name}")[1]
+        base.old = self.call("GET", f"{path(base)}/{base.name}")[1]
         base.old["metadata"].pop("managedFields", None)
 
     def ask(self, case: Case) -> Case:
@@ -110,7 +112,7 @@ class Peer:
             return case
 
     def _ask(self, case: Case) -> Case:
-        place = path(case.base.resource)
+        place = path(case.base)
         if case.via == "create":
             case.code, answer = self.call("POST", f"{place}?dryRun=All", case.sent)
         else:
@@ -130,8 +132,9 @@ class Peer:
                     print(f"  {number + 1} of {len(cases)}", flush=True)
 
 
-def path(resource: str) -> str:
-    """The path of a collection."""
-    group_version, _, plural = resource.rpartition("/")
+def path(base: Base) -> str:
+    """The path of an object's collection."""
+    group_version, _, plural = base.resource.rpartition("/")
     root = f"/apis/{group_version}" if "/" in group_version else f"/api/{group_version}"
-    return f"{root}/namespaces/{NAMESPACE}/{plural}" if resource_of(resource).namespaced else f"{root}/{plural}"
+    namespaced = resource_of(base.resource, minor=base.minor).namespaced
+    return f"{root}/namespaces/{NAMESPACE}/{plural}" if namespaced else f"{root}/{plural}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from gateway.release.minors import number as number_of
 from tests.unit.validation.replaying import resource_of
 
 from .asking import NAMESPACE, Base, Case, Json
@@ -19,23 +20,26 @@ _ELSEWHERE = re.compile(
 )
 
 
-def bases(document: dict[str, list[Json]]) -> Iterator[Base]:
-    """The valid objects of objects.yaml."""
+def bases(document: dict[str, list[Json]], minor: str) -> Iterator[Base]:
+    """The valid objects of objects.yaml that a minor has."""
     for resource, entries in document.items():
-        found = resource_of(resource)
-        for number, entry in enumerate(entries):
+        there = [entry for entry in entries if number_of(entry.get("since", minor)) <= number_of(minor)]
+        if not there:
+            continue
+        found = resource_of(resource, minor=minor)
+        for number, entry in enumerate(there):
             name = entry.get("name", f"fault-{number}")
             if not any(mark in name for mark in ".") and found.resource in ("pods", "services", "persistentvolumes"):
                 name = f"fault-{name}"
             meta = {"name": name, **({"namespace": NAMESPACE} if found.namespaced else {})}
             obj = {"apiVersion": found.api_version, "kind": found.kind, **entry["object"]}
             obj["metadata"] = {**meta, **obj.get("metadata", {})}
-            yield Base(resource, name, obj, entry)
+            yield Base(resource, name, obj, entry, minor=minor)
 
 
 def cases(base: Base) -> Iterator[Case]:
     """All faults to try for an object. `old` must be set."""
-    type_ = resource_of(base.resource).type
+    type_ = resource_of(base.resource, minor=base.minor).type
     by_hand = [dotted(changes) for changes in base.entry.get("faults", ())]
     for patch in Wrongs().of(type_, base.create):
         if _wanted(base, patch):
