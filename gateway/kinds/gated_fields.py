@@ -19,15 +19,19 @@ from gateway.release.gates import Enabled
 class Gated(NamedTuple):
     """The fields of a gate, as dotted paths; `[]` stands for each item of a list.
 
-    All of them stay if the stored object has one of them. `subresource` is the one whose writes set them.
+    All of them stay if the stored object has one of them. `subresource` is the one whose writes set them. `since` is
+    the change with which the fields came, for fields that some minors do not have.
     """
 
     gate: str
     paths: tuple[str, ...]
     subresource: str = ""
+    since: str = ""
 
 
 _LEASES = "CoordinatedLeaderElection"
+_ADDED = "GatedFieldsAdded"
+_HEALTH, _JOBS = "CSIVolumeHealth", "WorkloadWithJob"
 _TERMINATING = Gated("DeploymentReplicaSetTerminatingReplicas", ("status.terminatingReplicas",), "status")
 
 
@@ -39,6 +43,12 @@ def _derived(devices: str) -> Gated:
 
 
 FIELDS: Mapping[GroupResource, tuple[Gated, ...]] = {
+    GroupResource("", "nodes"): (
+        Gated("InPlacePodVerticalScalingSchedulerPreemption", ("spec.podPreemptionPolicy",), since=_ADDED),
+        Gated("KubeletInUserNamespace", ("status.nodeInfo.runningInUserNamespace",), "status", _ADDED),
+    ),
+    GroupResource("", "persistentvolumeclaims"): (Gated(_HEALTH, ("status.healthStatus",), "status", _ADDED),),
+    GroupResource("", "pods"): (Gated(_HEALTH, ("status.volumeHealth",), "status", _ADDED),),
     GroupResource("apps", "deployments"): (_TERMINATING,),
     GroupResource("apps", "replicasets"): (_TERMINATING,),
     GroupResource("apps", "statefulsets"): (
@@ -47,6 +57,8 @@ FIELDS: Mapping[GroupResource, tuple[Gated, ...]] = {
     GroupResource("autoscaling", "horizontalpodautoscalers"): (
         Gated("HPAConfigurableTolerance", ("spec.behavior.scaleDown.tolerance", "spec.behavior.scaleUp.tolerance")),
     ),
+    GroupResource("batch", "cronjobs"): (Gated(_JOBS, ("spec.jobTemplate.spec.scheduling",), since=_ADDED),),
+    GroupResource("batch", "jobs"): (Gated(_JOBS, ("spec.scheduling",), since=_ADDED),),
     GroupResource("coordination.k8s.io", "leases"): (
         Gated(_LEASES, ("spec.strategy",)),
         Gated(_LEASES, ("spec.preferredHolder",)),
@@ -69,19 +81,39 @@ FIELDS: Mapping[GroupResource, tuple[Gated, ...]] = {
         Gated("VolumeLimitScaling", ("spec.preventPodSchedulingIfMissing",)),
         Gated("CSIServiceAccountTokenSecrets", ("spec.serviceAccountTokenInSecrets",)),
     ),
-    GroupResource("storage.k8s.io", "csinodes"): (Gated("CSIVolumeHealth", ("status.storageHealth",), "status"),),
+    GroupResource("storage.k8s.io", "csinodes"): (Gated(_HEALTH, ("status.storageHealth",), "status"),),
 }
 """The gated fields of each resource."""
+
+_CONTAINERS = ("containers[]", "initContainers[]", "ephemeralContainers[]")
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+_HANDLERS = (*_PROBES, "lifecycle.postStart", "lifecycle.preStop")
+_FILES = ("secret", "configMap", "downwardAPI")
+_SOURCES = (*(f"{each}.items[]" for each in _FILES), "serviceAccountToken", "clusterTrustBundle", "podCertificate")
+
+
+def _in_containers(*paths: str) -> tuple[str, ...]:
+    return tuple(f"{each}.{path}" for each in _CONTAINERS for path in paths)
+
 
 OF_PODS = (
     Gated("HostnameOverride", ("hostnameOverride",)),
     Gated("ClusterTrustBundleProjection", ("volumes[].projected.sources[].clusterTrustBundle",)),
     Gated("PodCertificateRequest", ("volumes[].projected.sources[].podCertificate",)),
+    Gated("EnvFiles", _in_containers("env[].valueFrom.fileKeyRef")),
+    Gated("EmptyDirVolumeMode", ("volumes[].emptyDir.mode",), since=_ADDED),
+    Gated("VolumeBindMountOptions", _in_containers("volumeMounts[].bindMountOptions"), since=_ADDED),
+    Gated("GRPCContainerProbeTLS", _in_containers(*(f"{each}.grpc.mode" for each in _PROBES)), since=_ADDED),
+    Gated("H2CContainerProbe", _in_containers(*(f"{each}.httpGet.protocol" for each in _HANDLERS)), since=_ADDED),
+    Gated("EvictionRequestAPI", ("evictionResponders",), since=_ADDED),
     Gated(
-        "EnvFiles",
-        tuple(
-            f"{each}[].env[].valueFrom.fileKeyRef" for each in ("containers", "initContainers", "ephemeralContainers")
+        "AtomicWriteVolumeUserFields",
+        (
+            *(f"volumes[].{each}.defaultUser" for each in (*_FILES, "projected")),
+            *(f"volumes[].{each}.items[].user" for each in _FILES),
+            *(f"volumes[].projected.sources[].{each}.user" for each in _SOURCES),
         ),
+        since=_ADDED,
     ),
 )
 """The gated fields of a pod spec, as paths within it."""
@@ -109,57 +141,73 @@ def gated(resource: GroupResource) -> Iterator[Gated]:
     yield from FIELDS.get(resource, ())
     if (place := SPECIFICATIONS.get(resource)) is not None:
         for subresource in ("", "ephemeralcontainers") if place == "spec" else ("",):
-            for gate, paths, _ in OF_PODS:
-                yield Gated(gate, tuple(f"{place}.{path}" for path in paths), subresource)
+            for each in OF_PODS:
+                paths = tuple(f"{place}.{path}" for path in each.paths)
+                yield each._replace(paths=paths, subresource=subresource)
 
 
 def drop_of(resource: GroupResource, enabled: Enabled, subresource: str = "") -> Drop | None:
     """The function that drops the fields of a resource whose gates are off; None if there are none."""
     off = [
-        [_split(path) for path in each.paths]
+        each.paths
         for each in gated(resource)
-        if each.subresource == subresource and not enabled(each.gate)
+        if each.subresource == subresource and not enabled(each.gate) and (not each.since or enabled(each.since))
     ]
     if not off:
         return None
-    shared: dict[Way, list[tuple[int, str]]] = {}  # a path that several gates share is followed once
-    for number, fields in enumerate(off):
-        for way, name in fields:
-            shared.setdefault(way, []).append((number, name))
-    members = {way[0][0] if way else name for fields in off for way, name in fields}
+    root = _Place()
+    for number, paths in enumerate(off):
+        for path in paths:
+            root.add(path.split("."), number)
+    members = {name for _, name in root.fields} | set(root.below)
 
     def drop(obj: JsonObject, old: JsonObject | None) -> None:
         if old is not None and all(obj.get(each) is old.get(each) for each in members):
             return  # a patch did not touch these members
-        found: dict[int, list[tuple[JsonObject, str]]] = {}
-        for way, wanted in shared.items():
-            for holder in _holders(obj, way):
-                for number, name in wanted:
-                    if name in holder:
-                        found.setdefault(number, []).append((holder, name))
-        for number, there in found.items():
-            if old is not None and any(name in holder for way, name in off[number] for holder in _holders(old, way)):
-                continue
-            for holder, name in there:
+        if not (found := root.find(obj, [])):
+            return
+        kept = set[int]() if old is None else {number for number, _, _ in root.find(old, [])}
+        for number, holder, name in found:
+            if number not in kept:
                 del holder[name]
 
     return drop
 
 
-Way = tuple[tuple[str, bool], ...]
-"""The steps of a path: the name of each member, and whether it is a list whose items are followed."""
+Found = tuple[int, JsonObject, str]
+"""A field that an object has: the number of its gate, the object that has it, its name."""
 
 
-def _split(path: str) -> tuple[Way, str]:
-    """The path to the object that has the field, and the field's name."""
-    *above, name = path.split(".")
-    return tuple((each.removesuffix("[]"), each.endswith("[]")) for each in above), name
+class _Place:
+    """A place in objects of a type: the gated fields that are there, and the places below.
 
+    All paths of a type are one tree, so that an object is walked once, and only where it has members.
+    """
 
-def _holders(value: JsonObject, way: Way) -> list[JsonObject]:
-    """The objects at a path."""
-    found = [value]
-    for name, is_list in way:
-        below = [each[name] for each in found if each.get(name)]
-        found = [each for item in below for each in (item if is_list else (item,)) if isinstance(each, dict)]
-    return found
+    __slots__ = ("below", "fields")
+
+    def __init__(self) -> None:
+        self.fields: list[tuple[int, str]] = []  # the number of the gate, the name of the field
+        self.below: dict[str, tuple[bool, _Place]] = {}  # by member: whether it is a list whose items are walked
+
+    def add(self, path: list[str], number: int) -> None:
+        """Adds the rest of a path, whose last name is the field's."""
+        if len(path) == 1:
+            self.fields.append((number, path[0]))
+            return
+        name = path[0].removesuffix("[]")
+        _, place = self.below.setdefault(name, (path[0].endswith("[]"), _Place()))
+        place.add(path[1:], number)
+
+    def find(self, holder: JsonObject, found: list[Found]) -> list[Found]:
+        """Adds each gated field that an object has, and returns the list."""
+        for number, name in self.fields:
+            if name in holder:
+                found.append((number, holder, name))
+        for member, (is_list, place) in self.below.items():
+            value = holder.get(member)
+            if value:
+                for each in value if is_list else (value,):
+                    if isinstance(each, dict):
+                        place.find(each, found)
+        return found

@@ -80,3 +80,84 @@ def test_a_driver_whose_tokens_may_be_logged_is_warned_of_where_it_can_say_other
     driver: dict[str, Any] = {"metadata": {"name": "d"}, "spec": {"tokenRequests": [{"audience": "a"}]}}
     context: Any = None
     assert bool(strategy.warnings_on_create and strategy.warnings_on_create(driver, context)) is warns
+
+
+ADDED: dict[str, Any] = {
+    "evictionResponders": [{"name": "a.b/c"}],
+    "containers": [
+        {
+            "volumeMounts": [{"name": "v", "bindMountOptions": ["noexec"]}],
+            "livenessProbe": {"grpc": {"port": 1, "mode": "TLS"}},
+            "readinessProbe": {"httpGet": {"port": 1, "protocol": "HTTP2"}},
+            "lifecycle": {"preStop": {"httpGet": {"port": 1, "protocol": "HTTP1"}}},
+        }
+    ],
+    "volumes": [
+        {"emptyDir": {"mode": 511}},
+        {"secret": {"secretName": "s", "defaultUser": 1, "items": [{"key": "k", "path": "p", "user": 2}]}},
+        {"projected": {"defaultUser": 1, "sources": [{"downwardAPI": {"items": [{"path": "p", "user": 2}]}}]}},
+        {"projected": {"sources": [{"serviceAccountToken": {"path": "p", "user": 3}}]}},
+    ],
+}
+WITHOUT_ADDED = {
+    "containers": [
+        {
+            "volumeMounts": [{"name": "v"}],
+            "livenessProbe": {"grpc": {"port": 1}},
+            "readinessProbe": {"httpGet": {"port": 1}},
+            "lifecycle": {"preStop": {"httpGet": {"port": 1}}},
+        }
+    ],
+    "volumes": [
+        {"emptyDir": {}},
+        {"secret": {"secretName": "s", "items": [{"key": "k", "path": "p"}]}},
+        {"projected": {"sources": [{"downwardAPI": {"items": [{"path": "p"}]}}]}},
+        {"projected": {"sources": [{"serviceAccountToken": {"path": "p"}}]}},
+    ],
+}
+
+
+@pytest.mark.parametrize(("resource", "place"), SPECIFICATIONS.items())
+def test_fields_that_1_37_adds_go_wherever_a_pods_specification_is(resource: GroupResource, place: str) -> None:
+    drop = drop_of(resource, Gates("1.37").enabled)
+    assert drop is not None
+    obj = within(place, copied(ADDED))
+    drop(obj, within(place, copied(ADDED)))
+    assert obj == within(place, ADDED)
+    drop(obj, within(place, copied(WITHOUT_ADDED)))
+    assert obj == within(place, WITHOUT_ADDED)
+    emulating = drop_of(resource, Gates("1.36", binary="1.37").enabled)
+    assert emulating is not None
+    emulating(obj := within(place, copied(ADDED)), None)
+    assert obj == within(place, WITHOUT_ADDED)
+
+
+@pytest.mark.parametrize(
+    ("group", "resource", "subresource", "obj", "field"),
+    [
+        ("", "nodes", "", {"spec": {"podPreemptionPolicy": "a", "podCIDR": "c"}}, "podPreemptionPolicy"),
+        ("", "pods", "status", {"status": {"volumeHealth": [{}], "phase": "p"}}, "volumeHealth"),
+        ("", "persistentvolumeclaims", "status", {"status": {"healthStatus": {}, "phase": "p"}}, "healthStatus"),
+        ("batch", "jobs", "", {"spec": {"scheduling": {}, "parallelism": 1}}, "scheduling"),
+    ],
+)
+def test_fields_that_1_37_adds_go_from_other_kinds(
+    group: str, resource: str, subresource: str, obj: dict[str, Any], field: str
+) -> None:
+    drop = drop_of(GroupResource(group, resource), Gates("1.37").enabled, subresource)
+    assert drop is not None
+    kept = copied(obj)
+    drop(kept, obj)
+    assert kept == obj
+    drop(kept, None)
+    (member,) = obj
+    assert kept == {member: {name: value for name, value in obj[member].items() if name != field}}
+
+
+def test_a_node_says_whether_its_kubelet_runs_in_a_user_namespace_where_the_gate_is_on() -> None:
+    nodes = GroupResource("", "nodes")
+    assert drop_of(nodes, Gates("1.37").enabled, "status") is None
+    drop = drop_of(nodes, Gates("1.36", binary="1.37").enabled, "status")
+    assert drop is not None
+    drop(node := {"status": {"nodeInfo": {"runningInUserNamespace": True}}}, {"status": {}})
+    assert node == {"status": {"nodeInfo": {}}}

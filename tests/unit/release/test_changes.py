@@ -12,6 +12,7 @@ from gateway.cel.rules import compile_schema
 from gateway.customresources.objects import VersionRules
 from gateway.kinds.columns import configuration, definitions
 from gateway.kinds.columns.registry import columns_of
+from gateway.kinds.gated_fields import FIELDS, SPECIFICATIONS, gated
 from gateway.kinds.identity import GroupVersionKind
 from gateway.kinds.strategies import strategy_for
 from gateway.kinds.strategies.expressions import PolicyCompilers
@@ -42,6 +43,7 @@ def asked() -> set[object]:
     """The names that modules of the gateway ask for."""
     names: set[object] = {first.value for first in first_arguments("enabled", "reworded")}
     names |= {change for change, _ in (*configuration.BEFORE.values(), *definitions.BEFORE.values())}
+    names |= {each.since for resource in (*FIELDS, *SPECIFICATIONS) for each in gated(resource) if each.since}
     return names | {place.asks for place in PLUGINS.values() if place.asks}
 
 
