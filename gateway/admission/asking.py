@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from gateway.admission.chain import PluginParts, Review
 from gateway.admission.matching import Candidate, InForce
-from gateway.admission.policies.configuration import EXEMPT
 from gateway.admission.record import Admission
+from gateway.validation.admission_rules import EXEMPT
 
 H = TypeVar("H")
 

@@ -24,6 +24,17 @@ OPERATIONS, MUTATING_OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 SCOPES = ("*", "Cluster", "Namespaced")
 MAX_CONDITIONS = 64
 STATIC_SUFFIX = ".static.k8s.io"
+EXEMPT = frozenset(
+    (
+        ("authentication.k8s.io", "selfsubjectreviews"),
+        ("authentication.k8s.io", "tokenreviews"),
+        ("authorization.k8s.io", "localsubjectaccessreviews"),
+        ("authorization.k8s.io", "selfsubjectaccessreviews"),
+        ("authorization.k8s.io", "selfsubjectrulesreviews"),
+        ("authorization.k8s.io", "subjectaccessreviews"),
+    )
+)
+"""Reviews of identities and of access: no policy ever sees them, nor webhooks from 1.37 on."""
 
 
 def static_suffix_warnings(obj: JsonObject) -> list[str]:
@@ -32,6 +43,22 @@ def static_suffix_warnings(obj: JsonObject) -> list[str]:
         return []
     text = "are reserved for static manifest-based configurations and cannot be managed via the API"
     return [f'metadata.name: names ending with "{STATIC_SUFFIX}" {text}']
+
+
+def exempt_resources_warnings(obj: JsonObject) -> list[str]:
+    """Warnings about rules of a webhook configuration that name resources which no webhook sees."""
+    text, found = "is excluded from admission webhooks; this rule will have no effect", list[str]()
+    for i, webhook in enumerate(obj.get("webhooks") or ()):
+        for j, rule in enumerate(webhook.get("rules") or ()):
+            groups, resources = (dict.fromkeys(rule.get(key) or ()) for key in ("apiGroups", "resources"))
+            if "*" not in groups and "*" not in resources:
+                found += [
+                    f"webhooks[{i}].rules[{j}]: {resource}.{group} {text}"
+                    for group in groups
+                    for resource in resources
+                    if (group, resource) in EXEMPT
+                ]
+    return found
 
 
 def validate_rule(rule: JsonObject, path: str) -> list[FieldError]:

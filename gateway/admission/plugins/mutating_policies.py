@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from gateway.admission.asking import asking
 from gateway.admission.chain import Plugin, Reviews
-from gateway.admission.policies.configuration import EXEMPT
 from gateway.admission.policies.files import configure
 from gateway.kinds.attributes import Operation
 from gateway.kinds.resource import Resource
+from gateway.validation.admission_rules import EXEMPT
 
 if TYPE_CHECKING:
     from gateway.admission.asking import Ask

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from functools import partial
 
-from gateway.admission.chain import Plugin, looking_up
+from gateway.admission.chain import Plugin, PluginParts, Reviews
 from gateway.admission.kinds import NAMESPACES
 from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
@@ -23,9 +24,12 @@ def _handles(resource: Resource, operation: Operation) -> bool:
     return resource.namespaced and operation in (Operation.CREATE, Operation.UPDATE)
 
 
-def _admit(admission: Admission, objects: Objects) -> Awaitable[None] | None:
+def _admit(admission: Admission, objects: Objects, updates: bool) -> Awaitable[None] | None:
+    """`updates` says whether an update needs the namespace, as a create does."""
     if admission.obj is None:
         _refuse_immortal(admission)
+        return None
+    if admission.operation is Operation.UPDATE and not updates:
         return None
     if admission.resource.resource == "localsubjectaccessreviews":
         return None
@@ -62,4 +66,9 @@ def _refuse_immortal(admission: Admission) -> None:
         raise forbidden("", "namespaces", admission.name, "this namespace may not be deleted")
 
 
-PLUGIN = Plugin("NamespaceLifecycle", _handles, looking_up(admit=_admit))
+def _make(parts: PluginParts) -> Reviews:
+    updates = not parts.release.gates.enabled("UpdatesWithoutNamespace")
+    return Reviews(partial(_admit, objects=parts.objects, updates=updates))
+
+
+PLUGIN = Plugin("NamespaceLifecycle", _handles, _make)

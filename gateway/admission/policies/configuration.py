@@ -23,17 +23,6 @@ from storage.keys import name_of
 GUARDED = frozenset(f"{sort}admissionpolic{end}" for sort in ("validating", "mutating") for end in ("ies", "ybindings"))
 """Resources whose writes only policies from files see, so that a broken policy can be removed."""
 
-# resources that no policy ever sees: reviews of identities and of access
-EXEMPT = frozenset(
-    (
-        ("authentication.k8s.io", "selfsubjectreviews"),
-        ("authentication.k8s.io", "tokenreviews"),
-        ("authorization.k8s.io", "localsubjectaccessreviews"),
-        ("authorization.k8s.io", "selfsubjectaccessreviews"),
-        ("authorization.k8s.io", "selfsubjectrulesreviews"),
-        ("authorization.k8s.io", "subjectaccessreviews"),
-    )
-)
 _NAME = "admission-policies"  # in logs and metrics
 _ANY = frozenset("*")
 _EVERYTHING = RuleWithOperations(_ANY, _ANY, frozenset((("*", "*"),)), _ANY, "*", frozenset())

@@ -27,6 +27,7 @@ from gateway.kinds.resource import Resource
 
 _CODES = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413}
 _FAILURE = "validation.policy.admission.k8s.io/validation_failure"
+_MOST_FAILURES = 50  # that one annotation has
 
 
 async def review(
@@ -38,6 +39,7 @@ async def review(
         target = candidate.target(admission.name)
         if target is not None and await reviewed.selects(candidate.hook.policy, None, candidate.constraints):
             await reviewed.ask(candidate, target)
+    reviewed.tell_failures()
     if reviewed.denied:
         raise _refusal(admission, *reviewed.denied[0])
 
@@ -51,17 +53,31 @@ def _refusal(admission: Admission, message: str, reason: str) -> StatusError:
 
 @dataclass(slots=True)
 class _Review:
-    """One write, and its denials so far as messages and reasons. The client gets the first one."""
+    """One write, and its denials so far as messages and reasons. The client gets the first one.
+
+    `failures` are what bindings with the action Audit tell.
+    """
 
     parts: PluginParts
     admission: Admission
     decisions: Decisions
     denied: list[tuple[str, str]] = field(default_factory=list)
+    failures: list[JsonObject] = field(default_factory=list)
     turns: Turns = field(default_factory=Turns)
 
     def _deny(self, policy: str, binding: Binding | None, message: str, reason: str = DEFAULT_REASON) -> None:
         by = f"ValidatingAdmissionPolicy '{policy}'" + (f" with binding '{binding.name}'" if binding else "")
         self.denied.append((f"{by} denied request: {message}", reason))
+
+    def _audit(self, failure: JsonObject) -> None:
+        if len(self.failures) < _MOST_FAILURES:
+            self.failures.append(failure)
+
+    def tell_failures(self) -> None:
+        """Puts the failures into the audit event: all in one annotation, or the first alone, as the release has it."""
+        if self.failures:
+            together = self.parts.release.gates.enabled("AuditFailuresTogether")
+            self.admission.annotate(_FAILURE, go_dumps(self.failures if together else self.failures[:1]))
 
     async def selects(self, policy: Policy[ValidatingPolicy], binding: Binding | None, by: Constraints) -> bool:
         """Whether the selectors match the write. A missing namespace is an error, to which failurePolicy applies."""
@@ -131,7 +147,7 @@ class _Review:
                 if action == "Deny":
                     self._deny(policy.name, binding, denial.message, denial.reason)
                 elif action == "Audit":
-                    self.admission.annotate(_FAILURE, _failure(policy.name, binding, denial))
+                    self._audit(_failure(policy.name, binding, denial))
                 elif action == "Warn":
                     where = f"ValidatingAdmissionPolicy '{policy.name}' with binding '{binding.name}'"
                     self.admission.warn(f"Validation failed for {where}: {denial.message}")
@@ -140,12 +156,11 @@ class _Review:
             self._deny(policy.name, binding, error)
 
 
-def _failure(policy: str, binding: Binding, denial: Denial) -> str:
-    failure = {
+def _failure(policy: str, binding: Binding, denial: Denial) -> JsonObject:
+    return {
         "message": denial.message,
         "policy": policy,
         "binding": binding.name,
         "expressionIndex": denial.index,
         "validationActions": list(binding.actions),
     }
-    return go_dumps([failure])

@@ -10,12 +10,14 @@ from gateway.kinds.strategies.status import counting, first_generation
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
 from gateway.release.gates import Enabled
-from gateway.validation.admission_rules import static_suffix_warnings
+from gateway.validation.admission_rules import exempt_resources_warnings, static_suffix_warnings
 from gateway.validation.expressions import NewExpressions
 from gateway.validation.field import FieldError
 from gateway.validation.objectmeta import validate_object_meta
+from gateway.validation.webhooks import validate_webhooks
 
 Check = Callable[[JsonObject, JsonObject | None], list[FieldError]]
+Warn = Callable[[JsonObject], list[str]]
 CompilingCheck = Callable[[JsonObject, JsonObject | None, NewExpressions], list[FieldError]]
 
 
@@ -24,10 +26,21 @@ def compiling(check: CompilingCheck, enabled: Enabled) -> Check:
     return lambda obj, old: check(obj, old, PolicyCompilers(old, enabled))
 
 
-def admission_strategy(check: Check, keys: Sequence[str] = ("spec",)) -> Strategy:
+def webhooks_strategy(enabled: Enabled) -> Strategy:
+    """The strategy of webhook configurations; expressions may use the CEL functions of the release."""
+    warn = static_suffix_warnings
+    if enabled("ExcludeAdmissionWebhookVirtualResources"):
+
+        def warn(obj: JsonObject) -> list[str]:
+            return static_suffix_warnings(obj) + exempt_resources_warnings(obj)
+
+    return admission_strategy(compiling(validate_webhooks, enabled), ("webhooks",), warn)
+
+
+def admission_strategy(check: Check, keys: Sequence[str] = ("spec",), warn: Warn = static_suffix_warnings) -> Strategy:
     """A strategy that validates with `check(obj, old)`; `old` is None on create.
 
-    A change of any of `keys` increments the generation.
+    A change of any of `keys` increments the generation. `warn` returns the warnings about a written object.
     """
 
     def validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
@@ -43,8 +56,8 @@ def admission_strategy(check: Check, keys: Sequence[str] = ("spec",)) -> Strateg
         validate_update=validate_update,
         standard_finalizers=False,
         rechecks_metadata=False,
-        warnings_on_create=lambda obj, context: static_suffix_warnings(obj),
-        warnings_on_update=lambda obj, old, context: static_suffix_warnings(obj),
+        warnings_on_create=lambda obj, context: warn(obj),
+        warnings_on_update=lambda obj, old, context: warn(obj),
         allow_unconditional_update=False,
         governs=True,
     )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from gateway.kinds.strategies.admission_objects import admission_strategy, compiling
+from gateway.kinds.strategies.admission_objects import webhooks_strategy
 from gateway.kinds.strategy import Strategy
 from gateway.release.gates import Enabled
-from gateway.validation.webhooks import validate_webhooks
 
 
 def strategies(enabled: Enabled) -> dict[str, Strategy]:
     """The strategy; expressions may use the CEL functions of the release."""
-    return {"": admission_strategy(compiling(validate_webhooks, enabled), ("webhooks",))}
+    return {"": webhooks_strategy(enabled)}

@@ -194,6 +194,20 @@ async def test_nothing_new_in_a_terminating_namespace(api: Api) -> None:
     assert code == 200
 
 
+@pytest.mark.parametrize(("minor", "code"), [("1.36", 404), ("1.37", 200)])
+async def test_an_update_needs_its_namespace_before_1_37(minor: str, code: int) -> None:
+    api, maps = Api(minor), "/api/v1/namespaces/default/configmaps"
+    await api.send("POST", maps, {"metadata": {"name": "m"}})
+    del api.store.objects[b"/registry/namespaces/default"]
+    try:
+        found, _ = await api.send("PATCH", f"{maps}/m", {"data": {"a": "b"}}, "application/merge-patch+json")
+    except StatusError as error:
+        found = error.code
+    assert found == code
+    error = await refused(api.send("POST", maps, {"metadata": {"name": "c"}}))
+    assert error.message == 'namespaces "default" not found'
+
+
 async def test_some_namespaces_stay(api: Api) -> None:
     error = await refused(api.send("DELETE", "/api/v1/namespaces/default"))
     assert error.message == 'namespaces "default" is forbidden: this namespace may not be deleted'

@@ -66,6 +66,30 @@ def test_a_review_that_does_not_ask_one_thing_is_refused_at_its_spec_from_1_37_o
     assert after[0].startswith("spec: Invalid value: ") and after[0].endswith("must be specified")
 
 
+@pytest.mark.parametrize("kind", ["validating", "mutating"])
+def test_a_webhook_s_rule_that_names_reviews_is_warned_of_where_webhooks_do_not_see_them(kind: str) -> None:
+    groups = ["authorization.k8s.io", "authentication.k8s.io", "authorization.k8s.io"]
+    rules = [
+        {"apiGroups": groups, "resources": ["subjectaccessreviews", "tokenreviews", "pods"]},
+        {"apiGroups": ["*"], "resources": ["tokenreviews"]},
+    ]
+    configuration = {"metadata": {"name": "c"}, "webhooks": [{"rules": []}, {"rules": rules}]}
+    found = []
+    for minor in MINORS:
+        strategy = strategy_for("admissionregistration.k8s.io", f"{kind}webhookconfigurations", "", Gates(minor))
+        assert strategy.warnings_on_create is not None and strategy.warnings_on_update is not None
+        found.append(strategy.warnings_on_create(configuration, CONTEXT))
+        assert strategy.warnings_on_update(configuration, configuration, CONTEXT) == found[-1]
+    text = "is excluded from admission webhooks; this rule will have no effect"
+    assert found == [
+        [],
+        [
+            f"webhooks[1].rules[0]: subjectaccessreviews.authorization.k8s.io {text}",
+            f"webhooks[1].rules[0]: tokenreviews.authentication.k8s.io {text}",
+        ],
+    ]
+
+
 def test_an_autoscaler_has_a_generation_where_the_gate_is_on() -> None:
     found = []
     for minor in MINORS:

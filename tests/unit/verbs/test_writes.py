@@ -205,6 +205,25 @@ async def test_nobody_manages_an_object_with_a_list_item_that_cannot_be_named(ap
     assert "managedFields" not in changed["metadata"]
 
 
+@pytest.mark.parametrize("content_type", ["application/json", "application/apply-patch+yaml"])
+@pytest.mark.parametrize(("minor", "kept"), [("1.36", True), ("1.37", False)])
+async def test_what_only_the_server_sets_is_dropped_by_each_create_from_1_37_on(
+    minor: str, kept: bool, content_type: str
+) -> None:
+    api, apply = Api(minor), "yaml" in content_type
+    marked = {"deletionTimestamp": "2020-01-01T00:00:00Z", "deletionGracePeriodSeconds": 5}
+    lease = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": "c", "generation": 7} | marked,
+    }
+    method, query = ("PATCH", "fieldManager=m") if apply else ("PUT", "")
+    path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/c"
+    code, made = await api.send(method, path, lease, content_type, query)
+    assert code == 201 and (made["metadata"].items() >= marked.items()) is kept
+    assert made["metadata"]["generation"] == 7 and made["metadata"]["creationTimestamp"] > "2021"
+
+
 async def test_the_last_finalizer_takes_the_object_with_it(api: Api) -> None:
     body = config_map()
     body["metadata"]["finalizers"] = ["example.com/a"]
