@@ -75,6 +75,7 @@ class OpenWatch:
     deadline: float = 0.0
     next_bookmark: float = 0.0
     sink: Sink | None = None  # takes chunks that are written directly
+    packs: bool = False  # whether its chunks are sent with gzip
     steering: Steering | None = None
     told: Callable[[int], None] | None = None  # called with the number of events sent
     state: State = WORKING
@@ -154,6 +155,8 @@ class OpenWatch:
         return poured
 
     def _pour(self, sink: Sink, chunk: bytes) -> bool:
-        poured = sink.pour(chunk if self._opened else self.encoder.opening(chunk))
+        if not self._opened:
+            chunk = self.encoder.opening(chunk)
+        poured = sink.pour(self.view.packed(chunk) if self.packs else chunk)
         self._opened = self._opened or poured
         return poured

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from storage.cache import ResourceCache
@@ -33,6 +34,7 @@ class View:
         "_match",
         "_memo",
         "_most",
+        "_packed",
         "_remembered",
         "_resource",
         "count",
@@ -63,6 +65,7 @@ class View:
         self._memo: dict[tuple[int, int, int], tuple[bytes, int, int]] = {}
         self.count = 0  # events in the last chunk
         self._remembered = 0  # bytes in _memo
+        self._packed = (b"", b"")  # the last chunk that was packed, and the result
         self._latest = (-1, -1, -1, b"", -1, 0)  # the last result: the next of many watches needs the same
 
     def chunk(self, position: int, history: History | None = None) -> tuple[bytes, int]:
@@ -139,6 +142,12 @@ class View:
         self.count = len(out)
         return b"".join(out)
 
+    def packed(self, chunk: bytes) -> bytes:
+        """As the function `packed`; watches of one view share the result."""
+        if self._packed[0] is not chunk:
+            self._packed = chunk, packed(chunk)
+        return self._packed[1]
+
     def selected(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """The entries that the selector selects."""
         match = self._match
@@ -172,6 +181,13 @@ class View:
         if self._as_served is not None:
             entry = self._as_served(entry)
         return match(entry.labels_and_fields(self._labels_and_fields_of))
+
+
+def packed(chunk: bytes) -> bytes:
+    """A chunk as a gzip member of its own, so that a watch keeps no state of the compression. Members after each other
+    are one stream (RFC 1952, section 2.2).
+    """
+    return zlib.compress(chunk, 1, zlib.MAX_WBITS | 16)
 
 
 def versions_in(changes: Iterable[Change]) -> list[Entry]:

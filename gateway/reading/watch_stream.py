@@ -12,10 +12,13 @@ import contextlib
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from gateway.endpoints.versions import NotConverted
+from gateway.http.compression import LITTLE
 from gateway.http.failures import as_status
 from gateway.http.status import StatusError, expired, service_unavailable
+from gateway.http.thread_pool import beside
 from gateway.http.time_slices import next_turn
 from gateway.jsontypes import dumps
 from gateway.kinds.model import ConversionFailed
@@ -23,7 +26,7 @@ from gateway.reading.awaiting import check_readable, readable_state, until_reada
 from gateway.reading.older_history import EtcdHistory, reached, too_old
 from gateway.reading.open_watch import OpenWatch, Steering
 from gateway.reading.too_large import too_large
-from gateway.reading.view import parts
+from gateway.reading.view import packed, parts
 from gateway.reading.watch_states import Resting, Waiting
 from storage.entry import Entry
 from storage.errors import AwaitedObject, Compacted, CorruptObject, StorageError
@@ -78,9 +81,9 @@ class WatchStream(OpenWatch):
             async for chunk in self._chunks(revision):
                 if self.steering is not None:
                     async for steered in self.steering(chunk):
-                        yield self.opening(steered)
+                        yield await self._outgoing(steered)
                 elif chunk:
-                    yield self.opening(chunk)
+                    yield await self._outgoing(chunk)
                 chunk = b""  # frees the memory while the stream waits
         except Overrun:
             return
@@ -96,8 +99,15 @@ class WatchStream(OpenWatch):
             if not self.state.rests:
                 self.over, self.sink = True, None
 
+    async def _outgoing(self, chunk: bytes) -> bytes:
+        chunk = self.opening(chunk)
+        if not self.packs:
+            return chunk
+        return self.view.packed(chunk) if len(chunk) < LITTLE else await beside(partial(packed, chunk))
+
     def _error(self, error: StatusError) -> bytes:
-        return self.encoder.error(dumps(error.status()))
+        chunk = self.encoder.error(dumps(error.status()))
+        return self.view.packed(chunk) if self.packs else chunk
 
     async def _chunks(self, revision: int) -> AsyncIterator[bytes]:
         """The chunks, before steering. References to chunks and to the initial state are dropped as soon as possible:

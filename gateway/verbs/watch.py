@@ -6,13 +6,17 @@ from collections.abc import AsyncIterator
 
 from gateway.encodings.encoder import Encoder
 from gateway.endpoints.endpoint import Endpoint
+from gateway.http.compression import accepts_gzip
 from gateway.http.exchange import Request, Response
 from gateway.http.negotiation import PARTIAL_LIST
+from gateway.http.websocket import is_wanted
 from gateway.reading.interests import interest_of
 from gateway.reading.list_options import ListOptions, list_options, parse_resource_version
 from gateway.reading.view import View
 from gateway.reading.watch_body import WatchBody
 from gateway.reading.watch_stream import WatchStream
+
+_PACKED = [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
 
 
 async def watch(endpoint: Endpoint, request: Request) -> Response:
@@ -20,16 +24,29 @@ async def watch(endpoint: Endpoint, request: Request) -> Response:
     options = list_options(request, endpoint.selectable, watch=True)
     revision = parse_resource_version(options.resource_version)
     initial = revision == 0 if options.send_initial_events is None else options.send_initial_events
+    content_type, headers = request.representation.content_type, _PACKED if _packs(endpoint, request, options) else []
     transform = request.representation.transform
     if transform is not None and transform.kind == PARTIAL_LIST:  # no event is a list: as upstream, none is sent
-        return Response(200, nothing(), request.representation.content_type, encoded=True)
+        return Response(200, nothing(), content_type, headers, encoded=True)
     if options.watch_seconds < 0:  # timeoutSeconds is negative: the watch ends at once
-        return Response(200, nothing(), request.representation.content_type, encoded=True)
+        return Response(200, nothing(), content_type, headers, encoded=True)
     encoder = endpoint.encoder(request.representation)
-    stream = WatchStream(endpoint, encoder, _view(endpoint, encoder, request, options), options, initial=initial)
+    view = _view(endpoint, encoder, request, options)
+    stream = WatchStream(endpoint, encoder, view, options, initial=initial, packs=bool(headers))
     if not options.resource_version or (initial and revision):
         await stream.prepare(revision)
-    return Response(200, WatchBody(stream, revision), request.representation.content_type, encoded=True)
+    return Response(200, WatchBody(stream, revision), content_type, headers, encoded=True)
+
+
+def _packs(endpoint: Endpoint, request: Request, options: ListOptions) -> bool:
+    """Whether a watch is sent with gzip: one that streams a list, to a client that accepts gzip (KEP-3157)."""
+    accepted = request.headers.get(b"accept-encoding", b"")
+    return (
+        bool(accepted and options.send_initial_events and options.allow_bookmarks)
+        and accepts_gzip(accepted)
+        and endpoint.services.admission.release.gates.enabled("WatchListCompression")
+        and not is_wanted(request.headers)
+    )
 
 
 async def nothing() -> AsyncIterator[bytes]:

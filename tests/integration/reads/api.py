@@ -112,14 +112,19 @@ class Client:
 
     @contextmanager
     def watch(
-        self, query: str = "", path: str = "", receive_buffer: int = 0, asking: str = "watch=1&"
+        self,
+        query: str = "",
+        path: str = "",
+        receive_buffer: int = 0,
+        asking: str = "watch=1&",
+        coding: str = "identity",
     ) -> Iterator[Watch]:
         connection = connect(self.server, PATIENCE)
         try:
             connection.connect()
             if receive_buffer:
                 connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-            headers = {"Authorization": f"Bearer {self.server.token}"}
+            headers = {"Authorization": f"Bearer {self.server.token}", "Accept-Encoding": coding}
             connection.request("GET", f"{path or self.path}?{asking}{query}", headers=headers)
             yield Watch(connection, connection.getresponse())
         finally:

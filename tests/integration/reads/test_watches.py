@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import zlib
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPResponse
 
 import pytest
 
 from storage.etcd import EtcdClient
+from tests.forked import api_server
 from tests.integration.reads.api import Client, Seen, Watch, on_etcd, short
 from tests.integration.reads.conftest import Replicas
 from tests.integration.reads.test_lists import restarted
@@ -278,3 +282,36 @@ def test_seconds_of_too_many_nanoseconds_are_those_that_go_makes_of_them(one: Cl
     with within(20):
         answer = one.ask("GET", f"{one.path}?watch=1&timeoutSeconds=18446744074&resourceVersion={revision}")
     assert (answer.status, answer.body) == (200, b"")
+
+
+def unpacked(answer: HTTPResponse) -> Iterator[bytes]:
+    """The lines of an answer with gzip, each once it has come."""
+    member, left = zlib.decompressobj(zlib.MAX_WBITS | 16), b""
+    while data := answer.read1():
+        while data:
+            left += member.decompress(data)
+            data = member.unused_data
+            if member.eof:
+                member = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        *lines, left = left.split(b"\n")
+        yield from lines
+
+
+@pytest.mark.parametrize(
+    ("minor", "query", "packs"), [("1.36", INITIAL, False), ("1.37", INITIAL, True), ("1.37", "", False)]
+)
+def test_a_streamed_list_is_compressed_from_1_37_on(minor: str, query: str, packs: bool) -> None:
+    """Each part can be read when it comes."""
+    with api_server("--controllers=-*", f"--kubernetes-version={minor}") as server:
+        client = Client(server, "default")
+        initial, end = [("ADDED", name, client.put(name, "x" * 10_000)) for name in "ab"], len(query) > 0
+        with client.watch(query, coding="gzip") as watch:
+            answer = watch.response
+            assert (answer.getheader("content-encoding"), answer.getheader("vary")) == (
+                ("gzip", "Accept-Encoding") if packs else (None, None)
+            )
+            lines = unpacked(answer) if packs else iter(answer.readline, b"")
+            found = [short(json.loads(next(lines))) for _ in range(2 + end)]
+            assert found[:2] == initial and [each[0] for each in found[2:]] == ["BOOKMARK"] * end
+            changed = "MODIFIED", "a", client.put("a", "2")
+            assert short(json.loads(next(lines))) == changed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import time
 from collections.abc import AsyncIterator
 from math import inf
@@ -29,7 +30,13 @@ class Client:
     stream may rest.
     """
 
-    def __init__(self, cache: ResourceCache, rests: bool = False, options: ListOptions = ListOptions()) -> None:  # noqa: B008
+    def __init__(
+        self,
+        cache: ResourceCache,
+        rests: bool = False,
+        options: ListOptions = ListOptions(),  # noqa: B008
+        packs: bool = False,
+    ) -> None:
         self.rests, self.rested, self.ready, self.got, self.poured, self.cache = rests, 0, True, bytearray(), 0, cache
         store = SimpleNamespace(cache=SimpleNamespace(reached=0))
         settings = SimpleNamespace(min_request_timeout=1800)
@@ -48,7 +55,7 @@ class Client:
         encoder = SimpleNamespace(opening=lambda chunk: b"first:" + chunk, bookmark=lambda reached: b"mark;")
         view = View(cache, PREFIX, None, lambda type_, entry: b"%d;" % entry.revision)
         stream = WatchStream(
-            cast(Any, self.endpoint), cast(Any, encoder), view, options, initial=False, position=cache.history.end
+            cast(Any, self.endpoint), cast(Any, encoder), view, options, position=cache.history.end, packs=packs
         )
         self.body = WatchBody(stream, cache.history.end)
         self._reads, self._more = asyncio.Event(), asyncio.Event()
@@ -100,22 +107,22 @@ class Client:
 
     def seen(self) -> str:
         """The received bytes as text."""
-        return self.got.decode()
+        return (gzip.decompress(self.got) if self.body.stream.packs else self.got).decode()
 
 
 def expected(revisions: int) -> str:
     return "first:" + "".join(f"{revision};" for revision in range(1, revisions + 1)) if revisions else ""
 
 
-@given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=12), st.booleans())
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=12), st.booleans(), st.booleans())
 def test_whether_or_not_a_sink_takes_them_all_come_once_and_in_order(
-    steps: list[tuple[bool, bool]], rests: bool
+    steps: list[tuple[bool, bool]], rests: bool, packs: bool
 ) -> None:
     """For each change: whether the client is ready, and whether the test waits for it before the next change."""
 
     async def run() -> None:
         cache = pods()
-        client = Client(cache, rests)
+        client = Client(cache, rests, packs=packs)
         client.body.pour_into(client)
         await client.reads()
         for revision, (client.ready, pause) in enumerate(steps, 1):
