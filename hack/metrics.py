@@ -10,8 +10,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from gateway.release.metrics import forms  # noqa: E402
+from gateway.release.minors import GIT_VERSIONS  # noqa: E402
 from hack.written import write_or_check  # noqa: E402
 from storage.instruments.families import AnyFamily, declared  # noqa: E402
+from storage.instruments.snapshot import Form  # noqa: E402
 
 PAGE = ROOT / "docs" / "reference" / "metrics.md"
 ABSENT = ROOT / "tests" / "unit" / "storage" / "instruments" / "absent.metrics"
@@ -31,7 +34,8 @@ over all processes. STABLE, BETA and ALPHA are the stability levels of Kubernete
 _ABSENT = """
 ## Metrics of kube-apiserver that are missing here, or have fewer labels
 
-All other metrics of kube-apiserver 1.36 are in the table above, with the same type and labels; a test compares them.
+All other metrics of kube-apiserver 1.36 and 1.37 are in the table above, with the same type and labels; a test compares
+them.
 
 | name | why |
 |---|---|
@@ -47,11 +51,38 @@ def families() -> Iterator[AnyFamily]:
     yield from declared()
 
 
+def _by_minor(family: AnyFamily) -> str:
+    """In which minors a server shows a family otherwise than it is declared; "" if in none."""
+    shown = {minor: _otherwise(forms(minor).get(family.name, Form())) for minor in GIT_VERSIONS}
+    said, minors = list[str](), list(shown)
+    for minor, after in zip(minors, [*minors[1:], ""], strict=True):
+        before = minors[minors.index(minor) - 1] if minor != minors[0] else ""
+        if shown[minor] and not (before and shown[before] == shown[minor]):
+            since = f"from {minor} on" if before else ""
+            said.append(f"{shown[minor]} {since}".strip())
+        if said and after and shown[minor] and shown[after] != shown[minor] and not said[-1].endswith("on"):
+            said[-1] += f" before {after}"
+    return f" ({'; '.join(said)})" if said else ""
+
+
+def _otherwise(form: Form) -> str:
+    """How a form differs from the declaration."""
+    if form.hidden:
+        return "not shown"
+    labels = ", ".join(f"`{label}`" for label in form.labels or ())
+    return " ".join(filter(None, (form.level, f"with {labels} alone" if labels else "")))
+
+
 def lines() -> Iterator[str]:
     """The table's rows, and those of what is not here."""
     for family in families():
         labels = ", ".join(f"`{label}`" for label in family.label_names)
-        text = f"{family.help} {family.level}".strip().replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;")
+        text = (
+            f"{family.help} {family.level}{_by_minor(family)}".strip()
+            .replace("|", "\\|")
+            .replace("*", "\\*")
+            .replace("<", "&lt;")
+        )
         yield f"| `{family.name}` | {family.kind} | {labels} | {text} |\n"
     yield _ABSENT
     for line in ABSENT.read_text(encoding="utf-8").splitlines():

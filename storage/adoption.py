@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from time import monotonic
 
 from storage.cache import ResourceCache, ResourceSpec
 from storage.entry import Entry
 from storage.errors import Compacted, Unavailable
 from storage.etcd import EtcdClient
 from storage.history import Overrun
+from storage.metrics import filled
 from storage.paging import pages
 from storage.time_slice import TimeSlice
 from storage.unowned import Taking, Values, raw_of
@@ -26,6 +28,7 @@ async def register(cache: WatchCache, client: EtcdClient, spec: ResourceSpec) ->
 
     It loads the objects from etcd if `unowned` had to drop them. Raises Unavailable, and is safe to cancel.
     """
+    began = monotonic()
     async with cache.adopting:
         for _ in range(ATTEMPTS):
             if not cache.reached or cache.has(spec.prefix):
@@ -42,6 +45,7 @@ async def register(cache: WatchCache, client: EtcdClient, spec: ResourceSpec) ->
             finally:
                 cache.unowned.give_back(taking)
             if resource is not None:
+                filled(spec.group_resource, began)
                 return resource
     raise Unavailable("the objects could not be loaded: etcd forgets its past faster than it is read")
 
@@ -66,6 +70,7 @@ async def renew(
     `change` is called in the turn of the event loop in which the new cache replaces the old one. The old cache still
     gets changes, read by its own spec, until `end_former` of the new one. Raises Unavailable, and is safe to cancel.
     """
+    began = monotonic()
     async with cache.adopting:
         for _ in range(ATTEMPTS):
             resource, generation, position = ResourceCache(spec), old.generation, old.history.end
@@ -80,6 +85,7 @@ async def renew(
                 continue
             if old.generation == generation:
                 resource.take(entries)
+                filled(spec.group_resource, began)
                 resource.succeed(old)
                 change(cache.add(resource))
                 return resource

@@ -31,7 +31,7 @@ from storage.guarded import FAILURES
 from storage.history import History
 from storage.index import FEW, Indexes
 from storage.keys import namespace_and_name, prefix_end
-from storage.metrics import BEGUN, RECEIVED
+from storage.metrics import RECEIVED, Dispatch
 from storage.sharing.located import Located, SharedEntry, leave, share
 from storage.undoing import Undoings
 from storage.values import UnreadableValue
@@ -97,7 +97,8 @@ class ResourceCache:
         self._keys: list[bytes] = []
         self._canonical = spec.head + METADATA
         self._listeners: tuple[Listener, ...] = ()
-        self._waiters = Waiters(spec.labels_and_fields_of)
+        self._dispatch = Dispatch(spec.group_resource)
+        self._waiters = Waiters(spec.labels_and_fields_of, self._dispatch.sent)
         self._indexes = Indexes(spec.labels_and_fields_of)
         self._told = 0  # the position up to which waiters were woken
 
@@ -287,7 +288,6 @@ class ResourceCache:
 
     def take(self, entries: dict[bytes, Entry]) -> None:
         """Replaces all objects, and reports no changes."""
-        BEGUN.labels(*self.spec.group_resource).inc()
         self._entries = entries
         self._keys = sorted(entries)
         self._indexes.clear()
@@ -338,10 +338,12 @@ class ResourceCache:
         """The position of the first change that may concern a follower and was not reported to it; -1: its own."""
         return self._waiters.unserved(told, interest, self.history.end)
 
-    def wake(self) -> None:
-        """Wakes the waiters of changes; the feed calls it once per batch."""
+    def wake(self, received: float = 0.0) -> None:
+        """Wakes the waiters of changes; the feed calls it once per batch, which it has `received` then (monotonic)."""
         if self._former is not None:
-            self._former.wake()
+            self._former.wake(received)
+        if received:
+            self._dispatch.cached(received)
         history = self.history
         if self._waiters.selective:
             start = max(self._told, history.first)

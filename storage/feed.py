@@ -27,6 +27,7 @@ from storage.etcd import DELETE, EtcdClient, KeyEvent, Watch, WatchBatch
 from storage.keys import prefix_end
 from storage.lineage import Lineage, Rewound, check_resumed
 from storage.loading import Loaded, Read, apply_difference, load, take_over
+from storage.metrics import filled
 from storage.own_writes import OwnWrites
 from storage.seeding import seed
 from storage.sharing.shared_watch import FeederLost, SharedWatch
@@ -73,11 +74,9 @@ class Feed:
         self._of_replacement: list[Callable[[], None]] = []
         self._following = False
         self._wrote = 0.0  # when the last own write was, by the monotonic clock
-        self._missing_after, self._missing_since = 0, 0.0  # the revision before a gap, and when it was noticed
-        self._restarted = 0.0
+        self._missing_after, self._missing_since, self._restarted = 0, 0.0, 0.0  # the revision before a gap, and times
         self.ready = asyncio.Event()  # set by the first load
-        self.connected = False
-        self.loaded = 0  # objects that the running load has read so far
+        self.connected, self.loaded = False, 0  # objects that the running load has read so far
         self.error: StorageError | None = None  # why the watch is interrupted; None while it runs
         self.progress_trusted = False  # whether progress notifications of this etcd member never overtake events
         if shared is not None:
@@ -200,6 +199,7 @@ class Feed:
             raise Offered
 
     async def _load(self) -> None:
+        began = time.monotonic()
         head = await self._client.head(self._cache.root, prefix_end(self._cache.root))
         loaded = None if self.shared is None else await self.shared.load(head)
         in_parts = self._in_parts(head.count)
@@ -230,6 +230,7 @@ class Feed:
         self._cache.advance(revision)
         for resource in self._cache:
             if anew:
+                filled(resource.spec.group_resource, began)
                 resource.tell(None)
             resource.wake_all()
         self.ready.set()
@@ -354,8 +355,7 @@ class Feed:
         if not events:
             return
         cache = self._cache
-        touched: set[ResourceCache] = set()
-        compacted = 0
+        touched, compacted, began = set[ResourceCache](), 0, time.monotonic()
         for event in events:
             kv = event.kv
             resource = cache.of_key(kv.key)
@@ -377,7 +377,7 @@ class Feed:
         cache.advance(events[-1].kv.mod_revision)
         cache.forget(compacted)
         for resource in touched:
-            resource.wake()
+            resource.wake(began)
 
 
 def _failed_with(watch: Watch | SharedWatch, guard: asyncio.Task[None]) -> None:

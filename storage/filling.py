@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from time import monotonic
 
 from storage.adoption import catch_up
 from storage.cache import ResourceCache
@@ -19,6 +20,7 @@ from storage.errors import Compacted, StorageError
 from storage.etcd import PUT, EtcdClient, KeyEvent
 from storage.keys import prefix_end
 from storage.loading import Loaded
+from storage.metrics import filled
 from storage.paging import pages
 from storage.reads import FUTURE_WAIT, Match, Page, Reads, TooLargeRevision
 from storage.time_slice import TimeSlice
@@ -116,7 +118,7 @@ async def _is_filled(
     """Fills a cache; False if it has to be tried again."""
     if not cache.reached:  # everything is being loaded anew
         return False
-    taking = cache.unowned.take(resource.spec.prefix)
+    began, taking = monotonic(), cache.unowned.take(resource.spec.prefix)
     try:
         entries = await _loaded(client, resource, cache.reached, told)
     except StorageError as error:
@@ -127,6 +129,7 @@ async def _is_filled(
         if taking.void:  # everything was loaded anew meanwhile
             return False
         _put(cache, resource, taking, entries)
+        filled(resource.spec.group_resource, began)
         return True
     finally:
         cache.unowned.give_back(taking)

@@ -17,7 +17,7 @@ from storage.errors import FutureRevision
 from storage.etcd import EtcdClient
 from storage.history import Overrun
 from storage.keys import prefix_end
-from storage.metrics import listed, listed_by_etcd, measured
+from storage.metrics import listed, listed_by_etcd, measured, timed_list
 from storage.time_slice import TimeSlice
 from storage.waking import By, Interest
 from storage.watch_cache import WatchCache
@@ -180,6 +180,12 @@ class Reads:
         self, resource: ResourceCache, prefix: bytes, start: bytes, limit: int, match: Match | None, revision: int = 0
     ) -> Page:
         """A page read from etcd, at a revision or (0) the present one. It reads on until the page is full."""
+        with timed_list(resource.spec.group_resource):
+            return await self._page_direct(resource, prefix, start, limit, match, revision)
+
+    async def _page_direct(
+        self, resource: ResourceCache, prefix: bytes, start: bytes, limit: int, match: Match | None, revision: int
+    ) -> Page:
         found: list[Entry] = []
         key, size, end = max(start, prefix), min(limit or PAGE, MAX_PAGE), prefix_end(prefix)
         while True:

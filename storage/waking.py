@@ -43,6 +43,7 @@ class Interest(NamedTuple):
 
 Waiter = asyncio.Future[int]
 Told = Callable[[int], None]
+Sent = Callable[[int, float], None]
 Aspect = tuple[By, str]
 
 
@@ -64,10 +65,11 @@ def values_of(aspect: Aspect, change: Change, labels_and_fields_of: LabelsAndFie
 class _Crowd:
     """The watchers of one value: waiters (futures) and followers (callbacks)."""
 
-    __slots__ = ("_alarm", "_due", "_late", "_since", "_woken", "followers", "members", "position", "waiters")
+    __slots__ = ("_alarm", "_due", "_late", "_sent", "_since", "_woken", "followers", "members", "position", "waiters")
 
-    def __init__(self, late: set[_Crowd]) -> None:
+    def __init__(self, late: set[_Crowd], sent: Sent) -> None:
         """The crowd is in the set `late` while a delayed wake-up is scheduled."""
+        self._sent = sent
         self.waiters: set[Waiter] | None = None  # None saves memory: there are ten thousands of crowds without waiters
         self.followers: dict[Told, None] = {}
         self.members = 0  # followers, and waiters including woken ones that have not left yet
@@ -131,13 +133,17 @@ class _Crowd:
         self._due.update(self.followers)
 
     def _serve(self) -> None:
-        until = monotonic() + SLICE
+        now, served = monotonic(), 0
+        until = now + SLICE
         for told in tuple(islice(self._due, AT_ONCE)):
             del self._due[told]
             if told in self.followers:
                 told(self._since)
-            if monotonic() > until:
+                served += 1
+            now = monotonic()
+            if now > until:
                 break
+        self._sent(served, now)
         if self._due:
             asyncio.get_running_loop().call_soon(self._serve)
 
@@ -154,10 +160,12 @@ class Waiters:
     Both get the position in the history from which to look; -1, without an interest, means their own position.
     """
 
-    def __init__(self, labels_and_fields_of: LabelsAndFieldsOf) -> None:
+    def __init__(self, labels_and_fields_of: LabelsAndFieldsOf, sent: Sent = lambda served, now: None) -> None:
+        """Calls `sent` with the number of followers that were just called, and the time by the monotonic clock."""
+        self._sent = sent
         self._labels_and_fields_of = labels_and_fields_of
         self._late: set[_Crowd] = set()
-        self._any = _Crowd(self._late)
+        self._any = _Crowd(self._late, self._sent)
         self._found: dict[Aspect, dict[bytes | str, _Crowd]] = {}
 
     def add(self, interest: Interest | None) -> Waiter:
@@ -177,7 +185,7 @@ class Waiters:
         crowd = self._any
         if interest is not None:
             values = self._found.setdefault(interest[:2], {})
-            crowd = values.get(interest.value) or values.setdefault(interest.value, _Crowd(self._late))
+            crowd = values.get(interest.value) or values.setdefault(interest.value, _Crowd(self._late, self._sent))
         crowd.members += 1
         return crowd
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from gateway.observability import audit, flowcontrol, identity, process, storage, workqueues
 from gateway.requests.parts import Gateway
+from storage.instruments.snapshot import Form, show
 
 
 def follow(gateway: Gateway) -> None:
     """Makes the families report the state of this gateway, from now on."""
+    show(lambda: _forms(gateway.registry.release.binary))
     process.follow(gateway.registry.release)
     identity.follow(gateway.registry.release)
     storage.follow(gateway)
@@ -15,3 +19,9 @@ def follow(gateway: Gateway) -> None:
     workqueues.follow(gateway.controllers.queues)
     if gateway.services.audit is not None:
         audit.follow(gateway.services.audit.counts)
+
+
+def _forms(binary: str) -> Mapping[str, Form]:
+    from gateway.release.metrics import forms  # imported late: many servers are never scraped
+
+    return forms(binary)

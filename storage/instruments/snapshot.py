@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from storage.instruments.families import AnyFamily, Histogram, Labels, declared
@@ -32,16 +32,60 @@ class Snapshot:
     samples: list[Sample]
 
 
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a release shows a family, if not as it is declared.
+
+    `level` "" and `labels` None are those of the declaration. With fewer labels, children are added up. With `only`, a
+    label and a value, the others are left out.
+    """
+
+    hidden: bool = False
+    level: str = ""
+    labels: Labels | None = None
+    only: tuple[str, str] | None = None
+
+
+_AS_DECLARED = Form()
+Forms = Callable[[], Mapping[str, Form]]
+
+
+class _Shown:
+    """The forms of this process's release."""
+
+    forms: Forms = staticmethod(lambda: {})
+
+
+def show(forms: Forms) -> None:
+    """Sets a function that returns the forms of families, by name, from now on; others are shown as declared."""
+    _Shown.forms = staticmethod(forms)
+
+
 def snapshots() -> list[Snapshot]:
     """All families, sorted by name. It takes a microsecond per child, and may run in another thread."""
-    return [_of(family) for family in declared()]
+    forms = _Shown.forms()
+    shown = ((family, forms.get(family.name, _AS_DECLARED)) for family in declared())
+    return [snapshot_of(family, form) for family, form in shown if not form.hidden]
 
 
-def _of(family: AnyFamily) -> Snapshot:
+def snapshot_of(family: AnyFamily, form: Form = _AS_DECLARED) -> Snapshot:
+    """One family in a form."""
     samples = [_sample(labels, child) for labels, child in family.children()]
-    return Snapshot(
-        family.name, family.kind, family.help, family.level, family.label_names, family.bounds, family.across, samples
-    )
+    names = family.label_names if form.labels is None else form.labels
+    if names is not family.label_names:
+        samples = _narrowed(samples, family.label_names, names, form.only)
+    level = form.level or family.level
+    return Snapshot(family.name, family.kind, family.help, level, names, family.bounds, family.across, samples)
+
+
+def _narrowed(samples: list[Sample], declared: Labels, names: Labels, only: tuple[str, str] | None) -> list[Sample]:
+    """Counters with some labels of those that are declared."""
+    places, found = [declared.index(name) for name in names], dict[Labels, Sample]()
+    for each in samples:
+        if only is None or each.labels[declared.index(only[0])] == only[1]:
+            labels = tuple(each.labels[place] for place in places)
+            found.setdefault(labels, Sample(labels, 0)).value += each.value
+    return list(found.values())
 
 
 def _sample(labels: Labels, child: object) -> Sample:

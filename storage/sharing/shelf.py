@@ -90,7 +90,7 @@ class Shelf(ResourceCache):
         self.places.clear()
         self.wake_all()
 
-    def wake(self) -> None:
+    def wake(self, received: float = 0.0) -> None:
         self._tidy()
         self.flush()
 

@@ -62,6 +62,7 @@ PARTS = {
         "gateway.kinds.declared_rules",
         "gateway.kinds.strategies.pod_level_resources",
         "gateway.release.lifecycle",
+        "gateway.release.metrics",
         "gateway.requests.tracing",
         "gateway.settings.control_planes",
         "storage.common",

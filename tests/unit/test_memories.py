@@ -50,6 +50,7 @@ SHORT = {
     "gateway/kinds/columns/durations.py:epoch": "canonical times",
     "gateway/kinds/strategies/__init__.py:strategy_for": "names of resources",
     "gateway/quotas/evaluators/__init__.py:evaluator_of": "names of resources",
+    "gateway/release/metrics.py:forms": "minors",
     "gateway/release/release.py:_release": "minors and gates",
     "gateway/validation/internal_form.py:_types": "nothing",
     "storage/etcd/http2/headers.py:decoded": "header blocks of etcd, of at most two frames",

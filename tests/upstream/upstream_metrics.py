@@ -1,10 +1,10 @@
 """Writes which families of metrics a kube-apiserver has: names, types and labels.
 
-python -m tests.upstream upstream_metrics SCRAPE [DOCUMENTATION]
+python -m tests.upstream upstream_metrics SCRAPE [DOCUMENTATION [FILE]]
 
 SCRAPE is what a kube-apiserver answers to GET /metrics once it has had requests of all sorts. DOCUMENTATION is
 Kubernetes' list of metrics (test/instrumentation/documentation/documentation-list.yaml), which names the labels of
-families, and those families that have counted nothing yet.
+families, and those families that have counted nothing yet. FILE is the list to write, beside that of 1.36.
 """
 
 from __future__ import annotations
@@ -49,4 +49,5 @@ def main(words: Sequence[str]) -> None:
         kind, labels = known.get(name, ("", []))
         kind = types.get(name, kind)
         lines.append(" ".join(filter(None, (name, kind, ",".join(labels)))))
-    OUT.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    out = OUT.with_name(words[2]) if len(words) > 2 else OUT
+    out.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from time import monotonic
 from typing import Any
 
 import orjson
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from storage.cache import ResourceCache
 from storage.entry import MARK, ChangeType
 from storage.errors import CorruptObject
+from storage.metrics import DISPATCH
 from storage.watch_cache import WatchCache
 from tests.logged import of
 from tests.unit.storage.canonical import HEAD, PREFIX, ROOT, SPEC, canonical, key, label, labels_and_fields_of, pods
@@ -238,6 +240,25 @@ async def test_a_batch_of_changes_wakes_once() -> None:
     assert one.done() and not other.done()
     async with asyncio.timeout(60):
         await one
+
+
+async def test_the_way_of_a_change_to_each_watch_is_timed() -> None:
+    cache = ResourceCache(replace(SPEC, group_resource=("timed.example.com", "pods")))
+    called = asyncio.Event()
+    for told in (lambda _: None, lambda _: called.set()):
+        cache.follow_changes(told)
+    cache.wake(monotonic() - 3)
+    await called.wait()
+    await asyncio.sleep(0)  # all are called in one turn, and counted at its end
+    found = {
+        stage: (sum(child.counts), child.total) for (group, _, stage), child in DISPATCH.children() if "." in group
+    }
+    assert {stage: count for stage, (count, _) in found.items()} == {
+        "storage_to_cache": 1,
+        "cache_to_watcher": 2,
+        "total": 2,
+    }
+    assert found["storage_to_cache"][1] >= 3 and found["total"][1] >= 6 > found["cache_to_watcher"][1]
 
 
 def test_the_objects_of_a_namespace_are_looked_for_anew_after_each_change() -> None:

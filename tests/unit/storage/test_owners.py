@@ -18,7 +18,9 @@ READ = frozenset(
         *("apiserver_resource_objects", "apiserver_resource_size_estimate_bytes", "apiserver_storage_objects"),
         *("apiserver_storage_consistency_checks_total", "apiserver_watch_cache_resource_version"),
         *("watch_cache_capacity", "etcd_requests_total", "apiserver_watch_cache_events_received_total"),
-        "apiserver_watch_cache_events_dispatched_total",
+        *("apiserver_watch_cache_events_dispatched_total", "apiserver_watch_cache_initializations_total"),
+        *("apiserver_cache_list_total", "apiserver_cache_list_fetched_objects_total"),
+        *("apiserver_cache_list_returned_objects_total", "apiserver_storage_list_evaluated_objects_total"),
     }
 )
 FEW = frozenset(
