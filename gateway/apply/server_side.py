@@ -173,10 +173,11 @@ def _applied(seen: InVersions, config: JsonObject, request: _Apply) -> JsonObjec
     named = _claims(config, request)
     fields = difference(named, NOBODYS)
     result: JsonObject = merged(live, config, request.type_)
-    if result is live and previous and _is_same(previous, request.api_version, fields):
+    claimed = previous is not None and _is_same(previous, request.api_version, fields)
+    if result is live and claimed:
         return live
     entries = {identity: _reconciled(entry, request) for identity, entry in entries.items()}
-    if previous:
+    if previous and not claimed:  # a manager that claims the same fields as before has given up none
         before, others = _reconciled(previous, request), _by_version(entries.values())
         try:
             result = pruned(result, before, named, others, request.type_, request.api_version, request.convert)
@@ -187,7 +188,8 @@ def _applied(seen: InVersions, config: JsonObject, request: _Apply) -> JsonObjec
         _take_over(entries, seen, result, request)
         time = request.now
     if fields:
-        entries[request.identity] = new_entry(request.identity, request.api_version, time, ordered(fields))
+        kept = previous["fieldsV1"] if previous and claimed else ordered(fields)
+        entries[request.identity] = new_entry(request.identity, request.api_version, time, kept)
     result = {**result, "metadata": dict(result.get("metadata") or {})}
     result["metadata"].pop("managedFields", None)
     if entries:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
 from gateway.validation.field import FieldError, forbidden
+from gateway.validation.known_templates import SOUND, has_passed, passes
 from gateway.validation.labels import validate_annotations, validate_labels
 from gateway.validation.pod_annotations import validate_annotations_match_fields, validate_pod_annotations
 from gateway.validation.pod_options import CREATE_TEMPLATE, PodOptions
 from gateway.validation.pod_relaxations import options_for_update
 from gateway.validation.pod_spec import validate_pod_spec
+
+
+def options_of_update(template: JsonObject, old: JsonObject) -> PodOptions:
+    """The options for a template that replaces `old`; those of a create if it is known to meet these."""
+    return CREATE_TEMPLATE if has_passed(SOUND, template) else template_options(old)
 
 
 def template_options(old: JsonObject | None) -> PodOptions:
@@ -20,6 +26,16 @@ def template_options(old: JsonObject | None) -> PodOptions:
 
 
 def validate_pod_template(template: JsonObject, path: str, errors: list[FieldError], options: PodOptions) -> None:
+    """Adds the errors of a template to the list."""
+    strictly, before = options == CREATE_TEMPLATE, len(errors)
+    if strictly and has_passed(SOUND, template):
+        return
+    _validate(template, path, errors, options)
+    if strictly and len(errors) == before:
+        passes(SOUND, template)
+
+
+def _validate(template: JsonObject, path: str, errors: list[FieldError], options: PodOptions) -> None:
     meta, spec = template.get("metadata") or {}, template.get("spec") or {}
     if labels := meta.get("labels"):
         errors += validate_labels(labels, f"{path}.labels")

@@ -8,9 +8,10 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies.status import bump_generation, keep_spec, keep_status
 from gateway.kinds.write_context import WriteContext
 from gateway.validation.field import FieldError
+from gateway.validation.known_templates import QUIET, has_passed, passes
 from gateway.validation.pod_features import drop_disabled_fields
 from gateway.validation.pod_options import PodOptions
-from gateway.validation.pod_template import template_options
+from gateway.validation.pod_template import options_of_update, template_options
 from gateway.validation.pod_warnings import name_warning, template_warnings
 from gateway.validation.workload import validate_immutable_selector
 
@@ -86,7 +87,7 @@ def validating_update(spec: CheckSpec, *, immutable_selector: bool = True) -> On
     @unless_same_spec
     def validate(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
         errors: list[FieldError] = []
-        spec(obj.get("spec") or {}, errors, template_options(template_of(old)))
+        spec(obj.get("spec") or {}, errors, options_of_update(template_of(obj), template_of(old)))
         if immutable_selector:
             validate_immutable_selector(obj.get("spec") or {}, old.get("spec") or {}, errors)
         return errors
@@ -107,4 +108,12 @@ def warnings_on_update(obj: JsonObject, old: JsonObject, context: WriteContext) 
 
 
 def warnings_about(template: JsonObject, path: str = "spec.template") -> Iterator[str]:
-    return template_warnings(template, path)
+    """Yields the warnings about a template."""
+    if has_passed(QUIET, template):
+        return
+    quiet = True
+    for text in template_warnings(template, path):
+        quiet = False
+        yield text
+    if quiet:
+        passes(QUIET, template)

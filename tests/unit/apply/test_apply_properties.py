@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.apply import server_side_apply, update_managed
+from gateway.apply import server_side, server_side_apply, update_managed
 from gateway.apply.field_set import has, intersection, paths
 from gateway.apply.walks import applied_paths
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import JsonObject, dumps
 from gateway.schema.catalog import type_for
 from gateway.schema.decode import DecodeReport, decode
 
@@ -118,3 +119,16 @@ def test_fields_of_an_update_leak_to_nobody(a: Any, b: Any) -> None:
     assert set(paths(kept)) <= before
     present = set(paths(walk(new) or {}))
     assert {path for path in paths(kept) if path in before} <= present | before
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(MANAGERS, CONFIGURATIONS), min_size=1, max_size=5))
+def test_an_apply_of_the_same_fields_as_before_is_that_of_the_long_way(history: list[tuple[str, JsonObject]]) -> None:
+    live: JsonObject | None = None
+    for manager, config in history:
+        after = apply(live, config, manager)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(server_side, "_is_same", lambda *_: False)
+            long_way = apply(live, config, manager)
+        assert dumps(long_way) == dumps(after)
+        live = after

@@ -1,0 +1,28 @@
+"""Pod templates that are known to pass a rule: most updates of a workload leave its template as it was.
+
+A rule is here a function of the template alone. That a template passes the rules of a create, which are the strictest,
+says that it passes those of every update.
+"""
+
+from __future__ import annotations
+
+from gateway.jsontypes import JsonObject, dumps
+from gateway.memo import Memory
+
+SOUND = "sound"
+"""The template has no errors by the rules of a create."""
+QUIET = "quiet"
+"""The template has no warnings."""
+
+_passed: Memory[tuple[str, bytes], bool] = Memory()
+
+
+def has_passed(rule: str, template: JsonObject) -> bool:
+    """Whether a template is known to pass a rule."""
+    return (rule, dumps(template)) in _passed
+
+
+def passes(rule: str, template: JsonObject) -> None:
+    """Remembers that a template passes a rule."""
+    text = dumps(template)
+    _passed.keep((rule, text), True, len(text))

@@ -1,0 +1,78 @@
+"""A template that is known gets the errors and warnings that it would get if it came for the first time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.jsontypes import JsonObject
+from gateway.kinds.strategies.templates import warnings_about
+from gateway.validation import known_templates
+from gateway.validation.field import FieldError
+from gateway.validation.pod_options import CREATE_TEMPLATE, PodOptions
+from gateway.validation.pod_template import options_of_update, template_options, validate_pod_template
+
+WORDS = st.sampled_from(["a", "b", "A_", ""])
+PORT = st.fixed_dictionaries({"containerPort": st.sampled_from([1, 2, 0]), "protocol": st.just("TCP")})
+CONTAINER: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {
+        "name": WORDS,
+        "image": WORDS,
+        "terminationMessagePolicy": st.just("File"),
+        "imagePullPolicy": st.just("Always"),
+        "ports": st.lists(PORT, max_size=2),
+    }
+)
+TEMPLATES: st.SearchStrategy[JsonObject] = st.fixed_dictionaries(
+    {
+        "metadata": st.fixed_dictionaries({"labels": st.dictionaries(WORDS, WORDS, max_size=2)}),
+        "spec": st.fixed_dictionaries(
+            {
+                "containers": st.lists(CONTAINER, max_size=2),
+                "restartPolicy": st.sampled_from(["Always", "Never", ""]),
+                "dnsPolicy": st.just("ClusterFirst"),
+            },
+            optional={
+                "nodeSelector": st.dictionaries(st.sampled_from(["beta.kubernetes.io/os", "a"]), WORDS),
+                "tolerations": st.lists(st.fixed_dictionaries({"operator": st.sampled_from(["Exists", "Lt"])})),
+            },
+        ),
+    }
+)
+
+
+@pytest.fixture(autouse=True)
+def nothing_known() -> Iterator[None]:
+    known_templates._passed.clear()
+    yield
+    known_templates._passed.clear()
+
+
+def errors_of(template: JsonObject, options: PodOptions) -> list[FieldError]:
+    errors: list[FieldError] = []
+    validate_pod_template(template, "spec.template", errors, options)
+    return errors
+
+
+@given(TEMPLATES, TEMPLATES)
+def test_errors_and_warnings_are_those_of_the_first_time(template: JsonObject, old: JsonObject) -> None:
+    known_templates._passed.clear()
+    relaxed, strict = errors_of(template, template_options(old)), errors_of(template, CREATE_TEMPLATE)
+    warnings = list(warnings_about(template))
+    for _ in range(2):
+        assert errors_of(template, CREATE_TEMPLATE) == strict
+        assert errors_of(template, options_of_update(template, old)) == relaxed
+        assert list(warnings_about(template)) == warnings
+    assert known_templates.has_passed(known_templates.SOUND, template) == (not strict)
+    assert known_templates.has_passed(known_templates.QUIET, template) == (not warnings)
+
+
+def test_a_template_whose_warnings_were_not_all_read_is_not_known() -> None:
+    labelled = {"beta.kubernetes.io/os": "a", "beta.kubernetes.io/arch": "b"}
+    template: JsonObject = {"spec": {"containers": [], "nodeSelector": labelled}}
+    assert next(iter(warnings_about(template)))
+    assert not known_templates.has_passed(known_templates.QUIET, template)
