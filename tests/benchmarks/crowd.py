@@ -1,10 +1,11 @@
 """A crowd of watchers of one object each: how late they hear of changes, and how late others are answered meanwhile.
 
-    python -m tests.benchmarks.crowd [--watchers 10000] [--rate 500] [--seconds 20] [--elsewhere]
+    python -m tests.benchmarks.crowd [--watchers 10000] [--rate 500] [--seconds 20] [--elsewhere | --tenants]
                                       [--beside URL,TOKEN,PID,ETCD]
 
 Half of the watchers are kubelets, which select pods by spec.nodeName in all namespaces; the others watch one pod by its
-name. Each change concerns one of them. They are PATCHes of the server's, or with `--elsewhere` writes into its etcd, as
+name. With `--tenants` each watches all pods of a namespace of its own, as the informer of a tenant does. Each change
+concerns one of them. They are PATCHes of the server's, or with `--elsewhere` writes into its etcd, as
 another replica makes them: so the crowd is measured alone. The server is started here, on an etcd of its own, unless
 there is `--no-server`; `--beside` names others that are measured in the same run, one after the other, as a
 kube-apiserver.
@@ -74,11 +75,29 @@ def pod(index: int, watchers: int) -> dict[str, Any]:
     }
 
 
-def path_of(index: int, watchers: int) -> str:
-    """The path of a watch of one object, selected by its node or by its name."""
-    if index < watchers // 2:
-        return f"/api/v1/pods?watch=1&timeoutSeconds=3000&resourceVersion=0&fieldSelector=spec.nodeName%3Dnode-{index}"
-    return f"{PODS}?watch=1&timeoutSeconds=3000&resourceVersion=0&fieldSelector=metadata.name%3Dpod-{index}"
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What the watchers watch."""
+
+    watchers: int
+    tenants: bool
+
+    def pods(self, index: int) -> str:
+        """The path of the pods among which is the pod of one watcher."""
+        return f"/api/v1/namespaces/tenant-{index}/pods" if self.tenants else PODS
+
+    def watch(self, index: int) -> str:
+        """The path of a watch: of a namespace, or of one object, selected by its node or by its name."""
+        asked = "watch=1&timeoutSeconds=3000&resourceVersion=0"
+        if self.tenants:
+            return f"{self.pods(index)}?{asked}"
+        if index < self.watchers // 2:
+            return f"/api/v1/pods?{asked}&fieldSelector=spec.nodeName%3Dnode-{index}"
+        return f"{PODS}?{asked}&fieldSelector=metadata.name%3Dpod-{index}"
+
+    def namespaces(self) -> list[str]:
+        """The namespaces to make."""
+        return [f"tenant-{index}" for index in range(self.watchers)] if self.tenants else [NAMESPACE]
 
 
 def percentile(values: list[float], share: float) -> float:
@@ -86,23 +105,25 @@ def percentile(values: list[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(len(values) * share))] * 1000 if values else float("nan")
 
 
-def fill(server: Server, watchers: int) -> None:
-    """Creates the pods."""
+def fill(server: Server, watched: Watched) -> None:
+    """Creates the namespaces and the pods."""
     loop = Loop(server.address, server.token)
-    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
-    send_all(loop, [("POST", "/api/v1/namespaces", json.dumps(namespace).encode())])
-    send_all(loop, [("POST", PODS, json.dumps(pod(index, watchers)).encode()) for index in range(watchers)])
+    spaces = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in watched.namespaces()]
+    send_all(loop, [("POST", "/api/v1/namespaces", json.dumps(each).encode()) for each in spaces])
+    made = range(watched.watchers)
+    send_all(loop, [("POST", watched.pods(each), json.dumps(pod(each, watched.watchers)).encode()) for each in made])
     loop.close()
 
 
 def measure(name: str, server: Server, options: argparse.Namespace) -> dict[str, float]:
     """Measures one server and prints a line. Returns the results by the cases of LIMITS."""
     watchers = options.watchers
-    fill(server, watchers)
+    watched = Watched(watchers, options.tenants)
+    fill(server, watched)
     loop = Loop(server.address, server.token)
     crowd = Crowd(loop)
     began, spent = time.monotonic(), server.cpu_seconds()
-    paths = [path_of(index, watchers) for index in range(watchers)]
+    paths = [watched.watch(index) for index in range(watchers)]
     crowd.watch(random.sample(paths, len(paths)))
     opened, opening = time.monotonic() - began, server.cpu_seconds() - spent
     began = time.monotonic()
@@ -110,9 +131,8 @@ def measure(name: str, server: Server, options: argparse.Namespace) -> dict[str,
         loop.turn(0.5)
     spent, mine = server.cpu_seconds(), time.process_time()
     writer = _elsewhere(server, options) if options.elsewhere else None
-    crowd.run(
-        _changes(watchers), f"{PODS}/pod-7", 0 if writer else options.rate, options.seconds + (3 if writer else 0)
-    )
+    rate, seconds = (0, options.seconds + 3) if writer else (options.rate, options.seconds)
+    crowd.run(_changes(watched), f"{watched.pods(7)}/pod-7", rate, seconds)
     measured = crowd.measured
     if writer is not None:
         measured.written = int(writer.communicate()[0])
@@ -152,7 +172,8 @@ LIMITS: dict[str, tuple[str, float | None]] = {  # of what is kept: its unit, an
 
 def rows(ours: dict[str, float], beside: dict[str, float], options: argparse.Namespace) -> list[Row]:
     """The rows for docs/performance/measurements.md, with those of a kube-apiserver if it was measured, too."""
-    group, other = f"{options.watchers:,} watches, {options.rate:.0f} changes/s", "kube-apiserver" if beside else ""
+    of_what = "watches of a namespace each" if options.tenants else "watches"
+    group, other = f"{options.watchers:,} {of_what}, {options.rate:.0f} changes/s", "kube-apiserver" if beside else ""
     return [
         Row(group, case, ours[case], unit, other, beside.get(case), at_most=most)
         for case, (unit, most) in LIMITS.items()
@@ -165,10 +186,11 @@ def _elsewhere(server: Server, options: argparse.Namespace) -> subprocess.Popen[
     return subprocess.Popen(command, stdout=subprocess.PIPE)
 
 
-def _changes(watchers: int) -> Callable[[int], tuple[str, str, bytes]]:
+def _changes(watched: Watched) -> Callable[[int], tuple[str, str, bytes]]:
     def change(number: int) -> tuple[str, str, bytes]:
         body = b'{"metadata":{"annotations":{"crowd":"%d-%d"}}}' % (number, time.monotonic_ns())
-        return "PATCH", f"{PODS}/pod-{random.randrange(watchers)}", body
+        index = random.randrange(watched.watchers)
+        return "PATCH", f"{watched.pods(index)}/pod-{index}", body
 
     return change
 
@@ -179,7 +201,9 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=500.0)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--beside", action="append", default=[], metavar="URL,TOKEN,PID,ETCD")
-    parser.add_argument("--elsewhere", action="store_true", help="writes are made into etcd")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--elsewhere", action="store_true", help="writes are made into etcd")
+    which.add_argument("--tenants", action="store_true", help="each watch is of a namespace of its own")
     parser.add_argument("--no-server", action="store_true", help="start none: only those of --beside")
     parser.add_argument("--flag", action="append", default=[], help="of the server that is started")
     parser.add_argument("--keep", action="store_true", help="write the rows for docs/performance/measurements.md")

@@ -54,6 +54,10 @@ async def connect(url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]
     return await asyncio.open_connection(parts.hostname, parts.port, ssl=_context(), limit=1 << 24)
 
 
+class EndedEarly(Exception):
+    """The server has ended watches, as kube-apiserver does with those whose client is too slow."""
+
+
 async def fan_out(
     url: str,
     path: str,
@@ -64,7 +68,10 @@ async def fan_out(
     start: Callable[[], Awaitable[None]],
     accept: str = "application/json",
 ) -> float:
-    """Delivered events a second: `watchers` connections read until each has seen `events` markers after `start`."""
+    """Delivered events a second: `watchers` connections read until each has seen `events` markers after `start`.
+
+    Raises EndedEarly if the server ends a watch before.
+    """
     seen, opened = 0, 0
     complete, all_open = asyncio.Event(), asyncio.Event()
 
@@ -77,8 +84,12 @@ async def fan_out(
         opened += 1
         if opened == watchers:
             all_open.set()
+        rest = b""  # the end of what was read: a marker may be split between two reads
         while data := await reader.read(1 << 18):
+            data = rest + data
             seen += data.count(marker)
+            found = data.rfind(marker)
+            rest = data[found + len(marker) if found >= 0 else 0 :][1 - len(marker) :]
             if seen >= watchers * events:
                 complete.set()
 
@@ -86,8 +97,12 @@ async def fan_out(
     await asyncio.wait_for(all_open.wait(), 60)
     began = time.monotonic()
     await start()
-    await asyncio.wait_for(complete.wait(), 60)
+    all_seen = asyncio.create_task(complete.wait())
+    await asyncio.wait({all_seen, *tasks}, timeout=60, return_when=asyncio.FIRST_COMPLETED)
     took = time.monotonic() - began
+    if not all_seen.done():
+        ended = sum(task.done() for task in tasks)
+        raise EndedEarly(f"{ended} watches ended; {seen} of {watchers * events} events came")
     for task in tasks:
         task.cancel()
     return seen / took

@@ -29,7 +29,7 @@ from pathlib import Path
 
 from tests.benchmarks import million
 from tests.benchmarks.account import account
-from tests.benchmarks.crowd import PODS, Server, fill, path_of, percentile
+from tests.benchmarks.crowd import PODS, Server, Watched, fill, percentile
 from tests.benchmarks.crowd_client import Connection, Loop
 from tests.benchmarks.informers import measured_servers, raise_descriptors, spent, watches_of
 from tests.benchmarks.kept import Row, keep
@@ -166,7 +166,8 @@ def storm(name: str, how: str, server: Measured, etcd: str, options: argparse.Na
     token = account(server) if options.account else server.token
     loop = Loop(Server(server.url, "").address, token)
     from_here = f"resourceVersion={revision(loop)}"
-    paths = [path_of(n, options.watchers).replace("resourceVersion=0", from_here) for n in range(options.watchers)]
+    every = Watched(options.watchers, tenants=False)
+    paths = [every.watch(n).replace("resourceVersion=0", from_here) for n in range(options.watchers)]
     (server.stop if how == "SIGTERM" else server.kill)()
     before = watches_of(etcd)
     server.start()
@@ -224,7 +225,7 @@ def main() -> None:
     found = []
     with measured_servers(options.beside) as servers:
         for name, server, etcd in servers:
-            fill(Server(server.url, server.token), options.watchers)
+            fill(Server(server.url, server.token), Watched(options.watchers, tenants=False))
             if options.others:
                 million.fill(etcd, options.others, 0, OTHER)
             found.append({how: storm(name, how, server, etcd, options) for how in options.how or HOW})
