@@ -59,6 +59,8 @@ class Definitions:
     def __init__(self, endpoints: Endpoints, converter: MakeConverter) -> None:
         self._endpoints, self._converter = endpoints, converter
         self._known: ByName[JsonObject] = ByName("definitions", _parsed, self._changed)
+        self._groups: dict[str, dict[str, None]] = {}  # the names of the CRDs of each group, in the order of arrival
+        self._group_of: dict[str, str] = {}
         self._listeners: list[Callable[[Collection[str]], None]] = []
         self._serving: Serving | None = None  # made with the first CRD
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # by group
@@ -79,8 +81,9 @@ class Definitions:
 
     def others(self, definition: JsonObject) -> Iterator[JsonObject]:
         """The other CRDs of the group of a CRD."""
-        own, group = definition["metadata"]["name"], definition["spec"].get("group")
-        return (each for name, each in self._known.all.items() if name != own and each["spec"].get("group") == group)
+        own = definition["metadata"]["name"]
+        names = self._groups.get(definition["spec"].get("group"), ())
+        return iter([self._known.all[name] for name in names if name != own])
 
     def served_versions(self, name: str) -> ServedVersions:
         """The groups and versions that a CRD is to serve; none if there is no such CRD."""
@@ -92,7 +95,7 @@ class Definitions:
 
     def defines_group(self, group: str) -> bool:
         """Whether there is a CRD of the group, served or not."""
-        return any(each["spec"].get("group") == group for each in self._known.all.values())
+        return group in self._groups
 
     def on_change(self, listener: Callable[[Collection[str]], None]) -> None:
         """Calls `listener` with the names of CRDs that have changed, come or gone."""
@@ -162,14 +165,14 @@ class Definitions:
 
     def _changed(self, names: Collection[str], revision: int) -> None:
         """Queues the changed CRDs, and then those of their groups that wait for names, which may be free now."""
-        groups = {name.partition(".")[2] for name in names}
+        groups = {group for name in names for group in self._regrouped(name)}
         for name in names:
             self.announced.heard(name, self._known.all.get(name))
             self.queue.add(name)
         for listener in self._listeners:
             listener(names)
-        known = self._known.all.items()
-        others = [each for name, each in known if name not in names and name.partition(".")[2] in groups]
+        near = (name for group in groups for name in self._groups.get(group, ()))
+        others = [self._known.all[name] for name in near if name not in names]
         if others:
             from gateway.customresources.names import turn, waits
 
@@ -178,6 +181,19 @@ class Definitions:
         if self._stored is None:
             self._stored = set(names)
             self._is_ready_after("")
+
+    def _regrouped(self, name: str) -> list[str]:
+        """Notes the group of a CRD that has changed, come or gone. Returns its group before and now."""
+        before, definition = self._group_of.pop(name, None), self._known.all.get(name)
+        now: str | None = None if definition is None else definition["spec"]["group"]
+        if before is not None and before != now:
+            del self._groups[before][name]
+            if not self._groups[before]:
+                del self._groups[before]
+        if now is not None:
+            self._group_of[name] = now
+            self._groups.setdefault(now, {})[name] = None
+        return [group for group in (before, now) if group is not None]
 
     async def _look_at(self, name: str) -> None:
         """Processes one CRD. Raises StorageError, StatusError: then the queue tries it again."""

@@ -90,9 +90,8 @@ class Caches:
 
     def let_go(self, prefixes: set[str]) -> None:
         """Removes the caches of `prefixes` that no served resource needs."""
-        needed = {each.storage_prefix for each in self._registry.resources.values()}
-        for prefix in prefixes - needed:
-            cache = self._by_prefix.pop(prefix, None)
+        for prefix in prefixes:
+            cache = None if self._registry.stores(prefix) else self._by_prefix.pop(prefix, None)
             if cache is not None:
                 unregister(self.cache, cache)
 

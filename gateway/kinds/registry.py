@@ -27,11 +27,12 @@ class Registry:
     unserved: frozenset[tuple[str, str, str]] = frozenset()  # served to the server itself only: group, version, plural
     _of_version: dict[tuple[str, str], tuple[Resource, ...]] = field(default_factory=dict)
     _of_kind: dict[tuple[str, str, str], Resource] = field(default_factory=dict)
+    _of_prefix: dict[str, int] = field(default_factory=dict)  # how many of `resources` have a storage prefix
 
     def copy(self, release: Release | None = None) -> Registry:
         """A copy that changes on its own. `release` replaces the release, as for other values of feature gates."""
         groups = {group: list(versions) for group, versions in self.groups.items()}
-        tables = self._of_version.copy(), self._of_kind.copy()
+        tables = self._of_version.copy(), self._of_kind.copy(), self._of_prefix.copy()
         return Registry(self.resources.copy(), groups, release or self.release, self.unserved, *tables)
 
     def get(self, group: str, version: str, resource: str, subresource: str = "") -> Resource | None:
@@ -104,10 +105,24 @@ class Registry:
         for group in {each[0] for each in resources if not self.groups[each[0]]}:
             del self.groups[group]
 
+    def stores(self, prefix: str) -> bool:
+        """Whether a resource has its objects at a storage prefix."""
+        return prefix in self._of_prefix
+
     def _enter(self, each: Resource) -> None:
-        self.resources[each.group, each.version, each.resource, each.subresource] = each
+        key = each.group, each.version, each.resource, each.subresource
+        if key in self.resources:
+            self._leave(key)
+        self.resources[key] = each
+        self._of_prefix[each.storage_prefix] = self._of_prefix.get(each.storage_prefix, 0) + 1
         if not each.subresource:
             self._of_kind[each.group, each.version, each.kind] = each
+
+    def _leave(self, key: Key) -> None:
+        prefix = self.resources.pop(key).storage_prefix
+        self._of_prefix[prefix] -= 1
+        if not self._of_prefix[prefix]:
+            del self._of_prefix[prefix]
 
     def remove(self, resources: Iterable[GroupVersionResource]) -> None:
         """Removes resources and their subresources; those that are not served are ignored."""
@@ -119,7 +134,7 @@ class Registry:
             left: list[Resource] = []
             for each in self.of_version(group, version):
                 if each.resource in names:
-                    del self.resources[group, version, each.resource, each.subresource]
+                    self._leave((group, version, each.resource, each.subresource))
                     self._of_kind.pop((group, version, each.kind), None)
                 else:
                     left.append(each)

@@ -269,3 +269,37 @@ def test_a_definition_is_parsed_in_one_place() -> None:
         if words in path.read_text("utf-8") and any(each in path.read_text("utf-8") for each in ("tap(", ".follow(["))
     }
     assert following == {"customresources/definitions.py"}
+
+
+class Unseen(dict[str, JsonObject]):
+    """Definitions that nobody goes through."""
+
+    def _refuse(self) -> Any:
+        raise AssertionError("each change of a definition would take longer, the more of them there are")
+
+    __iter__ = keys = values = items = _refuse
+
+
+def of_group(name: str, group: str) -> JsonObject:
+    return {"metadata": {"name": name}, "spec": {"group": group, "names": {}, "versions": []}}
+
+
+async def test_a_change_looks_at_the_definitions_of_its_group_only() -> None:
+    made = Settling(1)
+    made._known.all = Unseen()
+    for name in ("a.e.com", "b.e.com", "c.f.com"):
+        made._known.all[name] = of_group(name, name.partition(".")[2])
+        made._changed([name], 1)
+
+    def others(name: str) -> list[str]:
+        return [each["metadata"]["name"] for each in made.others(made._known.all[name])]
+
+    assert (others("a.e.com"), others("c.f.com")) == (["b.e.com"], [])
+    assert [made.defines_group(each) for each in ("e.com", "f.com", "g.com")] == [True, True, False]
+    made._known.all["b.e.com"] = of_group("b.e.com", "f.com")  # written into etcd without a server
+    made._changed(["b.e.com"], 2)
+    assert (others("a.e.com"), others("c.f.com")) == ([], ["b.e.com"])
+    del made._known.all["a.e.com"]
+    made._changed(["a.e.com"], 3)
+    assert not made.defines_group("e.com")
+    made.worker.cancel()
