@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Hashable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from gateway.courtesy import give_way
+from gateway.task_group import TaskGroup
 from storage.instruments import BETA, histogram
 
 logger = logging.getLogger(__name__)
@@ -158,7 +159,9 @@ async def work(queue: WorkQueue[K], reconcile: Callable[[K], Awaitable[None]], w
                 queue.done(key)
 
     try:
-        async with asyncio.TaskGroup() as group:
+        if workers == 1:  # a task fewer
+            return await worker()
+        async with TaskGroup() as group:
             for _ in range(workers):
                 group.create_task(worker())
     finally:

@@ -24,6 +24,7 @@ LONG = (
     "tests/integration/access/test_escalation.py",
     "tests/integration/admission/test_policy_rules.py",
     "tests/integration/backups/",
+    "tests/integration/clusters/test_memory.py",
     "tests/integration/customresources/test_memory.py",
     "tests/integration/deploy/",
     "tests/integration/doctor/",

@@ -11,6 +11,7 @@ from gateway.aggregation.objects import ObjectClient
 from gateway.aggregation.services import ApiServices
 from gateway.endpoints.foreign import ForeignFollower, ForeignKind
 from gateway.http.user import User
+from gateway.task_group import TaskGroup
 
 if TYPE_CHECKING:  # imported with the first followed kind
     from gateway.aggregation.held import Held
@@ -73,7 +74,7 @@ class FollowedObjects:
         end = self.on_change(changed.set)
         running: dict[bytes, tuple[ForeignKind, asyncio.Task[None]]] = {}
         try:
-            async with asyncio.TaskGroup() as group:
+            async with TaskGroup() as group:
                 while True:
                     changed.clear()
                     for prefix, (kind, task) in list(running.items()):

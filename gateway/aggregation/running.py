@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from gateway.aggregation.discovered import Discovered
 from gateway.aggregation.registration import Registration
 from gateway.aggregation.service_changes import ServiceChanges, SliceChanges
 from gateway.aggregation.services import ApiServices
+from gateway.task_group import TaskGroup
 from gateway.work_queue import work
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Aggregation:
             self.ended = True
 
     async def _work(self, duty: Duty) -> None:
-        async with asyncio.TaskGroup() as group:
+        async with TaskGroup() as group:
             group.create_task(self._look(duty))
             group.create_task(work(self.registration.queue, self.registration.reconcile, _REGISTERING))
             group.create_task(work(self._discovered.queue, self._discovered.reconcile, _WORKERS))

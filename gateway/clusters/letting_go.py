@@ -7,7 +7,6 @@ They refer to each other, and the garbage collector never looks at objects that 
 from __future__ import annotations
 
 from gateway.requests.parts import Gateway
-from storage.seeded.client import SeededClient
 
 # What a gateway has for itself. Not here: what is the same object in the root or in another control plane.
 _OF_GATEWAY = ("registry", "endpoints", "discovery", "definitions", "aggregation", "controllers", "interposed")
@@ -23,8 +22,8 @@ def let_go(gateway: Gateway, handler: object) -> None:
     parts = [getattr(gateway, name) for name in _OF_GATEWAY]
     parts += [aggregation.services, aggregation.registration]
     parts += [getattr(services, name) for name in _OF_SERVICES]
-    if isinstance(services.database.client, SeededClient):  # not the client of all
-        parts.append(services.database.client)
+    policies, webhooks = services.admission.policies, services.admission.webhooks
+    parts += [policies.mutating, policies.validating, webhooks.mutating, webhooks.validating]
     for part in (*parts, gateway, handler):  # not the services: a watch that ends asks them whether the server stops
         _empty(part)
 

@@ -28,6 +28,7 @@ from gateway.http.user import ITSELF
 from gateway.jsontypes import JsonObject
 from gateway.kinds.metadata import now_text
 from gateway.requests.parts import Gateway
+from gateway.task_group import TaskGroup
 from gateway.work_queue import WorkQueue, work
 from gateway.writing.actor import Actor
 from gateway.writing.options import DeleteOptions
@@ -75,7 +76,7 @@ class Reconciler:
         await self._root.served.wait()
         self._table.lead(fence)
         try:
-            async with asyncio.TaskGroup() as group:
+            async with TaskGroup() as group:
                 group.create_task(work(self._queue, self._reconcile, _WORKERS))
                 for name in self._table.names:
                     self._queue.add(name)

@@ -26,6 +26,7 @@ from gateway.requests.context import Scope
 from gateway.requests.parts import Gateway
 from gateway.settings.config import Settings
 from gateway.settings.control_planes import common_prefix, settings_of
+from gateway.task_group import TaskGroup
 from storage.database import Database, common_of, part_of
 from storage.fence import Existence, Fence
 from storage.following import ByName, follow
@@ -115,7 +116,7 @@ class Table:
 
     async def run(self) -> None:
         """Follows the objects in the root, and puts control planes to rest, until cancelled."""
-        async with asyncio.TaskGroup() as group:
+        async with TaskGroup() as group:
             group.create_task(self.common.feed.run())
             group.create_task(self._rest())
             while True:

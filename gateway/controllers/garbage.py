@@ -10,7 +10,6 @@ workers. So an extension API server that hangs does not delay the objects of thi
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Collection
 
@@ -26,6 +25,7 @@ from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.foreign import ForeignKind
 from gateway.http.time_slices import next_turn
 from gateway.jsontypes import JsonObject
+from gateway.task_group import TaskGroup
 from gateway.work_queue import Work, WorkQueue
 from gateway.writing.deletion_plan import FOREGROUND, ORPHAN
 from gateway.writing.options import DeleteOptions
@@ -266,7 +266,7 @@ class GarbageCollector:
             for dependent in pending:
                 await self._forget_owners(dependent, uids)
 
-        async with asyncio.TaskGroup() as group:
+        async with TaskGroup() as group:
             for _ in range(min(AT_ONCE, len(dependents))):
                 group.create_task(worker())
         await self._take_finalizer(owner, holder, ORPHAN)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gateway.controllers.table import CONTROLLERS, wanted
 from gateway.endpoints.table import Endpoints
 from gateway.http.user import ITSELF
+from gateway.task_group import TaskGroup
 from gateway.work_queue import WorkQueue, work
 from storage.errors import StorageError
 from storage.fence import Fence
@@ -85,7 +86,7 @@ class Controllers:
         self._made, self._observers = made, [observer]
         end = foreign.on_change(self._kinds_changed)
         try:
-            async with asyncio.TaskGroup() as group:
+            async with TaskGroup() as group:
                 for lead in self.beside:
                     group.create_task(lead(fence))
                 group.create_task(observer.run())

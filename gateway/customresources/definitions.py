@@ -19,6 +19,7 @@ from gateway.customresources.announced import Announced
 from gateway.endpoints.table import Endpoints
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, loads
+from gateway.task_group import TaskGroup
 from gateway.work_queue import WorkQueue, work
 from storage.cache import ResourceCache
 from storage.entry import Entry
@@ -150,7 +151,7 @@ class Definitions:
         """Follows the CRDs until it is cancelled."""
         self.ended = False
         try:
-            async with asyncio.TaskGroup() as group:
+            async with TaskGroup() as group:
                 group.create_task(work(self.queue, self._look_at, WORKERS))
                 async for batch in tap(self._endpoints.services.store.cache, [self._cache]):
                     tell(self._known, batch)

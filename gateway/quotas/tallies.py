@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
-from weakref import ReferenceType, ref
+from weakref import ReferenceType, WeakMethod, ref
 
 from gateway.jsontypes import loads
 from gateway.quotas.amounts import ZERO, Amounts, bounded
@@ -144,8 +144,8 @@ class Tallies:
     """All tallies, by the watch cache of their resource, which tells them of changes."""
 
     def __init__(self, changed: Callable[[Change], None]) -> None:
-        """`changed` is told of each change to an object that is counted."""
-        self._changed = changed
+        """`changed`, a method, is told of each change to an object that is counted. Its object may have the tallies."""
+        self._changed = WeakMethod(changed)
         self._by_cache: dict[ResourceCache, dict[tuple[str, tuple[ScopeSelector, ...]], Tally]] = {}
         self._ends: dict[ResourceCache, Callable[[], None]] = {}
 
@@ -185,7 +185,9 @@ class Tallies:
             for tally in tallies:
                 tally.start_over()
         elif sum(tally.touch(change.key) for tally in tallies):
-            self._changed(change)
+            told = self._changed()
+            if told is not None:
+                told(change)
 
 
 def _listen(cache: ResourceCache, told: ReferenceType[Tallies]) -> Callable[[], None]:

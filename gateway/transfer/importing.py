@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from gateway.jsontypes import JsonObject
+from gateway.task_group import TaskGroup
 from gateway.transfer.belongings import stripped
 from gateway.transfer.cluster import ApiError, Cluster
 from gateway.transfer.order import rank
@@ -107,7 +108,7 @@ class _Importing:
 
     async def write(self, objects: list[_Object]) -> None:
         """Writes objects that do not depend on each other, at most `AT_ONCE` at the same time."""
-        async with asyncio.TaskGroup() as group:
+        async with TaskGroup() as group:
             for each in objects:
                 group.create_task(self._one(each))
         if any(each.kind == _DEFINITION for each in objects) and not self._how.dry_run:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
+from gateway.task_group import TaskGroup
 from storage.entry import Entry
 
 MANY = 100  # objects; as many or more are deleted concurrently
@@ -23,7 +23,7 @@ async def delete_each(entries: Sequence[Entry], delete: Callable[[Entry], Awaita
             await delete(entry)
 
     try:
-        async with asyncio.TaskGroup() as group:
+        async with TaskGroup() as group:
             for _ in range(1 if len(entries) < MANY else at_once):
                 group.create_task(worker())
     except* Exception as failures:

@@ -8,16 +8,18 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
+from functools import partial
 from heapq import merge
 from operator import attrgetter
+from typing import Any
 
 from storage.etcd import PUT, EtcdClient, KeyEvent, KeyValue, Watch
-from storage.etcd.kv import Beside, Guard
+from storage.etcd.kv import KV, Beside, Guard
 from storage.etcd.results import RangeResult, SwapResult
 from storage.keys import prefix_end
 from storage.seeded.seeds import Seeds
 from storage.seeded.watch import SeededWatch
-from storage.seeded.writes import Writes
+from storage.seeded.writes import Unmarked, Writes
 
 _KEY = attrgetter("key")
 
@@ -32,13 +34,12 @@ class SeededClient(EtcdClient):
     """The client of one part, on the connections of another client. Methods that it does not name are as there."""
 
     def __init__(self, of: EtcdClient, seeds: Seeds) -> None:
-        vars(self).update(vars(of))  # nothing is opened or closed here
-        self._seeds, self._writes = seeds, Writes(of, seeds, self._unmarked)
-        self.range, self.prefix, self.get, self.stream = self._range, self._prefix, self._get, self._stream
-        self.create, self.update, self.delete_if = self._create, self._update, self._writes.delete_if
-        self.watch, self.write = self._watch, self._write
+        known = {name: value for name, value in vars(of).items() if name not in vars(SeededClient)}
+        vars(self).update(known)  # nothing is opened or closed here
+        unmarked: Unmarked = partial(_unmarked, of.kv, seeds)  # no method of this one, which would be a cycle
+        self._seeds, self._unmarked, self._writes = seeds, unmarked, Writes(of, seeds, unmarked)
 
-    async def _range(
+    async def range(
         self,
         key: bytes,
         range_end: bytes = b"",
@@ -73,33 +74,14 @@ class SeededClient(EtcdClient):
         kvs = [stored.get(each) or self._seed(each, keys_only) for each in keys]
         return RangeResult(kvs, found.revision, count, count > len(kvs) if limit else found.more)
 
-    async def _prefix(
-        self,
-        prefix: bytes,
-        *,
-        revision: int = 0,
-        limit: int = 0,
-        count_only: bool = False,
-        keys_only: bool = False,
-        serializable: bool = False,
-        timeout: float | None = None,
-    ) -> RangeResult:
-        return await self._range(
-            prefix or b"\0",
-            prefix_end(prefix),
-            revision=revision,
-            limit=limit,
-            count_only=count_only,
-            keys_only=keys_only,
-            serializable=serializable,
-            timeout=timeout,
-        )
+    async def prefix(self, prefix: bytes, **options: Any) -> RangeResult:
+        return await self.range(prefix or b"\0", prefix_end(prefix), **options)
 
-    async def _get(self, key: bytes, *, timeout: float | None = None) -> KeyValue | None:
-        found = await self._range(key, timeout=timeout)
+    async def get(self, key: bytes, *, timeout: float | None = None) -> KeyValue | None:
+        found = await self.range(key, timeout=timeout)
         return found.kvs[0] if found.kvs else None
 
-    async def _stream(self, key: bytes, range_end: bytes, *, revision: int) -> AsyncGenerator[list[KeyValue]]:
+    async def stream(self, key: bytes, range_end: bytes, *, revision: int) -> AsyncGenerator[list[KeyValue]]:
         left = [self._seed(each) for each in await self._unmarked(self._seeds.between(key, range_end), revision)]
         async with aclosing(self.kv.stream(key, range_end, revision=revision)) as parts:
             async for kvs in parts:
@@ -115,17 +97,7 @@ class SeededClient(EtcdClient):
         assert found is not None, "it is the key of a seed"
         return found._replace(value=b"") if keys_only else found
 
-    async def _unmarked(self, keys: Sequence[bytes], revision: int = 0, timeout: float | None = None) -> list[bytes]:
-        """Those of these keys of seeds, which are in order, that nobody has changed up to a revision, or (0) now."""
-        if not keys or 0 < revision < self._seeds.revision:
-            return []
-        mark, last = self._seeds.mark_of(keys[0]), self._seeds.mark_of(keys[-1])
-        end = last + b"\0" if len(keys) > 1 else b""
-        found = await self.kv.range(mark, end, revision=revision, keys_only=True, timeout=timeout)
-        marked = {kv.key for kv in found.kvs}
-        return [key for key in keys if self._seeds.mark_of(key) not in marked]
-
-    def _watch(
+    def watch(
         self,
         key: bytes,
         range_end: bytes = b"",
@@ -148,7 +120,12 @@ class SeededClient(EtcdClient):
 
     # writes
 
-    async def _create(
+    async def delete_if(
+        self, key: bytes, mod_revision: int, *, guard: Guard | None = None, timeout: float | None = None
+    ) -> SwapResult:
+        return await self._writes.delete_if(key, mod_revision, guard=guard, timeout=timeout)
+
+    async def create(
         self,
         key: bytes,
         value: bytes,
@@ -160,7 +137,7 @@ class SeededClient(EtcdClient):
     ) -> SwapResult:
         return await self._writes.put(key, value, 0, lease, guard, beside, timeout)
 
-    async def _update(
+    async def update(
         self,
         key: bytes,
         value: bytes,
@@ -173,9 +150,22 @@ class SeededClient(EtcdClient):
     ) -> SwapResult:
         return await self._writes.put(key, value, mod_revision, lease, guard, beside, timeout)
 
-    async def _write(
+    async def write(
         self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes], *, timeout: float | None = None
     ) -> int:
         puts, deletes, seeds = list(puts), list(deletes), self._seeds
         changed = [key for key in (*(key for key, _ in puts), *deletes) if seeds.place(key) >= 0]
         return await self.kv.write([*puts, *((seeds.mark_of(key), b"") for key in changed)], deletes, timeout=timeout)
+
+
+async def _unmarked(
+    kv: KV, seeds: Seeds, keys: Sequence[bytes], revision: int = 0, timeout: float | None = None
+) -> list[bytes]:
+    """Those of these keys of seeds, which are in order, that nobody has changed up to a revision, or (0) now."""
+    if not keys or 0 < revision < seeds.revision:
+        return []
+    mark, last = seeds.mark_of(keys[0]), seeds.mark_of(keys[-1])
+    end = last + b"\0" if len(keys) > 1 else b""
+    found = await kv.range(mark, end, revision=revision, keys_only=True, timeout=timeout)
+    marked = {kv.key for kv in found.kvs}
+    return [key for key in keys if seeds.mark_of(key) not in marked]

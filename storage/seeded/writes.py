@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from storage.etcd import EtcdClient, KeyValue
 from storage.etcd.kv import Beside, Guard
 from storage.etcd.results import SwapResult
 from storage.seeded.seeds import Seeds
 
-Unmarked = Callable[[Sequence[bytes]], Awaitable[list[bytes]]]
+
+class Unmarked(Protocol):
+    """Finds those of some keys of seeds, which are in order, that nobody has changed up to a revision, or (0) now."""
+
+    def __call__(
+        self, keys: Sequence[bytes], revision: int = 0, timeout: float | None = None
+    ) -> Awaitable[list[bytes]]: ...
 
 
 class Writes:

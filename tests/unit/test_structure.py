@@ -26,6 +26,7 @@ ROOMS = (
         "gateway.certificate_reader",
         "gateway.memo",
         "gateway.courtesy",
+        "gateway.task_group",
         "gateway.memory",
         "gateway.pem",
         "gateway.pieces",

@@ -5,7 +5,6 @@ It waits for all of them; the denial that arrives first is the answer.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 from gateway.admission.chain import PluginParts
@@ -17,6 +16,7 @@ from gateway.admission.webhooks.configuration import Hook
 from gateway.admission.webhooks.metrics import Half
 from gateway.admission.webhooks.selection import Selection
 from gateway.http.status import StatusError
+from gateway.task_group import TaskGroup
 
 _FAILED_OPEN = "failed-open.validating.webhook.admission.k8s.io/round_0_index_{}"
 
@@ -31,7 +31,7 @@ async def validate(parts: PluginParts, admission: Admission, candidates: Sequenc
     if len(concerned) == 1:
         await _one(parts, admission, *concerned[0], reviews, refusals)
     else:
-        async with asyncio.TaskGroup() as group:
+        async with TaskGroup() as group:
             for hook, target in concerned:
                 group.create_task(_one(parts, admission, hook, target, reviews, refusals))
     if refusals:
