@@ -1,11 +1,12 @@
 """Loops for a thread or task that works on one piece after the other, and goes on after a piece that fails.
 
-The caller's `failed` logs and counts the failure. Only CancelledError, and other exceptions that are no `Exception`,
-end a loop early.
+The caller's `failed` logs and counts the failure. Only the task's own cancellation, and exceptions other than
+CancelledError that are no `Exception`, end a loop early.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -19,6 +20,17 @@ Failed = Callable[[P, Exception], object]
 """Called with a piece that has failed, and its exception."""
 
 
+def is_ending() -> bool:
+    """Whether the current task was cancelled, also if the CancelledError was lost on its way.
+
+    `asyncio.wait_for` loses it if its future is done at the same time, and a TaskGroup raises the errors of its tasks
+    in its place (both in Python 3.11). A CancelledError in a task that is not ending comes from a future that somebody
+    else has cancelled, such as a call on a closed channel.
+    """
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 def survive(work: Callable[[P], T], piece: P, failed: Failed[P], otherwise: T) -> T:
     """Returns `work(piece)`. If that raises an Exception, calls `failed` and returns `otherwise`."""
     try:
@@ -29,12 +41,16 @@ def survive(work: Callable[[P], T], piece: P, failed: Failed[P], otherwise: T) -
 
 
 async def survive_async(work: Callable[[P], Awaitable[T]], piece: P, failed: Failed[P], otherwise: T) -> T:
-    """As `survive`, for a coroutine function."""
+    """As `survive`, for a coroutine function. A future that somebody else has cancelled is a failure, too."""
     try:
         return await work(piece)
+    except asyncio.CancelledError:
+        if is_ending():
+            raise
+        _tell(failed, piece, RuntimeError("what it waited for was cancelled"))
     except Exception as error:
         _tell(failed, piece, error)
-        return otherwise
+    return otherwise
 
 
 def each(next_piece: Callable[[], P | None], work: Callable[[P], object], failed: Failed[P]) -> None:
@@ -47,7 +63,7 @@ async def each_async(
     next_piece: Callable[[], Awaitable[P | None]], work: Callable[[P], Awaitable[object]], failed: Failed[P]
 ) -> None:
     """As `each`, for a task."""
-    while (piece := await next_piece()) is not None:
+    while not is_ending() and (piece := await next_piece()) is not None:
         await survive_async(work, piece, failed, None)
 
 

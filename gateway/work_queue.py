@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Hashable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from gateway.courtesy import give_way
+from gateway.pieces import is_ending, survive_async
 from gateway.task_group import TaskGroup
 from storage.instruments import BETA, histogram
 
@@ -144,17 +145,20 @@ class Work(NamedTuple):
 async def work(queue: WorkQueue[K], reconcile: Callable[[K], Awaitable[None]], workers: int) -> None:
     """Runs workers that call `reconcile` for each key, until cancelled. If it raises, the key is added again."""
 
+    async def reconciled(key: K) -> None:
+        await give_way()  # otherwise a worker might never yield to the event loop
+        await reconcile(key)
+        queue.forget(key)
+
+    def failed(key: K, error: Exception) -> None:
+        queue.add_failed(key)
+        logger.info("retrying", extra={"queue": queue.name, "key": str(key), "error": str(error)})
+
     async def worker() -> None:
-        while True:
+        while not is_ending():
             key = await queue.get()
-            await give_way()  # otherwise a worker might never yield to the event loop
             try:
-                await reconcile(key)
-            except Exception as error:
-                queue.add_failed(key)
-                logger.info("retrying", extra={"queue": queue.name, "key": str(key), "error": str(error)})
-            else:
-                queue.forget(key)
+                await survive_async(reconciled, key, failed, None)
             finally:
                 queue.done(key)
 

@@ -12,6 +12,7 @@ from gateway.aggregation.objects import PAGES, Expired, ForeignEvent, ObjectClie
 from gateway.endpoints.foreign import ForeignError, ForeignFollower
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
+from gateway.pieces import is_ending
 from storage.entry import Change, ChangeType
 from storage.guarded import guarded
 from storage.time_slice import TimeSlice
@@ -33,7 +34,7 @@ class Reflection:
     async def run(self) -> None:
         """Lists and watches until cancelled. After an error, tries again with backoff."""
         failures = 0
-        while True:
+        while not is_ending():
             began = time.monotonic()
             try:
                 self._version = self._version or await self._load()

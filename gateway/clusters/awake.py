@@ -14,6 +14,7 @@ from gateway.access.authentication import Authenticator
 from gateway.clusters.letting_go import let_go
 from gateway.http.sending import Send
 from gateway.outbound.client import Client
+from gateway.pieces import is_ending
 from gateway.requests.context import Receive, Scope
 from gateway.requests.parts import Gateway
 from gateway.settings.config import Settings
@@ -110,7 +111,7 @@ class Awake:
             self._leading = asyncio.create_task(self._lead(fence), name="controllers of a control plane")
 
     async def _lead(self, fence: Fence) -> None:
-        while not self.gateway.stopping.is_set():
+        while not (self.gateway.stopping.is_set() or is_ending()):
             try:
                 await self.gateway.controllers.lead(fence)
             except Exception:

@@ -20,6 +20,7 @@ from uuid import uuid4
 from gateway.controllers.actor import Actor
 from gateway.http.status import StatusError, conflict
 from gateway.jsontypes import JsonObject, loads
+from gateway.pieces import is_ending
 from storage.entry import Change
 from storage.errors import StorageError, StoredObject
 from storage.fence import Fence
@@ -63,7 +64,7 @@ class Election:
         try:
             while not self._stopping.is_set():
                 if await self._acquired():
-                    await self._hold(lead)
+                    await self.hold(lead)
                 else:
                     await self._turn()
         finally:
@@ -147,7 +148,7 @@ class Election:
 
     # leading
 
-    async def _hold(self, lead: Lead) -> None:
+    async def hold(self, lead: Lead) -> None:
         """Leads while the lease can be renewed. In the end, releases the lease if this process still holds it."""
         logger.info("this process runs the controllers", extra={"identity": self.identity})
         self.leading = True
@@ -202,7 +203,7 @@ class Election:
 
 async def _forever(lead: Lead, fence: Fence) -> None:
     """Leads until cancelled. If that fails, leads again after a pause."""
-    while True:
+    while not is_ending():
         try:
             await lead(fence)
         except Exception:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
+from gateway.pieces import is_ending
 from storage.guarded import FAILURES
 
 logger = logging.getLogger(__name__)
@@ -24,7 +25,7 @@ def kept_up(name: str, run: Callable[[], Coroutine[Any, Any, None]], stopping: a
 
 async def _keep_up(name: str, run: Callable[[], Coroutine[Any, Any, None]], stopping: asyncio.Event) -> None:
     pause = SOON
-    while True:
+    while not is_ending():
         began = asyncio.get_running_loop().time()
         try:
             await run()

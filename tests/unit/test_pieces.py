@@ -49,9 +49,25 @@ def test_what_tells_of_a_failure_may_fail_too(caplog: pytest.LogCaptureFixture) 
     assert "and its error handler failed too" in caplog.text
 
 
-def test_the_end_of_the_process_ends_the_work() -> None:
+async def test_the_end_of_a_task_ends_its_work() -> None:
+    begun = asyncio.Event()
+
+    async def work(piece: int) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(pieces.survive_async(work, 1, lambda *_: None, None))
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_a_future_that_somebody_else_has_cancelled_ends_one_piece() -> None:
+    failed = list[str]()
+
     async def work(piece: int) -> None:
         raise asyncio.CancelledError
 
-    with pytest.raises(asyncio.CancelledError):
-        asyncio.run(pieces.survive_async(work, 1, lambda *_: None, None))
+    await pieces.survive_async(work, 1, lambda _, error: failed.append(str(error)), None)
+    assert failed == ["what it waited for was cancelled"]

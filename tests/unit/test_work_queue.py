@@ -79,3 +79,47 @@ async def test_a_key_is_never_worked_on_twice_at_the_same_time() -> None:
             await asyncio.sleep(0)
     working.cancel()
     assert queue.retries == 0
+
+
+async def test_a_worker_outlives_a_call_that_somebody_else_has_cancelled() -> None:
+    """A CancelledError ended it without notice: once it had happened to each worker, no key was worked on any more."""
+    queue: WorkQueue[str] = WorkQueue("q6")
+    worked = asyncio.Event()
+    attempts = 0
+
+    async def reconcile(key: str) -> None:
+        nonlocal attempts
+        attempts += 1
+        if attempts < 4:
+            answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            answer.cancel()
+            await answer
+        worked.set()
+
+    working = asyncio.create_task(work(queue, reconcile, 2))
+    queue.add("a")
+    await asyncio.wait_for(worked.wait(), 30)
+    assert queue.retries == 3
+    working.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await working
+
+
+async def test_workers_end_though_their_work_loses_its_cancellation() -> None:
+    """As asyncio.wait_for does at times: the worker waited for its next key for ever, and a leader did not end."""
+    queue: WorkQueue[str] = WorkQueue("q7")
+    begun = asyncio.Event()
+
+    async def reconcile(key: str) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise RuntimeError("it was lost") from None
+
+    working = asyncio.create_task(work(queue, reconcile, 2))
+    queue.add("a")
+    await asyncio.wait_for(begun.wait(), 30)
+    working.cancel()
+    done, _ = await asyncio.wait((working,), timeout=30)
+    assert done

@@ -22,7 +22,7 @@ from gateway.encryption.ciphers import opened, sealed
 from gateway.encryption.kms.messages import AES_GCM_KEY, SEED, EncryptedObject, decode_object
 from gateway.encryption.kms.service import KmsError, KmsService
 from gateway.encryption.provider import CannotDecrypt, CannotEncrypt, Decrypted
-from gateway.pieces import survive_async
+from gateway.pieces import is_ending, survive_async
 from gateway.schema.protobuf_wire import ProtobufError
 from storage.errors import Unavailable
 
@@ -122,7 +122,7 @@ class KmsProvider:
 
     async def _ask_again(self, found: EncryptedObject) -> None:
         """Repeats the call until the service answers, even with an error; then calls `back`."""
-        while self._away:
+        while self._away and not is_ending():
             await asyncio.sleep(BETWEEN_CALLS)
             try:
                 await self._ask_for(found)

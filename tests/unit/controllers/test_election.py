@@ -1,0 +1,50 @@
+"""The end of a leader's term."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import cast
+
+from gateway.controllers.actor import Actor
+from gateway.controllers.election import Election
+from storage.fence import Fence
+
+
+class _Leases:
+    """Stands for the endpoint of leases."""
+
+    def key(self, namespace: str, name: str) -> bytes:
+        return f"{namespace}/{name}".encode()
+
+
+class _Actor:
+    def of(self, group: str, version: str, resource: str) -> _Leases:
+        return _Leases()
+
+
+async def test_a_term_ends_though_an_error_of_a_controller_takes_the_place_of_its_cancellation() -> None:
+    """A TaskGroup of Python 3.11 raises the error. The controllers were begun anew, and the process never led again."""
+    stopping, begun = asyncio.Event(), asyncio.Event()
+    election = Election(cast(Actor, _Actor()), stopping)
+    terms = 0
+
+    async def controller() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise ValueError("while it ends")
+
+    async def lead(fence: Fence) -> None:
+        nonlocal terms
+        terms += 1
+        async with asyncio.TaskGroup() as group:
+            group.create_task(controller())
+            await asyncio.Event().wait()
+
+    term = asyncio.create_task(election.hold(lead))
+    await begun.wait()
+    stopping.set()
+    done, _ = await asyncio.wait((term,), timeout=30)
+    assert done and terms == 1
+    term.result()
