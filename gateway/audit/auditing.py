@@ -190,15 +190,15 @@ class Record:
         whole = self._rule.level is AuditLevel.REQUEST_RESPONSE and not self._long
         if isinstance(body, AsyncIterator):
             if whole:
-                response.body = self._listen(body, media)
+                response.body = self._listen(body, media, own=response.finite)
         elif isinstance(body, bytes):
             if body.startswith(_STATUS):
                 with suppress(ValueError):  # an answer of another server may begin like this and be invalid
                     self._set_status(loads(body))
             if whole and body:
-                self._answer = self._bounded(body, media)
+                self._answer = self._bounded(body, media, own=True)
         elif whole:
-            self._answer = self._bounded(_joined(body), media)
+            self._answer = self._bounded(_joined(body), media, own=True)
 
     def failed(self, error: Exception) -> None:
         """Records the error of a request. The text of an unexpected exception is left out: it may contain secrets."""
@@ -210,7 +210,7 @@ class Record:
             found.pop("details", None)
         self._set_status(found)
         if self._rule.level is AuditLevel.REQUEST_RESPONSE and not self._panic:
-            self._answer = self._bounded(dumps(found), JSON)
+            self._answer = self._bounded(dumps(found), JSON, own=True)
 
     async def passes(self, message: MutableMapping[str, Any]) -> None:
         """Called before each message of the answer is sent: its head, a part of its body, or its end."""
@@ -282,16 +282,17 @@ class Record:
         if (answer := self._answer) is not None and answer.media != JSON:
             self._answer = await in_thread(partial(in_json, answer))
 
-    def _bounded(self, data: bytes, media: str) -> Body | None:
+    def _bounded(self, data: bytes, media: str, *, own: bool) -> Body | None:
+        """The body of an answer; None if it is too large. A short one of another server counts as own."""
         if len(data) > LARGEST_OBJECT:
             self.annotate(TRUNCATED, "true")
             return None
-        return Body(data, media.partition(";")[0].strip())
+        return Body(data, media.partition(";")[0].strip(), own)
 
     def _set_status(self, found: JsonObject) -> None:
         self._status = {"metadata": {}} | {key: found[key] for key in _STATUS_FIELDS if key in found}
 
-    async def _listen(self, chunks: AsyncIterator[bytes], media: str) -> AsyncIterator[bytes]:
+    async def _listen(self, chunks: AsyncIterator[bytes], media: str, *, own: bool) -> AsyncIterator[bytes]:
         heard, size = list[bytes](), 0
         try:
             async for chunk in chunks:
@@ -308,7 +309,7 @@ class Record:
             if size > LARGEST_OBJECT:
                 self.annotate(TRUNCATED, "true")
             else:
-                self._answer = self._bounded(b"".join(heard), media)
+                self._answer = self._bounded(b"".join(heard), media, own=own)
 
 
 def _joined(chunks: Sequence[bytes]) -> bytes:

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from gateway.jsontypes import JsonObject, dumps
+from gateway.jsontypes import JsonObject, dumps, members, read_at_once
 from gateway.schema.catalog import type_for, type_of
 from gateway.schema.decode import DecodeReport, decode
 from gateway.schema.encode import encode_answer
 from gateway.schema.order import in_go_order
-from gateway.schema.outside import read_yaml
+from gateway.schema.outside import read_json, read_yaml
 from gateway.schema.protobuf import read_envelope, read_message
 
 if TYPE_CHECKING:
     from gateway.schema.types import Type
 
 LARGEST_OBJECT = 4 << 20  # bytes; larger ones are left out
+MOST_STRIPPED = 160_000  # arrays and objects of an answer; 4 MB of pods have 150 000, and four times as many members
 JSON = "application/json"
 _PARTIAL = "PartialObjectMetadata"
 _DISCOVERY = "io.k8s.api.apidiscovery.v2."
@@ -32,10 +33,13 @@ class LeftOut(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """An encoded object of an answer. `media` is its media type: JSON, YAML, CBOR or protobuf."""
+    """An encoded object of an answer. `media` is its media type: JSON, YAML, CBOR or protobuf. `own` says that this
+    server has made it, so that it is valid.
+    """
 
     data: bytes
     media: str = JSON
+    own: bool = False
 
 
 def bounded(write: Callable[[], bytes]) -> bytes:
@@ -68,21 +72,33 @@ def in_json(body: Body) -> Body | None:
     if body.media == JSON or not body.media.endswith(("yaml", "cbor", "protobuf")):
         return body
     try:
-        return Body(written(_decoded(body)))
+        return Body(written(_decoded(body)), own=True)
     except (ValueError, RecursionError):
         return None
 
 
 def embedded(body: Body, without_managed_fields: bool) -> Any:
-    """The value of a JSON answer for `dumps` of an event; None if it is no JSON."""
+    """The value of a JSON answer for `dumps` of an event; None if it is no JSON.
+
+    A large answer of this server is parsed only to take its managed fields away. They stay if that would take too long.
+    """
+    data = body.data.rstrip()
+    stripped = without_managed_fields and b'"managedFields"' in data
+    at_once = read_at_once(data) or (stripped and _may_be_stripped(data))
+    if body.own and not at_once:
+        return orjson.Fragment(data.replace(b"\n", b""))  # those between members: strings have escaped ones
     try:
-        found = orjson.loads(body.data)
+        found = orjson.loads(data) if at_once else read_json(data)
     except ValueError:
         return None
-    data = body.data.rstrip()
-    if without_managed_fields and b'"managedFields"' in data:
+    if stripped:
         return _stripped(found)
     return found if b"\n" in data else orjson.Fragment(data)
+
+
+def _may_be_stripped(data: bytes) -> bool:
+    """Whether JSON is parsed in some 100 ms, as 4 MB of pods are: with many more arrays they would take 1.6 s."""
+    return data.count(b"[") + data.count(b"{") <= MOST_STRIPPED and members(data) <= 4 * MOST_STRIPPED
 
 
 def _decoded(body: Body) -> Any:

@@ -16,7 +16,6 @@ JSON = {
     "gateway.cel.syntax_errors": "a file of the package",
     "gateway.credentials.identity": "sealed by a replica",
     "gateway.credentials.identity_exchange": "from the parent process",
-    "gateway.kinds.strategies.secrets": "whether it is JSON; what it holds is not used",
     "gateway.launch.template": "from the parent process",
     "gateway.observability.siblings": "from a process of the same server",
     "gateway.schema.body": "the reader of bodies",

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import base64
 
-import orjson
-
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies.configmaps import MAX_SIZE, decoded_length, frozen
 from gateway.kinds.strategy import Strategy, on_update
 from gateway.kinds.write_context import WriteContext
-from gateway.schema.errors import DecodeError
+from gateway.schema.errors import DecodeError, TooMany
 from gateway.schema.outside import read_json
 from gateway.validation.checks import each, immutable
 from gateway.validation.field import FieldError, invalid, required, too_long
@@ -67,12 +65,15 @@ def _json_problem(content: bytes) -> str:
 
 
 def _read(content: bytes) -> object:
-    """Parses JSON. Raises DecodeError; for long content a plain ValueError, since Go's message takes long to find."""
-    if len(content) <= _READ_SLOWLY:
-        return read_json(content)
+    """Parses JSON. Raises DecodeError; for long content a plain ValueError, since Go's message takes long to find.
+
+    A Secret has at most 1 MiB, and so fewer members than `read_json` refuses.
+    """
     try:
-        return orjson.loads(content)
-    except ValueError:
+        return read_json(content)
+    except DecodeError as error:
+        if len(content) <= _READ_SLOWLY or isinstance(error, TooMany):
+            raise
         raise ValueError("invalid character looking for beginning of value") from None
 
 
