@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gateway.kinds.identity import GroupResource
-from gateway.validation.declared import Declared
+from gateway.validation.declared import Check, Declared
 from gateway.validation.declared_checks import (
     at_most,
     at_most_bytes,
@@ -39,6 +39,10 @@ _OPERATIONS = one_of("*", "NodePrepareResources", "NodeUnprepareResources")
 _DRIVER = (required, format_of(caseless_long_name), at_most_characters(63))
 _VALUES = ("int", "bool", "string", "version", "ints", "bools", "strings", "versions")
 _PARTITION_TYPE = "DRAPartitionableDevicesType"
+
+
+def _unique(type_name: str, *keys: str) -> Check:
+    return unique(*keys, type_name=f"io.k8s.api.resource.v1.{type_name}")
 
 
 def _tolerations(path: str) -> tuple[Declared, ...]:
@@ -76,9 +80,9 @@ def _claim(path: str) -> tuple[Declared, ...]:
     requests = f"{path}.requests"
     alternatives = f"{requests}[name].firstAvailable"
     return (
-        Declared(requests, (at_most(32), unique("name"))),
+        Declared(requests, (at_most(32), _unique("DeviceRequest", "name"))),
         *_request(f"{requests}[name].exactly?"),
-        Declared(alternatives, (at_most(8), unique("name"))),
+        Declared(alternatives, (at_most(8), _unique("DeviceSubRequest", "name"))),
         Declared(f"{alternatives}[name].deviceClassName", (required, format_of(long_name))),
         *_request(f"{alternatives}[name]"),
         Declared(f"{path}.constraints", (at_most(32),)),
@@ -115,8 +119,8 @@ def _status() -> tuple[Declared, ...]:
         Declared(f"{config}[].source", (required, one_of("FromClaim", "FromClass"))),
         *_requests(f"{config}[]"),
         Declared(f"{config}[].opaque?.driver", _DRIVER),
-        Declared("status.reservedFor", (at_most(256), unique("uid"))),
-        Declared("status.devices", (unique("driver", "device", "pool", "shareID"),)),
+        Declared("status.reservedFor", (at_most(256), _unique("ResourceClaimConsumerReference", "uid"))),
+        Declared("status.devices", (_unique("AllocatedDeviceStatus", "driver", "device", "pool", "shareID"),)),
         Declared(f"{devices}.shareID?", (format_of(uuid),)),
         Declared(f"{devices}.networkData?.interfaceName", (at_most_bytes(256),)),
         Declared(f"{devices}.networkData?.ips", (at_most(16), unique())),
@@ -139,7 +143,7 @@ def _slice() -> tuple[Declared, ...]:
     devices, consumed = "spec.devices[]", "spec.devices[].consumesCounters"
     return (
         Declared(f"{devices}.attributes{{}}", (union(*_VALUES, instead="exactly one value must be specified"),)),
-        Declared(consumed, (at_most(2), unique("counterSet"))),
+        Declared(consumed, (at_most(2), _unique("DeviceCounterConsumption", "counterSet"))),
         *_counters(f"{consumed}[counterSet]", "counterSet"),
         Declared(f"{consumed}[counterSet].compatibilityGroups", (at_most(2),)),
         Declared(f"{consumed}[counterSet].compatibilityGroups[=]", (format_of(short_name),)),
@@ -148,7 +152,7 @@ def _slice() -> tuple[Declared, ...]:
         Declared(f"{devices}.bindingConditions", (at_most(4),)),
         Declared(f"{devices}.bindingFailureConditions", (at_most(4),)),
         Declared(f"{devices}.nodeAllocatableResources{{}}.mapping?", (union("capacityKey", "deviceMultiplier"),)),
-        Declared("spec.sharedCounters", (at_most(8), unique("name"))),
+        Declared("spec.sharedCounters", (at_most(8), _unique("CounterSet", "name"))),
         *_counters("spec.sharedCounters[name]", "name"),
         Declared("spec.partitionTypeAttribute?", (banned,), f"!{_PARTITION_TYPE}"),
         Declared("spec.partitionTypeAttribute?", (format_of(fully_qualified_name),), _PARTITION_TYPE),

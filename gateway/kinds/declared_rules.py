@@ -15,7 +15,6 @@ from gateway.validation.declared_checks import (
     at_most,
     at_most_characters,
     at_most_one,
-    banned,
     by_mode,
     format_of,
     immutable,
@@ -54,11 +53,7 @@ RULES: Mapping[GroupResource, tuple[Declared, ...]] = {
         Declared("spec.minReplicas?", (minimum(1),), "!HPAScaleToZero"),
         Declared("spec.maxReplicas", (required, minimum(1))),
     ),
-    GroupResource("batch", "cronjobs"): (
-        Declared("spec.schedule", (required,)),
-        Declared("spec.jobTemplate.spec.scheduling?", (banned,), "!WorkloadWithJob"),
-    ),
-    GroupResource("batch", "jobs"): (Declared("spec.scheduling?", (banned,), "!WorkloadWithJob"),),
+    GroupResource("batch", "cronjobs"): (Declared("spec.schedule", (required,)),),
     GroupResource("certificates.k8s.io", "certificatesigningrequests"): (Declared("status.conditions", (_APPROVAL,)),),
     GroupResource("discovery.k8s.io", "endpointslices"): (
         Declared("addressType", (required, immutable, one_of(*_ADDRESS_TYPES))),

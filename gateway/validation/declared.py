@@ -53,10 +53,10 @@ class Declared(NamedTuple):
 class _Place:
     """The checks at a place of an object, and the places below it."""
 
-    __slots__ = ("below", "checks", "items", "keys", "pointer", "values")
+    __slots__ = ("below", "checks", "is_member", "items", "keys", "pointer", "values")
 
-    def __init__(self, pointer: bool = False) -> None:
-        self.pointer, self.keys = pointer, ""
+    def __init__(self, pointer: bool = False, *, is_member: bool = True) -> None:
+        self.pointer, self.is_member, self.keys = pointer, is_member, ""
         self.checks: list[Check] = []
         self.below: dict[str, _Place] = {}
         self.items: _Place | None = None
@@ -71,14 +71,14 @@ class _Place:
             found = self.below[name] = _Place("?" in bare)
         if bracket:
             found.keys = keys.removesuffix("]")
-            found.items = found = found.items or _Place()
+            found.items = found = found.items or _Place(is_member=False)
         elif "{" in bare:
-            found.values = found = found.values or _Place()
+            found.values = found = found.values or _Place(is_member=False)
         return found
 
     def errors(self, value: Any, old: Any, path: str) -> Iterator[tuple[FieldError, str | None]]:
         """The errors of a value that is to be checked, each with the text of those that it replaces."""
-        absent = value is None if self.pointer else not value
+        absent = value is None if self.pointer else self.is_member and not value
         ended = False
         for ending in (True, False):
             for check in self.checks:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from gateway.jsontypes import go_dumps
+from gateway.schema.catalog import type_of
+from gateway.schema.order import in_go_order
 from gateway.validation.declared import NEW, Check
 from gateway.validation.field import (
     FieldError,
@@ -111,15 +113,16 @@ def each_key(rule: Callable[[str, str], Sequence[FieldError]]) -> Check:
     return Check(check, instead=ANY)
 
 
-def unique(*keys: str) -> Check:
-    """A check that no two items of a list are equal, or have the same values of `keys`."""
+def unique(*keys: str, type_name: str = "") -> Check:
+    """A check that no two items of a list are equal, or have the same values of `keys`; then `type_name` is theirs."""
 
     def check(value: Any, old: Any, path: str) -> list[FieldError]:
         found, seen = list[FieldError](), set[Any]()
         for i, item in enumerate(value):
             key = tuple(item.get(name, "") for name in keys) if keys else item
             if key in seen:
-                found.append(duplicate(f"{path}[{i}]", Verbatim(go_dumps(item)) if keys else item))
+                shown = Verbatim(go_dumps(in_go_order(type_of(type_name), dict(item)))) if keys else item
+                found.append(duplicate(f"{path}[{i}]", shown))
             seen.add(key)
         return found
 
@@ -154,7 +157,7 @@ def union(*members: str, instead: str | None = None) -> Check:
         text = f"must specify exactly one of: {', '.join(named)}"
         return [invalid(path, f"{{{', '.join(given)}}}", text)] if len(given) > 1 else []
 
-    return Check(check, of_absent=True, instead=instead)
+    return Check(check, instead=instead)
 
 
 def _given(value: Any, members: Iterable[str]) -> list[str]:

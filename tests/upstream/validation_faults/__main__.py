@@ -6,7 +6,8 @@
 Faulty objects of every built-in kind are made of valid ones (objects.yaml): each field wrong in the ways in which its
 type can be (wrongs.py), and what stands there as `faults`. They are created, and updated into, in dry runs. Kept is one
 fault for each field and wording of a cause, and some of what is accepted beside it; tests/unit replays them against
-validation alone. `--compare` replays all that were tried instead, and tells what differs: nothing is written then.
+validation alone. faults-1.37.json.gz has the kinds whose rules 1.37 changed: it was made with `--only` and `--to`.
+`--compare` replays all that were tried instead, and tells what differs: nothing is written then.
 
 No admission plug-in is to be on: what they say is not validation.
 """
@@ -45,7 +46,8 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--etcd", type=Path)
     parser.add_argument("--keep", type=Path, help="a file for all answers, to look at them again with --kept")
     parser.add_argument("--kept", type=Path, nargs="+", default=[], help="such files, in place of asking everything")
-    parser.add_argument("--only", default="", help="resources, separated by commas: nothing is written")
+    parser.add_argument("--only", default="", help="resources, separated by commas: nothing is written without --to")
+    parser.add_argument("--to", type=Path, help=f"a file of recordings in place of {TARGET.name}")
     parser.add_argument("--compare", action="store_true", help="tell what differs here, and write nothing")
     options = parser.parse_args(words)
     only = set(filter(None, options.only.split(",")))
@@ -68,8 +70,8 @@ def main(words: Sequence[str]) -> int:
     print(f"{len(faults)} faults and {len(valid)} valid objects kept")
     for resource, count in sorted(collections.Counter(case.base.resource for case in faults).items()):
         print(f"  {count:5} {resource}")
-    if not options.only:
-        _write(version, faults, valid)
+    if options.to or not options.only:
+        _write(options.to or TARGET, version, faults, valid)
     return 0
 
 
@@ -139,7 +141,7 @@ def _compare(tried: list[Case], minor: str) -> int:
     return bool(differing)
 
 
-def _write(version: str, faults: list[Case], valid: list[Case]) -> None:
-    TARGET.parent.mkdir(exist_ok=True)
-    write(TARGET, version, [*faults, *valid])
-    print(f"wrote {TARGET}, {TARGET.stat().st_size} bytes")
+def _write(file: Path, version: str, faults: list[Case], valid: list[Case]) -> None:
+    file.parent.mkdir(exist_ok=True)
+    write(file, version, [*faults, *valid])
+    print(f"wrote {file}, {file.stat().st_size} bytes")
