@@ -1,4 +1,4 @@
-"""The stages request-info and routing, and a cache of their results."""
+"""The stages request-info and routing, and caches of their results."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from gateway.kinds.strategies import is_imported
 from gateway.memo import Memory
 from gateway.requests.context import Outcome, RequestContext, Route
 from gateway.requests.measures import measures_of
+from gateway.requests.named_routes import NamedRoutes
 from gateway.requests.parts import Gateway
 from gateway.requests.plain_answers import PAGE_NOT_FOUND, internal_error, request_uri
 from gateway.requests.unloaded import is_unfilled, is_unloaded, unfilled_endpoint
@@ -36,7 +37,7 @@ Delegated = tuple[RequestInfo, float | None, dict[str, list[str]]]
 
 
 class Routes:
-    """Finds the routes of requests, and caches them for GETs and for POSTs to collections."""
+    """Finds the routes of requests, and caches them for GETs, for POSTs to collections, and for writes to objects."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._registry, self._endpoints = gateway.registry, gateway.endpoints
@@ -48,6 +49,8 @@ class Routes:
         self._delegated: Memory[tuple[str, bytes], Delegated] = Memory(_ROUTES)  # GETs that go to other servers
         gateway.endpoints.on_change(self.gets.clear)
         gateway.endpoints.on_change(self.creates.clear)
+        self._named = NamedRoutes(_ROUTES)
+        gateway.endpoints.on_change(self._named.clear)
 
     def recall(self, context: RequestContext) -> bool:
         """Sets the request's info, timeout and route from the cache. Returns whether the cache has them; if so, the
@@ -56,7 +59,10 @@ class Routes:
         request = context.request
         method = request.method
         known = self.gets if method == "GET" else self.creates if method == "POST" else None
-        route = None if known is None else known.get((request.path, request.query_string))
+        if known is None:
+            route = self._named.recall(request, context.scope)
+        else:
+            route = known.get((request.path, request.query_string))
         if route is None:
             return False
         context.route, context.timeout, request.info = route, route.timeout, route.info
@@ -122,9 +128,12 @@ class Routes:
         problem = misnamed(resource, info)
         verb = verb_for(info.verb, resource)
         route = Route(info, endpoint, verb, media, request.query, timeout, measures, problem)
-        if _is_ready(route, request.method) and _is_memorable(request):
-            known = self.gets if request.method == "GET" else self.creates
-            known.keep((request.path, request.query_string), route, _size(request))
+        if _is_ready(route, request.method):
+            if _is_memorable(request):
+                known = self.gets if request.method == "GET" else self.creates
+                known.keep((request.path, request.query_string), route, _size(request))
+            elif len(request.query_string) <= _MEMORABLE_QUERY:
+                self._named.note(request, route, _size(request))
         return route
 
     def _timeout(self, request: Request) -> float | None:
