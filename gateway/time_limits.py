@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -44,8 +45,15 @@ class _Errand:
 
 
 _errand: ContextVar[_Errand | None] = ContextVar("errand", default=None)
-_until: ContextVar[float] = ContextVar("until", default=0.0)
-"""The time.monotonic() from which `look` raises TakesLong; 0: never."""
+
+
+class _Turn(threading.local):
+    """What a thread computes now: `at_once` never waits, so that nothing else runs in the thread meanwhile."""
+
+    until = 0.0  # the time.monotonic() from which `look` raises TakesLong; 0: never
+
+
+_turn = _Turn()
 
 
 def on_loop() -> bool:
@@ -59,11 +67,11 @@ def on_loop() -> bool:
 
 def at_once(work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
     """Returns or raises what `work` does. Once it has taken too long, its next `look` raises TakesLong."""
-    token = _until.set(time.monotonic() + _ON_LOOP)
+    before, _turn.until = _turn.until, time.monotonic() + _ON_LOOP
     try:
         return work(*args, **named)
     finally:
-        _until.reset(token)
+        _turn.until = before
 
 
 async def soon_or_in_thread(work: Callable[[], T]) -> T:
@@ -83,7 +91,7 @@ async def in_thread(work: Callable[[], T]) -> T:
 
     def carried_out() -> T:
         _errand.set(errand)
-        _until.set(0.0)
+        _turn.until = 0.0
         return work()
 
     try:
@@ -100,7 +108,7 @@ def look() -> None:
 
     Raises GivenUp if the caller no longer waits, and TakesLong if the time that `at_once` gives is over.
     """
-    until = _until.get()
+    until = _turn.until
     if until and time.monotonic() > until:
         raise TakesLong
     errand = _errand.get()
@@ -110,7 +118,7 @@ def look() -> None:
 
 def leave_loop() -> None:
     """To be called before a long step that cannot be interrupted. Raises TakesLong within `at_once`."""
-    if _until.get():
+    if _turn.until:
         raise TakesLong
 
 

@@ -5,6 +5,7 @@ managedFields tell which manager last changed which field.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from functools import lru_cache
 from typing import Protocol
 
@@ -25,6 +26,9 @@ class Shared(Protocol):
 
     member: str
     fields: FieldSet | None  # the field set below the member; None before the first object
+
+    def whole(self, names: Hashable, make: Callable[[], FieldSet]) -> FieldSet:
+        """The field set of an object that has the member, and beside it what has these names: made once."""
 
 
 NEVER_OWNED = frozenset(
@@ -217,7 +221,10 @@ def _fields_of_plain(
         empty, given = ({n: each for n, each in _owned(v, type_).items() if n not in beside} for v in (None, new))
         fields = compare(empty, given, type_).changed
         known.keep(names, fields, size_of(names))
-    return fields if shared is None else union(fields, {f"f:{shared.member}": shared.fields})
+    if shared is None:
+        return fields
+    beside_it, below = fields, {f"f:{shared.member}": shared.fields}
+    return shared.whole(names, lambda: union(beside_it, below))
 
 
 @lru_cache(256)

@@ -26,7 +26,9 @@ class Warnings(list[str]):
         self.extend((text,))
 
     def extend(self, texts: Iterable[str], /) -> None:
-        total, cut = sum(map(len, self)), sum(min(len(text), ITEM_LIMIT) for text in self)
+        total = cut = 0
+        if self:
+            total, cut = sum(map(len, self)), sum(min(len(text), ITEM_LIMIT) for text in self)
         source = iter(texts)
         while total <= TOTAL_LIMIT or cut < TOTAL_LIMIT:
             text = next(source, None)

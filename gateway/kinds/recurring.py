@@ -25,10 +25,12 @@ from gateway.schema.types import Type
 LONGEST = 64 << 10  # bytes of a spec; longer ones rarely come again
 SEEN = 4096  # hashes of specs that have come once
 FACTS = 32  # cached results of one spec
+WHOLES = 32  # cached field sets of whole objects with one spec
 BUDGET = 16 << 20  # bytes of the whole cache; when it is full, all entries are dropped
 _SHARE = 8  # bytes, about, of the decoded spec and its field set for each byte of the spec
 _OVERHEAD = 1 << 10
 _EACH = 64  # bytes of a value in addition to its text
+_WHOLE = 1 << 10  # bytes of a field set beside the spec's
 
 _MEMBER = "spec"
 
@@ -41,7 +43,7 @@ Facts = dict[Hashable, Any]
 class Template:
     """The cached results of one spec, as clients send it. `spend` is called with the bytes of each result."""
 
-    __slots__ = ("fields", "of_sent", "of_stored", "settled", "spend")
+    __slots__ = ("_wholes", "fields", "of_sent", "of_stored", "settled", "spend")
 
     member = _MEMBER
 
@@ -51,6 +53,17 @@ class Template:
         self.fields: FieldSet | None = None  # the fields that the spec sets in a new object
         self.of_sent: Facts = {}
         self.of_stored: tuple[bytes, Facts] = (b"", {})  # bytes and results of the latest final spec
+        self._wholes: dict[Hashable, FieldSet] = {}
+
+    def whole(self, names: Hashable, make: Callable[[], FieldSet]) -> FieldSet:
+        """The fields that a new object sets which has the spec, and beside it what has these names: made once."""
+        found = self._wholes.get(names)
+        if found is None:
+            if len(self._wholes) >= WHOLES:
+                self._wholes.clear()
+            found = self._wholes[names] = make()
+            self.spend(_size(names) + _WHOLE)
+        return found
 
 
 class Templates:

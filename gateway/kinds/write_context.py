@@ -101,7 +101,9 @@ class WriteContext(NamedTuple):
         name, specification = obj["metadata"].get("name", ""), self.specification.prepared(obj)
         if name == self.name and specification is self.specification:
             return self
-        return self._replace(name=name, specification=specification)
+        request, resource, namespace, _, manager, now, dry_run, deadline, _, *found = self
+        own = request, resource, namespace, name, manager, now, dry_run, deadline, specification, *found
+        return WriteContext(*own)  # takes half the time of _replace
 
     def with_metadata_errors(self, errors: Sequence[FieldError]) -> WriteContext:
         """The context for the validation of an object with these errors in its metadata."""

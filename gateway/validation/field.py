@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial, wraps
+from functools import wraps
 from typing import Any, ParamSpec
 
 from gateway.jsontypes import identical
@@ -163,7 +163,13 @@ def bounded(rule: Callable[P, list[FieldError]]) -> Callable[P, list[FieldError]
 
     @wraps(rule)
     def found(*args: P.args, **named: P.kwargs) -> list[FieldError]:
-        return list(judged(partial(rule, *args, **named)))
+        before, _making.errors = _making.errors, []
+        try:
+            return rule(*args, **named)
+        except _Enough:
+            return _making.errors
+        finally:
+            _making.errors = before
 
     return found
 

@@ -92,13 +92,16 @@ class Connection(asyncio.Protocol):
         self._streams[stream] = _Stream(answer, deadline)
         size = len(message) + _PREFIX
         self._window -= size
-        self._send(frame(frames.HEADERS, frames.END_HEADERS, stream, head))
-        data = b"\0%b%b" % (len(message).to_bytes(4, "big"), message)
-        at = 0
-        while size - at > frames.LARGEST:
-            self._send(frame(frames.DATA, 0, stream, data[at : at + frames.LARGEST]))
-            at += frames.LARGEST
-        self._send(frame(frames.DATA, frames.END_STREAM, stream, data[at:] if at else data))
+        beginning = frame(frames.HEADERS, frames.END_HEADERS, stream, head)
+        if size <= frames.LARGEST:
+            self._send(beginning + frames.only_message(stream, message))
+        else:
+            data, at = b"\0%b%b" % (len(message).to_bytes(4, "big"), message), 0
+            self._send(beginning)
+            while size - at > frames.LARGEST:
+                self._send(frame(frames.DATA, 0, stream, data[at : at + frames.LARGEST]))
+                at += frames.LARGEST
+            self._send(frame(frames.DATA, frames.END_STREAM, stream, data[at:]))
         if deadline < self._due:
             self._wake_at(deadline)
         if self._next > frames.MAX_WINDOW - 2:

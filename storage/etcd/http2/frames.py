@@ -27,6 +27,13 @@ def frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
     return b"%b%c%c%b%b" % (len(payload).to_bytes(3, "big"), kind, flags, stream.to_bytes(4, "big"), payload)
 
 
+def only_message(stream: int, message: bytes) -> bytes:
+    """The bytes of the DATA frame with a message of gRPC, which is not compressed, as the only one of its stream."""
+    size = len(message)
+    length = ((size + 5) << 16 | DATA << 8 | END_STREAM).to_bytes(5, "big")
+    return b"%b%b\0%b%b" % (length, stream.to_bytes(4, "big"), size.to_bytes(4, "big"), message)
+
+
 def settings(values: dict[int, int]) -> bytes:
     """The bytes of a SETTINGS frame."""
     return frame(SETTINGS, 0, 0, b"".join(k.to_bytes(2, "big") + v.to_bytes(4, "big") for k, v in values.items()))

@@ -34,6 +34,12 @@ def test_frames_are_found_wherever_what_is_received_is_cut(sent: list[Frame], da
     assert found == sent
 
 
+@given(st.integers(1, 2**31 - 1), st.binary())
+def test_the_frame_of_an_only_message_is_one_of_data(stream: int, message: bytes) -> None:
+    prefixed = b"\0" + len(message).to_bytes(4, "big") + message
+    assert frames.only_message(stream, message) == frame(frames.DATA, frames.END_STREAM, stream, prefixed)
+
+
 def test_a_frame_larger_than_allowed_is_refused_before_it_is_kept() -> None:
     with pytest.raises(FrameError):
         list(Frames().received((frames.LARGEST + 1).to_bytes(3, "big") + bytes(6)))
