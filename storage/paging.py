@@ -1,9 +1,10 @@
 """Reads all objects under a prefix as of one revision, in pages; it requests the next page while one is processed.
 
-After the first page the rest comes as one stream if etcd has RangeStream (3.7), else in more pages. For each page etcd
-counts all keys of the requested range: for a million keys in pages of 500 this would take minutes. So pages of small
-objects have more keys. And the requested range is about two pages wide, estimated from the distance of the keys in the
-last page.
+After the first page the rest comes as one stream if etcd has RangeStream (3.7), else in more pages. The first page has
+few keys, because nobody knows yet how large the objects are: 500 of 1.4 MB would take three times 700 MB. For each page
+etcd counts all keys of the requested range: for a million keys in pages of 500 this would take minutes. So pages of
+small objects have more keys. And the requested range is about two pages wide, estimated from the distance of the keys
+in the last page.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from storage.keys import prefix_end
 
 log = logging.getLogger(__name__)
 
-LEAST, MOST = 500, 10_000  # keys of a page
+FIRST, LEAST, MOST = 32, 8, 10_000  # keys of the first page, and of others
 BYTES = 4 << 20  # of a page, about, if it has more than the least number of keys
 WIDER = 256, 256  # factors by which the next ranges are wider after one with too few keys; the third range has no end
 _SIZE = 256  # bytes of a key that `_number` uses
@@ -34,10 +35,11 @@ async def pages(client: EtcdClient, prefix: bytes, revision: int = 0) -> AsyncGe
     window = _Window(prefix, prefix_end(prefix))
     first = await client.range(window.start, window.end, limit=window.limit, revision=revision)
     revision = revision or first.revision
+    more = first.more and window.advance(first.kvs, more=True)
     yield revision, first.kvs
-    if not first.more:
+    del first  # its objects need not stay in memory until the end of the stream
+    if not more:
         return
-    window.advance(first.kvs, more=True)
     try:
         async with aclosing(client.stream(window.start, window.stop, revision=revision)) as parts:
             async for kvs in parts:
@@ -77,12 +79,12 @@ class _Window:
     start: bytes
     stop: bytes
     end: bytes = b""
-    limit: int = LEAST
+    limit: int = 0
     width: int = 0
     wider: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        self.end, self.limit = self.stop, LEAST
+        self.end, self.limit = self.stop, FIRST
 
     def advance(self, found: Sequence[KeyValue], more: bool) -> bool:
         """Moves on after a page; `more` says that its range has more keys. Returns whether there is another page."""

@@ -8,7 +8,7 @@ from storage.embedded import EmbeddedEtcd, binary_version, find_binary
 from storage.errors import Compacted, FutureRevision, StorageError, TooLarge
 from storage.etcd import EtcdClient, EtcdSettings, KeyValue, PutResult, RangeResult, prefix_end
 from storage.etcd.operations import create_revision_is, delete, mod_revision_is, put, read, value_is
-from storage.paging import LEAST, pages
+from storage.paging import FIRST, pages
 from tests.conftest import PATIENCE
 
 
@@ -27,7 +27,7 @@ async def test_a_limit_cuts_and_says_so(etcd_client: EtcdClient, prefix: bytes) 
 
 async def test_a_range_is_streamed_by_an_etcd_that_can(own_client: EtcdClient) -> None:
     """In parts, in order, at one revision. An older etcd answers that it cannot; then the client asks for pages."""
-    keys = [b"s/%04d" % number for number in range(3 * LEAST)]
+    keys = [b"s/%04d" % number for number in range(3 * FIRST)]
     for start in range(0, len(keys), 100):
         revision = await own_client.write([(key, b"v" * 100) for key in keys[start : start + 100]], [])
     await own_client.put(b"s/later", b"")

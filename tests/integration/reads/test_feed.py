@@ -29,6 +29,7 @@ def node(etcd_client: EtcdClient, prefix: bytes) -> Node:
 
 
 async def test_what_is_there_is_loaded_by_pages_as_of_one_revision(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paging, "FIRST", 3)
     monkeypatch.setattr(paging, "LEAST", 3)
     monkeypatch.setattr(paging, "MOST", 4)
     for number in range(10):

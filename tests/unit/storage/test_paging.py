@@ -5,7 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 from hypothesis import given
@@ -22,14 +24,16 @@ ROOT = b"/registry/"
 class Counting:
     """Answers ranges as etcd does, and knows how many keys it has counted for that."""
 
-    def __init__(self, keys: Sequence[bytes]) -> None:
-        self.keys, self.counted, self.asked = sorted(keys), 0, 0
+    def __init__(self, keys: Sequence[bytes], value: bytes = b"") -> None:
+        self.keys, self.value = sorted(keys), value
+        self.counted = self.asked = self.largest = 0
 
     async def range(self, key: bytes, end: bytes, *, limit: int, revision: int) -> RangeResult:
         first, last = bisect_left(self.keys, key), bisect_left(self.keys, end)
         self.counted += last - first
         self.asked += 1
-        found = [KeyValue(each, b"", 1, 1, 1) for each in self.keys[first : min(last, first + limit)]]
+        found = [KeyValue(each, self.value, 1, 1, 1) for each in self.keys[first : min(last, first + limit)]]
+        self.largest = max(self.largest, sum(len(each.value) for each in found))
         return RangeResult(revision=revision or 7, kvs=found, more=last - first > limit, count=last - first)
 
     async def stream(self, key: bytes, end: bytes, *, revision: int) -> AsyncGenerator[list[KeyValue]]:
@@ -71,6 +75,7 @@ async def all_keys(client: Any) -> list[bytes]:
 @given(some.sets(some.binary(max_size=6).map(ROOT.__add__), max_size=80))
 async def test_all_keys_come_once_and_in_order(keys: set[bytes]) -> None:
     with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(paging, "FIRST", 2)
         patched.setattr(paging, "LEAST", 2)
         patched.setattr(paging, "MOST", 3)
         assert await all_keys(Counting(list(keys))) == sorted(keys)
@@ -79,6 +84,7 @@ async def test_all_keys_come_once_and_in_order(keys: set[bytes]) -> None:
 @given(some.sets(some.binary(max_size=6).map(ROOT.__add__), max_size=80), some.integers(0, 50))
 async def test_a_stream_that_ends_early_is_continued_in_pages(keys: set[bytes], parts: int) -> None:
     with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(paging, "FIRST", 2)
         patched.setattr(paging, "LEAST", 2)
         patched.setattr(paging, "MOST", 3)
         assert await all_keys(Streaming(list(keys), parts)) == sorted(keys)
@@ -101,6 +107,7 @@ async def test_a_stream_ends_with_who_reads_it() -> None:
 
 async def test_keys_that_are_longer_than_what_is_looked_at() -> None:
     with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(paging, "FIRST", 2)
         patched.setattr(paging, "LEAST", 2)
         patched.setattr(paging, "MOST", 2)
         keys = [ROOT + b"x" * 300 + b"%d" % number for number in range(10)]
@@ -118,3 +125,35 @@ async def test_few_keys_are_counted_more_than_once(name: bytes) -> None:
     assert len(await all_keys(etcd)) == 402_000
     assert etcd.counted < 12 * len(etcd.keys), "in pages of 500, without ends, it would be 400 times"
     assert etcd.asked < 300
+
+
+async def test_pages_of_large_objects_have_few_of_them() -> None:
+    etcd = Counting([ROOT + b"%07d" % number for number in range(300)], b"x" * 1_400_000)
+    assert len(await all_keys(etcd)) == 300
+    assert etcd.largest <= paging.FIRST * 1_400_000 and paging.FIRST <= 32
+
+
+async def test_the_first_page_does_not_stay_in_memory_while_the_rest_is_read() -> None:
+    class Value:
+        """Stands for the bytes of a value; no weak reference can be of those."""
+
+        def __len__(self) -> int:
+            return 1000
+
+    class Weak(Streaming):
+        async def range(self, key: bytes, end: bytes, *, limit: int, revision: int) -> RangeResult:
+            found = await super().range(key, end, limit=limit, revision=revision)
+            values: list[Any] = [Value() for _ in found.kvs]
+            alive.update(values)
+            return replace(
+                found, kvs=[each._replace(value=value) for each, value in zip(found.kvs, values, strict=True)]
+            )
+
+    alive = WeakSet[Any]()
+    etcd: Any = Weak([ROOT + b"%07d" % number for number in range(200)], ends_after=-1)
+    pages = 0
+    async with aclosing(paging.pages(etcd, ROOT)) as reading:
+        async for _, kvs in reading:
+            pages += 1
+            if pages > 2:
+                assert kvs and not alive
