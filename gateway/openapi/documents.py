@@ -8,6 +8,7 @@ from importlib.resources import files
 
 from gateway.jsontypes import JsonObject, dumps
 from gateway.kinds.registry import Registry
+from gateway.memo import Recent
 from gateway.openapi.custom import custom_schemas
 from gateway.openapi.gnostic import gnostic
 from gateway.openapi.meta_kinds import OF_DEFINITIONS, of_version
@@ -22,12 +23,16 @@ _INFO_OF_DEFINITIONS = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 _SECURITY = {"BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"}}
 
 
+_MOST, _SIZE = 1000, 32 << 20  # documents that are kept, and their bytes: all built-in ones take 6 MB
+
+
 class Documents:
     """The OpenAPI v3 documents of a registry."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._made: dict[tuple[str, bool], bytes] = {}
+        self._made: Recent[tuple[str, bool], bytes] = Recent(_MOST, _SIZE, _SIZE)
+        self._hashes: dict[str, str] = {}
         self._places = {
             f"apis/{group}/{version}" if group else f"api/{version}": (group, version)
             for group, versions in registry.groups.items()
@@ -53,24 +58,30 @@ class Documents:
 
     def hash_of(self, place: str) -> str:
         """A hash that changes with the document's content and with the release, in hexadecimal."""
+        known = self._hashes.get(place)
+        if known is not None:
+            return known
         digest = self._digest.copy()
         digest.update(place.encode())
         group, version = self._places.get(place, ("", ""))
         for resource in self._registry.of_version(group, version):
             if resource.custom:
                 digest.update(dumps([resource.resource, resource.subresource, resource.model_version.openapi]))
-        return digest.hexdigest().upper()
+        made = digest.hexdigest().upper()
+        if place in self._places or place in self._pages:  # a client may ask for any place
+            self._hashes[place] = made
+        return made
 
     def document(self, place: str, protobuf: bool = False) -> bytes | None:
         """The document of a place, as JSON or as gnostic's message; None for an unknown place.
 
         The first call for a place takes tens of milliseconds.
         """
-        made = self._made.get((place, protobuf))
+        made = self._made.find((place, protobuf))
         if made is None and place in self.places:
             content = self._made_of_page(place) if place in self._pages else self._make(*self._places[place])
             made = gnostic(3).document(content) if protobuf else dumps(content)
-            self._made[place, protobuf] = made
+            self._made.keep((place, protobuf), made, len(made))
         return made
 
     def _made_of_page(self, place: str) -> JsonObject:

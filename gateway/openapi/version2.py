@@ -5,7 +5,9 @@ kubectl requests it only to validate a `kind: List` before it sends the items. F
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import marshal
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from gateway.jsontypes import JsonObject, dumps
@@ -28,11 +30,23 @@ _Fragments = list[tuple[str, bytes]]  # members of a map: their names, and their
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The encoded paths and definitions of some resources, as JSON or as protobuf."""
+    """The encoded paths and definitions of some resources, as JSON or as protobuf.
+
+    They are kept compressed: those of 3,000 definitions take 100 MB otherwise, as much as the document.
+    """
 
     made_of: Resources
-    paths: _Fragments
-    definitions: _Fragments
+    packed: bytes
+
+    @classmethod
+    def of(cls, made_of: Resources, paths: _Fragments, definitions: _Fragments) -> _Part:
+        """A part with these fragments."""
+        return cls(made_of, zlib.compress(marshal.dumps((paths, definitions)), 1))
+
+    def fragments(self) -> tuple[_Fragments, _Fragments]:
+        """The fragments of paths and of definitions."""
+        found: tuple[_Fragments, _Fragments] = marshal.loads(zlib.decompress(self.packed))
+        return found
 
 
 class Version2:
@@ -66,8 +80,7 @@ class Version2:
         known = {(*place, protobuf) for place in served}
         for place in [each for each in self._parts if each[2] is protobuf and each not in known]:
             del self._parts[place]
-        paths = dict(each for part in parts for each in part.paths)
-        definitions = dict(each for part in reversed(parts) for each in part.definitions)
+        paths, definitions = _gathered(parts)
         if others is not None:
             merged = self._merged(served, protobuf, others)
             paths = merged.paths | paths
@@ -77,9 +90,7 @@ class Version2:
     def _merged(self, served: Mapping[tuple[str, str], Resources], protobuf: bool, others: Others) -> Merged:
         """The parts of extension API servers. To find conflicts, they are compared with the own definitions in JSON."""
         own = [self._part(place, resources, False) for place, resources in served.items()]
-        merged = Merged(
-            dict(each for part in reversed(own) for each in part.definitions), _as_protobuf if protobuf else _as_json
-        )
+        merged = Merged(_gathered(own)[1], _as_protobuf if protobuf else _as_json)
         for part in others.version_2():
             merged.add(part)
         return merged
@@ -90,13 +101,25 @@ class Version2:
             return known
         content = _content(resources, () if place != ("", "") else pages(self._registry))
         encode = _as_protobuf if protobuf else _as_json
-        made = _Part(
+        made = _Part.of(
             resources,
             [(name, encode("Paths", name, value)) for name, value in content["paths"].items()],
             [(name, encode("Definitions", name, value)) for name, value in content["definitions"].items()],
         )
         self._parts[*place, protobuf] = made
         return made
+
+
+def _gathered(parts: Iterable[_Part]) -> tuple[dict[str, bytes], dict[str, bytes]]:
+    """The encoded paths and definitions of all parts. Of definitions with the same name the first one counts."""
+    paths: dict[str, bytes] = {}
+    definitions: dict[str, bytes] = {}
+    for part in parts:
+        own, more = part.fragments()
+        paths.update(own)
+        for name, content in more:
+            definitions.setdefault(name, content)
+    return paths, definitions
 
 
 def _as_json(_map: str, name: str, value: JsonObject) -> bytes:
@@ -109,20 +132,25 @@ def _as_protobuf(map_: str, name: str, value: JsonObject) -> bytes:
 
 def _joined(paths: Mapping[str, bytes], definitions: Mapping[str, bytes], protobuf: bool, minor: str) -> bytes:
     """Joins the encoded paths and definitions, sorted by name, to a document. `minor` is the version in its info."""
-    between = b"" if protobuf else b","
-    listed = {
-        "paths": between.join(paths[name] for name in sorted(paths)),
-        "definitions": between.join(definitions[name] for name in sorted(definitions)),
-    }
     head = {"swagger": "2.0", "info": {"title": "Kubernetes", "version": minor}}
     security = {
         "securityDefinitions": {"BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"}},
         "security": [{"BearerToken": []}],
     }
     if protobuf:
+        listed = {"paths": b"".join(_by_name(paths)), "definitions": b"".join(_by_name(definitions))}
         return gnostic(2).document({**head, **listed, **security})
-    maps = b",".join(dumps(name) + b":{" + content + b"}" for name, content in listed.items())
-    return dumps(head)[:-1] + b"," + maps + b"," + dumps(security)[1:]
+    pieces = [dumps(head)[:-1]]
+    for name, content in (("paths", paths), ("definitions", definitions)):
+        pieces += (b",", dumps(name), b":{")
+        for number, each in enumerate(_by_name(content)):
+            pieces += (b"," if number else b"", each)
+        pieces.append(b"}")
+    return b"".join([*pieces, b",", dumps(security)[1:]])
+
+
+def _by_name(content: Mapping[str, bytes]) -> Iterator[bytes]:
+    return (content[name] for name in sorted(content))
 
 
 def _content(resources: Resources, others: Iterable[Page]) -> JsonObject:

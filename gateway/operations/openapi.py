@@ -77,7 +77,8 @@ class _Answers:
         now = time()  # kube-apiserver makes the index anew for each request
         # Dates have whole seconds: a client that asked in the second of a change may have the index before it.
         made_at = now + 1 if now - self._changed < 1 else now
-        return unmet(request, {}, _INDEX, made_at) or part_of(request, made.index(others), _INDEX, dated({}, now))
+        left = unmet(request, {}, _INDEX, made_at)
+        return left or part_of(request, await asyncio.to_thread(made.index, others), _INDEX, dated({}, now))
 
     async def document(self, request: Request) -> Response:
         place = request.path_params["place"]

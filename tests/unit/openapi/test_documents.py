@@ -9,6 +9,7 @@ import pytest
 
 from gateway.jsontypes import loads
 from gateway.kinds.builtin import builtin_registry
+from gateway.openapi import documents
 from gateway.openapi.documents import Documents
 from gateway.release.release import release_of
 from gateway.schema.catalog import serving
@@ -253,3 +254,18 @@ def test_a_reference_stands_alone_unless_its_field_is_described(minor: str, memb
         assert made is not None
         rule = loads(made)["components"]["schemas"]["io.k8s.api.networking.v1.IngressRule"]
     assert list(rule["properties"]["http"]) == members
+
+
+def test_documents_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "_SIZE", 200_000)
+    made = Documents(builtin_registry())
+    for place in made.places:
+        assert made.document(place) == made.document(place)
+    kept = made._made.values()
+    assert kept and sum(map(len, kept)) <= 200_000
+
+
+def test_hashes_are_kept_of_documents_only() -> None:
+    made = Documents(builtin_registry())
+    assert made.hash_of("api/v1") == made.hash_of("api/v1") != made.hash_of("apis/none/v1")
+    assert list(made._hashes) == ["api/v1"]

@@ -10,6 +10,7 @@ import pytest
 from gateway.jsontypes import loads
 from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.identity import GroupVersionResource
+from gateway.openapi import version2_latest
 from gateway.openapi.version2 import Version2
 from tests.limits import at_most_cpu
 from tests.unit.openapi.definitions import custom
@@ -128,3 +129,28 @@ def test_options_are_kinds_of_every_version_that_is_registered(kind: str) -> Non
 )
 def test_what_has_no_objects_is_said_to_take_what_it_answers(path: str, consumed: list[str] | None) -> None:
     assert PATHS[path]["get"].get("consumes") == consumed
+
+
+@pytest.mark.parametrize("minor_change", [False, True])
+async def test_a_large_document_is_kept_compressed(monkeypatch: pytest.MonkeyPatch, minor_change: bool) -> None:
+    monkeypatch.setattr(version2_latest, "_LARGE", 1 << 20)
+    latest = version2_latest.LatestVersion2(REGISTRY)
+    whole = MADE.document(MADE.served())
+    found, tag = await latest.document(protobuf=False)
+    if minor_change:
+        latest.forget()
+    assert found == whole and await latest.document(protobuf=False) == (whole, tag)
+    as_protobuf, other = await latest.document(protobuf=True)
+    assert as_protobuf == MADE.document(MADE.served(), protobuf=True) and other == tag
+    assert sum(len(each.content) for each in latest._made.values()) < len(whole) / 3
+
+
+def test_parts_take_a_fraction_of_the_document() -> None:
+    registry = builtin_registry()
+    made = Version2(registry)
+    before = len(made.document(made.served()))
+    for number in range(20):
+        registry.add(custom(f"g{number}.example.com", "zebra"))
+    grown = len(made.document(made.served())) - before
+    parts = [part for place, part in made._parts.items() if place[0]]
+    assert len(parts) == 40 and sum(len(part.packed) for part in parts) < grown / 5
