@@ -115,9 +115,12 @@ class Run:
                 self.ask("PATCH", "resourcequotas/all", hard, other=other, headers=MERGE)
 
     def recount(self) -> dict[str, dict[str, int]]:
-        """The usage of the existing objects; CPU in thousandths."""
+        """The usage of the existing objects; CPU in thousandths.
+
+        A pod that a server has marked as deleted, and was killed before it removed it, counts for `count/pods` only.
+        """
         pods = self.ask("GET", "pods").json["items"]
-        running = [pod for pod in pods if pod.get("status", {}).get("phase") != "Succeeded"]
+        running = [pod for pod in pods if not _has_ended(pod)]
         short = [pod for pod in running if "activeDeadlineSeconds" in pod["spec"]]
         return {
             "all": {
@@ -133,7 +136,10 @@ class Run:
         """What the quotas say and what there is, who runs the controllers, and the ends of both servers' logs."""
         lease = ask(self._replicas.one, "GET", LEASE).json
         logs = [server.log_file.read_text()[-3000:] for server in (self._replicas.one, self._replicas.other)]
-        return "\n".join([f"{self.used()} is not {self.recount()}", str(lease.get("spec")), *logs])
+        pods = [
+            {name: pod.get(name) for name in ("metadata", "status")} for pod in self.ask("GET", "pods").json["items"]
+        ]
+        return "\n".join([f"{self.used()} is not {self.recount()}", str(lease.get("spec")), str(pods), *logs])
 
     def used(self) -> dict[str, dict[str, int]]:
         """The usage in the quotas' status."""
@@ -142,6 +148,10 @@ class Run:
 
     def end(self) -> None:
         ask(self._replicas.one, "DELETE", f"/api/v1/namespaces/{self.namespace}")
+
+
+def _has_ended(pod: dict[str, Any]) -> bool:
+    return pod.get("status", {}).get("phase") == "Succeeded" or "deletionTimestamp" in pod["metadata"]
 
 
 def _cpu(pod: dict[str, Any]) -> int:
