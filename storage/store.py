@@ -38,14 +38,16 @@ class EtcdStore:
         acknowledged: Callable[..., None],
         fence: Fence | None = None,
         outpost: Outpost | None = None,
+        rewrites: bool = False,
     ) -> None:
         """`acknowledged` is called with the events of each write that etcd has acknowledged, before the write returns.
 
         With a `fence` the store writes only while the fence is held; later writes raise Fenced. If the fence's key is
-        in another etcd, `outpost` is a key in this etcd that takes its place in transactions.
+        in another etcd, `outpost` is a key in this etcd that takes its place in transactions. With `rewrites` every
+        value counts as stale.
         """
         self.client, self.cache, self.reads = client, cache, reads
-        self._acknowledged, self._fence, self._outpost = acknowledged, fence, outpost
+        self._acknowledged, self._fence, self._outpost, self._rewrites = acknowledged, fence, outpost, rewrites
 
     def fenced(self, fence: Fence, holder: EtcdClient | None = None) -> EtcdStore:
         """A store that writes only while `fence` is held, whose key is in the etcd of `holder` (None: in this one)."""
@@ -60,6 +62,12 @@ class EtcdStore:
     def reading(self, reads: Reads) -> EtcdStore:
         """The same store, with other `Reads`."""
         return EtcdStore(self.client, self.cache, reads, self._acknowledged, self._fence, self._outpost)
+
+    def rewriting(self) -> EtcdStore:
+        """The same store, whose updates store objects anew even if they do not differ."""
+        return EtcdStore(
+            self.client, self.cache, self.reads, self._acknowledged, self._fence, self._outpost, rewrites=True
+        )
 
     def cached(self, key: bytes) -> StoredObject | None:
         entry = self.cached_entry(key)
@@ -126,6 +134,8 @@ class EtcdStore:
         raise Conflict(answer.current and self._readable(answer.current))
 
     async def is_stale(self, key: bytes) -> bool:
+        if self._rewrites:
+            return True
         transformer = self.client.transformer
         if transformer is None:
             return False

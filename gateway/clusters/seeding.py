@@ -30,6 +30,8 @@ _OF_NAMESPACES = {
 }
 """What a controller makes in each namespace: the resource and the name."""
 _AGGREGATION = "clusterrole-aggregation-controller"
+_PUBLISHER = "kube-apiserver-serving-clustertrustbundle-publisher-controller"
+_BUNDLES = "certificates.k8s.io", "v1", "clustertrustbundles"
 _ROLES = "rbac.authorization.k8s.io", "v1", "clusterroles"
 
 SCRATCH = "template"
@@ -81,7 +83,7 @@ async def default_objects(scratch: Awake, fence: Fence) -> Template:
 
 
 async def _controlled(endpoints: Endpoints, controllers: Collection[str]) -> None:
-    """Waits for what these controllers add: what each namespace has, and the rules of aggregated roles."""
+    """Waits for what these controllers add: what each namespace has, the server's CA, the rules of aggregated roles."""
     for controller, (plural, name) in _OF_NAMESPACES.items():
         if controller not in controllers:
             continue
@@ -90,6 +92,9 @@ async def _controlled(endpoints: Endpoints, controllers: Collection[str]) -> Non
             cache = endpoints.of("", "v1", plural).cache
             key = cache.spec.prefix + b"%b/%b" % (of_namespace, name.encode())
             await _until(cache, lambda cache=cache, key=key: cache.get(key) is not None)  # type: ignore[misc]
+    if _PUBLISHER in controllers and endpoints.registry.get(*_BUNDLES) and _BUNDLES not in endpoints.registry.unserved:
+        bundles = endpoints.of(*_BUNDLES).cache
+        await _until(bundles, lambda: len(bundles) > 0)
     roles = endpoints.of(*_ROLES).cache
     if _AGGREGATION in controllers:
         await _until(roles, lambda: _aggregated([each.parsed() for each in roles.all_entries()]))

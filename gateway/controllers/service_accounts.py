@@ -11,6 +11,7 @@ from gateway.controllers.keyed import Keyed, is_being_deleted
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject
 from gateway.pem import certificates_in
+from gateway.settings.config import Settings
 from storage.entry import Entry
 
 DEFAULT_ACCOUNT, ROOT_CA = "default", "kube-root-ca.crt"
@@ -58,12 +59,8 @@ class RootCertificates(Keyed):
     @cached_property
     def data(self) -> dict[str, str]:
         """The data of the ConfigMap; empty if the file of the serving certificate's CA can't be read."""
-        settings = self.actor.endpoints.services.settings
-        path = settings.tls_cert_file or settings.cert_dir / "ca.crt"
-        try:
-            return {"ca.crt": certificates_in(path.read_bytes()).decode("ascii")}  # not a key in the same file
-        except (OSError, UnicodeDecodeError):
-            return {}
+        found = serving_ca(self.actor.endpoints.services.settings)
+        return {"ca.crt": found} if found is not None else {}
 
     def seen(self, resource: str, entry: Entry) -> None:
         if resource == "namespaces":
@@ -92,6 +89,15 @@ class RootCertificates(Keyed):
         obj["data"] = dict(self.data)
         obj["metadata"].setdefault("annotations", {})[_DESCRIPTION] = _ROOT_CA_DESCRIPTION
         return True
+
+
+def serving_ca(settings: Settings) -> str | None:
+    """The certificates of the serving certificate's CA as PEM; None if their file can't be read."""
+    path = settings.tls_cert_file or settings.cert_dir / "ca.crt"
+    try:
+        return certificates_in(path.read_bytes()).decode("ascii")  # not a key in the same file
+    except (OSError, UnicodeDecodeError):
+        return None
 
 
 class ending_namespace_is_fine:  # used as a block, as contextlib.suppress

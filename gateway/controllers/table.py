@@ -73,6 +73,14 @@ CONTROLLERS = {
     "podcertificaterequest-cleaner-controller": Known(
         "old_requests:OldPodRequests", "podcertificaterequestcleaner", "podcertificaterequest-cleaner-controller"
     ),
+    "kube-apiserver-serving-clustertrustbundle-publisher-controller": Known(
+        "trust_bundles:ServingTrustBundle",
+        "kube-apiserver-serving-clustertrustbundle-publisher",
+        "kube-apiserver-serving-clustertrustbundle-publisher-controller",
+    ),
+    "storage-version-migrator-controller": Known(
+        "storage_migrations:StorageMigrations", "storage-version-migrator-controller", "svm"
+    ),
     "certificatesigningrequest-approving-controller": Known(
         "certificate_requests:Approving", "certificate-controller", "csrapproving"
     ),

@@ -18,7 +18,6 @@ from gateway.writing.patching import applying
 from gateway.writing.tracking import track_fields
 from gateway.writing.updating import update_object
 from gateway.writing.write import Write, Written, begin_as
-from storage.protocol import Store
 from storage.store import EtcdStore
 
 MANAGER = "kube-controller-manager"
@@ -36,12 +35,20 @@ class Actor:
         self,
         endpoints: Endpoints,
         user: User,
-        via: Mapping[EtcdStore, Store] | None = None,
+        via: Mapping[EtcdStore, EtcdStore] | None = None,
         manager: str = MANAGER,
+        *,
+        rewrites: bool = False,
     ) -> None:
-        """`via` maps the stores of endpoints to stores that replace them. `manager` is the field manager."""
+        """`via` maps the stores of endpoints to stores that replace them. `manager` is the field manager. With
+        `rewrites`, an update stores the object anew even if it does not differ.
+        """
         self.endpoints, self.user = endpoints, user
-        self._via, self._manager = via or {}, manager
+        self._via, self._manager, self._rewrites = via or {}, manager, rewrites
+
+    def rewriting(self) -> Actor:
+        """The same, with `rewrites`."""
+        return Actor(self.endpoints, self.user, self._via, self._manager, rewrites=True)
 
     def of(self, group: str, version: str, resource: str, subresource: str = "") -> Endpoint:
         """The endpoint of a resource or subresource. Raises KeyError if it is not served."""
@@ -128,4 +135,7 @@ class Actor:
         return True
 
     def _begin(self, endpoint: Endpoint, verb: str, namespace: str, name: str) -> Write:
-        return begin_as(endpoint, self.user, verb, namespace, name, self._manager, via=self._via.get(endpoint.store))
+        via = self._via.get(endpoint.store)
+        if self._rewrites:
+            via = (via or endpoint.store).rewriting()
+        return begin_as(endpoint, self.user, verb, namespace, name, self._manager, via=via)

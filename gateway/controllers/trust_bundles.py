@@ -1,0 +1,74 @@
+"""Publishes the serving certificate's CA as a ClusterTrustBundle of the signer kubernetes.io/kube-apiserver-serving.
+
+Source: KEP-3257, and page "Certificates and Certificate Signing Requests", "Cluster trust bundles". Other bundles of
+that signer are deleted: they have a former CA.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from hashlib import sha256
+
+from gateway.controllers.keyed import Keyed
+from gateway.controllers.service_accounts import serving_ca
+from gateway.jsontypes import JsonObject
+from gateway.writing.options import DeleteOptions
+from storage.entry import Entry
+
+SIGNER = "kubernetes.io/kube-apiserver-serving"
+_KIND = ("certificates.k8s.io", "v1", "clustertrustbundles")
+_NAMED = SIGNER.encode()  # an object without it is of another signer
+
+
+class ServingTrustBundle(Keyed):
+    """The controller. Its queue has one key, the bundle's. Does nothing if the kind is not served."""
+
+    queue_name = "ca_cert_publisher_cluster_trust_bundles"
+    resources = (_KIND[2],)
+    workers = 1
+
+    @cached_property
+    def spec(self) -> JsonObject | None:
+        """The spec of the bundle; None if the CA can't be read."""
+        found = serving_ca(self.actor.endpoints.services.settings)
+        return {"signerName": SIGNER, "trustBundle": found} if found else None
+
+    def begin(self, prefix: bytes, keys: set[bytes]) -> None:
+        self._look()
+
+    def seen(self, resource: str, entry: Entry) -> None:
+        if _NAMED in entry.tail:
+            self._look()
+
+    def gone(self, resource: str, entry: Entry) -> None:
+        self.seen(resource, entry)
+
+    def _look(self) -> None:
+        if self.spec is not None and _KIND not in self.actor.endpoints.registry.unserved:
+            self.queue.add(self.key(_KIND[2], "", bundle_name(self.spec["trustBundle"])))
+
+    async def reconcile(self, key: bytes) -> None:
+        spec, bundles = self.spec, self.actor.of(*_KIND)
+        if spec is None:
+            return
+        name = bundle_name(spec["trustBundle"])
+        present = self.cached(key)
+        if present is None:
+            await self.actor.create(bundles, "", {"metadata": {"name": name}, "spec": dict(spec)})
+        elif present["spec"].get("trustBundle") != spec["trustBundle"]:
+
+            def restore(obj: JsonObject) -> bool:
+                obj["spec"]["trustBundle"] = spec["trustBundle"]
+                return True
+
+            await self.actor.change(bundles, "", name, restore)
+        for entry in list(self.entries(_KIND[2])):
+            if entry.key != key and _NAMED in entry.tail:
+                other = self.cached(entry.key)
+                if other is not None and other["spec"].get("signerName") == SIGNER:
+                    await self.delete(bundles, other, DeleteOptions())
+
+
+def bundle_name(certificates: str) -> str:
+    """The name of the bundle: the signer's, and the digest of its certificates."""
+    return f"{SIGNER.replace('/', ':')}:{sha256(certificates.encode()).digest()[:12].hex()}"
