@@ -6,14 +6,18 @@ that signer are deleted: they have a former CA.
 
 from __future__ import annotations
 
+import logging
 from functools import cached_property
 from hashlib import sha256
 
 from gateway.controllers.keyed import Keyed
 from gateway.controllers.service_accounts import serving_ca
+from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject
 from gateway.writing.options import DeleteOptions
 from storage.entry import Entry
+
+logger = logging.getLogger(__name__)
 
 SIGNER = "kubernetes.io/kube-apiserver-serving"
 _KIND = ("certificates.k8s.io", "v1", "clustertrustbundles")
@@ -54,7 +58,13 @@ class ServingTrustBundle(Keyed):
         name = bundle_name(spec["trustBundle"])
         present = self.cached(key)
         if present is None:
-            await self.actor.create(bundles, "", {"metadata": {"name": name}, "spec": dict(spec)})
+            try:
+                await self.actor.create(bundles, "", {"metadata": {"name": name}, "spec": dict(spec)})
+            except StatusError as error:
+                if error.reason != "Invalid":
+                    raise
+                logger.warning("the serving certificate's CA is not published: %s", error.message)
+                return
         elif present["spec"].get("trustBundle") != spec["trustBundle"]:
 
             def restore(obj: JsonObject) -> bool:
