@@ -52,6 +52,7 @@ SHORT = {
     "gateway/quotas/evaluators/__init__.py:evaluator_of": "names of resources",
     "gateway/release/metrics.py:forms": "minors",
     "gateway/release/release.py:_release": "minors and gates",
+    "gateway/validation/declared.py:_whole": "rules of the code",
     "gateway/validation/internal_form.py:_types": "nothing",
     "storage/etcd/http2/headers.py:decoded": "header blocks of etcd, of at most two frames",
 }
