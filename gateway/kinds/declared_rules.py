@@ -41,7 +41,7 @@ _APPROVAL = at_most_one(
 RULES: Mapping[GroupResource, tuple[Declared, ...]] = {
     GroupResource("", "replicationcontrollers"): (
         _NAME,
-        Declared("spec.replicas?", (minimum(0),)),
+        Declared("spec.replicas?", (required, minimum(0))),
         Declared("spec.minReadySeconds", (minimum(0),)),
     ),
     GroupResource("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): (

@@ -6,7 +6,7 @@ the same field and reason. A field that an update does not change is not checked
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -50,14 +50,20 @@ class Declared(NamedTuple):
     gate: str = ""
 
 
+Found = list[tuple[FieldError, str | None]]
+"""Errors, each with the text of those that it replaces."""
+
+
 class _Place:
     """The checks at a place of an object, and the places below it."""
 
-    __slots__ = ("below", "checks", "is_member", "items", "keys", "pointer", "values")
+    __slots__ = ("below", "checks", "is_member", "items", "keys", "ordered", "pointer", "silent", "values")
 
     def __init__(self, pointer: bool = False, *, is_member: bool = True) -> None:
         self.pointer, self.is_member, self.keys = pointer, is_member, ""
         self.checks: list[Check] = []
+        self.ordered: list[Check] = []  # those that end the field first
+        self.silent = False
         self.below: dict[str, _Place] = {}
         self.items: _Place | None = None
         self.values: _Place | None = None
@@ -76,41 +82,61 @@ class _Place:
             found.values = found = found.values or _Place(is_member=False)
         return found
 
-    def errors(self, value: Any, old: Any, path: str) -> Iterator[tuple[FieldError, str | None]]:
-        """The errors of a value that is to be checked, each with the text of those that it replaces."""
+    def is_silent(self) -> bool:
+        """Whether nothing is checked where the value is absent."""
+        if any(check.of_absent for check in self.checks):
+            return False
+        return self.pointer or all(place.silent for place in self.below.values())
+
+    def settle(self) -> None:
+        """Notes what is silent, once all rules are there."""
+        for place in (*self.below.values(), self.items, self.values):
+            if place is not None:
+                place.settle()
+        self.silent = self.is_silent()
+        self.ordered = [
+            *(check for check in self.checks if check.ends),
+            *(check for check in self.checks if not check.ends),
+        ]
+
+    def judge(self, value: Any, old: Any, path: str, found: Found) -> None:
+        """Adds the errors of a value that is to be checked."""
         absent = value is None if self.pointer else self.is_member and not value
         ended = False
-        for ending in (True, False):
-            for check in self.checks:
-                if check.ends is not ending or (ended and not ending) or (absent and not check.of_absent):
-                    continue
-                found = check.judge(None if absent else value, old, path)
-                ended = ended or (check.ends and bool(found))
+        for check in self.ordered:
+            if (ended and not check.ends) or (absent and not check.of_absent):
+                continue
+            errors = check.judge(None if absent else value, old, path)
+            if errors:
+                ended = ended or check.ends
                 if check.told:
-                    yield from ((error, check.instead) for error in found)
+                    found += ((error, check.instead) for error in errors)
         if ended or (absent and self.pointer):
             return
         if self.below:
             before = NEW if old is NEW or (old is None and self.pointer) else old or {}
-            yield from self._below(value or {}, before, path)
+            self._judge_members(value or {}, before, path, found)
         elif self.items is not None and value:
-            yield from self._items(self.items, value, old, path)
+            self._judge_items(self.items, value, old, path, found)
         elif self.values is not None and value:
             before = {} if old is NEW or old is None else old
             for key, each in value.items():
-                yield from _changed(self.values, each, before.get(key, NEW), f"{path}[{key}]")
+                _changed(self.values, each, before.get(key, NEW), f"{path}[{key}]", found)
 
-    def _below(self, value: JsonObject, before: Any, path: str) -> Iterator[tuple[FieldError, str | None]]:
+    def _judge_members(self, value: JsonObject, before: Any, path: str, found: Found) -> None:
         for name, place in self.below.items():
+            inner = value.get(name)
+            if place.silent and (inner is None if place.pointer else not inner):
+                continue
             old = NEW if before is NEW else before.get(name)
-            yield from _changed(place, value.get(name), old, f"{path}.{name}" if path else name)
+            _changed(place, inner, old, f"{path}.{name}" if path else name, found)
 
-    def _items(self, place: _Place, value: Any, old: Any, path: str) -> Iterator[tuple[FieldError, str | None]]:
+    def _judge_items(self, place: _Place, value: Any, old: Any, path: str, found: Found) -> None:
         key = _KEYS.get(self.keys) or _key_of(self.keys)
         known = {key(item): item for item in reversed((old is not NEW and old) or ())} if self.keys else {}
         for i, item in enumerate(value):
-            before = known.get(key(item), NEW) if self.keys else NEW
-            yield from _changed(place, item, before, f"{path}[{i}]")
+            before = known.get(key(item), NEW) if known else NEW
+            _changed(place, item, before, f"{path}[{i}]", found)
 
 
 _KEYS: dict[str, Callable[[Any], Any]] = {"=": lambda item: item}
@@ -121,10 +147,10 @@ def _key_of(names: str) -> Callable[[Any], Any]:
     return lambda item: tuple(item.get(key, "") for key in keys)
 
 
-def _changed(place: _Place, value: Any, old: Any, path: str) -> Iterator[tuple[FieldError, str | None]]:
-    """The errors of a value, unless an update leaves it."""
+def _changed(place: _Place, value: Any, old: Any, path: str, found: Found) -> None:
+    """Adds the errors of a value, unless an update leaves it."""
     if old is NEW or not (same(value, old) or not (place.pointer or value or old)):
-        yield from place.errors(value, old, path)
+        place.judge(value, old, path, found)
 
 
 @lru_cache(maxsize=256)
@@ -136,6 +162,7 @@ def _whole(rules: tuple[Declared, ...]) -> _Place:
         for part in rule.path.split("."):
             place = place.member(part)
         place.checks += rule.checks
+    root.settle()
     return root
 
 
@@ -143,20 +170,22 @@ def errors_beside(
     rules: tuple[Declared, ...], found: Sequence[FieldError], obj: JsonObject, old: JsonObject | None
 ) -> list[FieldError]:
     """All errors of an object: those of `found` (handwritten) that are not replaced, then the declarative ones."""
-    told, taken = list[FieldError](), dict[tuple[str, str], set[str | None]]()
+    judgements: Found = []
 
     def declared() -> list[FieldError]:
-        for error, instead in _whole(rules).errors(obj, NEW if old is None else old, ""):
-            told.append(error)
-            taken.setdefault((error.reason, error.field), set()).add(error.detail if instead is None else instead)
-        return told
+        _whole(rules).judge(obj, NEW if old is None else old, "", judgements)
+        return [error for error, _ in judgements]
 
-    judged(declared)
+    told, taken = list(judged(declared)), dict[tuple[str, str], set[tuple[str | None, str]]]()
+    texts = {id(error): instead for error, instead in judgements}
+    for error in told:
+        taken.setdefault((error.reason, error.field), set()).add((texts.get(id(error)), error.detail))
     return [error for error in found if not _replaced(error, taken.get((error.reason, error.field)))] + told
 
 
-def _replaced(error: FieldError, texts: set[str | None] | None) -> bool:
+def _replaced(error: FieldError, texts: set[tuple[str | None, str]] | None) -> bool:
     """Whether a handwritten error is about the fault of a declarative one of the same field and reason."""
     if texts is None or error.reason != INVALID[0]:
         return texts is not None
-    return any(text is not None and text in error.detail for text in texts)
+    given = error.detail
+    return any(given == detail if instead is None else instead in given for instead, detail in texts)

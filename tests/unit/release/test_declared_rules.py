@@ -180,3 +180,10 @@ def test_names_of_attachers_are_told_by_their_format() -> None:
         ["Invalid value", f'"{attachment["spec"]["attacher"]}"'],
         ["Too long", "may not be more than 63 characters"],
     ]
+
+
+def test_very_many_errors_are_told_in_part() -> None:
+    devices = [{"driver": "a", "pool": "p", "device": "d"}] * 5_000
+    found = told("resourceclaims", {"status": {"devices": devices}})
+    assert 0 < len(found) < len(devices)
+    assert found[0] == 'status.devices[1]: Duplicate value: {"driver":"a","pool":"p","device":"d"}'
