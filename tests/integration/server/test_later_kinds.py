@@ -17,6 +17,8 @@ BUNDLES = "/apis/certificates.k8s.io/v1/clustertrustbundles"
 RULES = "/apis/resource.k8s.io/v1/devicetaintrules"
 MIGRATIONS = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"
 NODES = "/apis/storage.k8s.io/v1/csinodes"
+SLICES = "/apis/resource.k8s.io/v1/resourceslices"
+LEVELS = "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations"
 NOW = "2026-01-01T00:00:00Z"
 
 
@@ -115,6 +117,25 @@ def test_the_status_of_a_csi_node_has_writers_of_its_own(api: ApiServer) -> None
     assert "labels" not in answered["metadata"]
     with api_server("--controllers=-*", version="1.36") as before:
         assert "status" not in ask(before, "POST", NODES, named("n", drivers=[]))
+
+
+def test_slices_are_selected_by_their_pool_and_lack_what_has_its_gate_off(api: ApiServer) -> None:
+    for name in ("p", "q"):
+        pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+        devices = [{"name": "d", "nodeAllocatableResources": {"cpu": {"mapping": {"deviceMultiplier": "1"}}}}]
+        spec = {"driver": "a.b", "nodeName": "n", "pool": pool, "devices": devices, "skipNodeOperations": ["*"]}
+        made = ask(api, "POST", SLICES, named(f"of-{name}", **spec))
+        assert made["spec"]["devices"] == [{"name": "d"}] and "skipNodeOperations" not in made["spec"]
+    found = ask(api, "GET", f"{SLICES}?fieldSelector=spec.pool.name=q,spec.driver=a.b")
+    assert [each["metadata"]["name"] for each in found["items"]] == ["of-q"]
+
+
+def test_declared_errors_come_last_and_once(api: ApiServer) -> None:
+    spec = {"type": "Exempt", "limited": {"limitResponse": {"type": "Queue"}}}
+    said = refusal(api, "POST", LEVELS, named("odd", **spec))
+    wrong = "spec.type: Invalid value: \"Exempt\": must be 'Exempt' if and only if `name` is 'exempt'"
+    forbidden, lacking = "spec.limited: Forbidden", "spec.limited.limitResponse.queuing: Required value"
+    assert f"[{wrong}, {forbidden}, {lacking}]" in said
 
 
 def test_what_1_37_has_stored_is_kept_where_an_earlier_minor_is_served(anchor: str) -> None:
