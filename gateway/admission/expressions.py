@@ -25,6 +25,7 @@ from gateway.admission.record import Admission, Versioned
 from gateway.admission.refusal import joined
 from gateway.admission.request_value import namespace_value, request_value
 from gateway.cel.costs import PER_EXPRESSION, PER_OBJECT
+from gateway.cel.edition import FIRST, Edition
 from gateway.cel.libraries.authorizer import Authorizer, Question, ResourceCheck
 from gateway.cel.metrics import EVALUATION
 from gateway.cel.policies import (
@@ -262,9 +263,10 @@ class MatchConditions:
         conditions: Sequence[JsonObject],
         expressions: PolicyExpressions | None = None,
         variables: Mapping[str, Compiled] | None = None,
+        edition: Edition = FIRST,
     ) -> MatchConditions:
         """Compiles the conditions of an object. `expressions` and `variables` are a policy's; webhooks have none."""
-        expressions = expressions or PolicyExpressions(params=False, composed=False)
+        expressions = expressions or PolicyExpressions(params=False, composed=False, edition=edition)
         return cls(
             [(each["name"], expressions.compile(each["expression"], Use.CONDITION)) for each in conditions],
             variables or {},

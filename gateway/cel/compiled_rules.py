@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gateway.cel.ast import Ident, Node
+from gateway.cel.edition import FIRST, Edition
 from gateway.cel.environment import Environment
 from gateway.cel.estimates import estimate
 from gateway.cel.plan import Trust
@@ -59,7 +60,9 @@ class CompiledRule:
         return plan(program.text, program.tree, self.environment, Trust(self.raw, refuse))
 
 
-def compile_rules(rules: list[JsonObject], schema: JsonObject, declared: Declared) -> list[CompiledRule]:
+def compile_rules(
+    rules: list[JsonObject], schema: JsonObject, declared: Declared, edition: Edition = FIRST
+) -> list[CompiledRule]:
     """The compiled rules of one schema node. `declared` is the type of the node's values."""
     types = SchemaTypes(declared)
     cardinality = LARGEST_REQUEST // (declared.smallest + 1)
@@ -68,13 +71,13 @@ def compile_rules(rules: list[JsonObject], schema: JsonObject, declared: Declare
         one = CompiledRule(rule, cardinality=cardinality)
         compiled.append(one)
         if (rule.get("rule") or "").strip():
-            _compile(one, schema, declared, types)
+            _compile(one, schema, declared, types, edition)
     return compiled
 
 
-def _compile(one: CompiledRule, schema: JsonObject, declared: Declared, types: SchemaTypes) -> None:
+def _compile(one: CompiledRule, schema: JsonObject, declared: Declared, types: SchemaTypes, edition: Edition) -> None:
     old = optional_of(types.type) if one.optional_old_self else types.type
-    environment = Environment({"self": types.type, "oldSelf": old}, types)
+    environment = Environment({"self": types.type, "oldSelf": old}, types, edition=edition)
     one.raw = one.optional_old_self and differs_raw(declared)
     program = _program(
         one.rule["rule"], environment, Trust(one.raw), "compilation failed", "program instantiation failed"
@@ -87,7 +90,7 @@ def _compile(one: CompiledRule, schema: JsonObject, declared: Declared, types: S
         return
     one.environment = environment
     one.uses_old_self = _mentions(program.tree, "oldSelf")
-    one.program, one.most = program, estimate(program.tree, declared).most
+    one.program, one.most = program, estimate(program.tree, declared, environment.edition).most
     if one.rule.get("messageExpression"):
         _compile_message(one, environment, declared)
     if target := one.rule.get("fieldPath"):
@@ -108,7 +111,7 @@ def _compile_message(one: CompiledRule, environment: Environment, declared: Decl
     if program.type.kind is not STRING.kind:
         one.message_error = "messageExpression must evaluate to a string"
         return
-    one.message, one.message_most = program, estimate(program.tree, declared).most
+    one.message, one.message_most = program, estimate(program.tree, declared, environment.edition).most
 
 
 def _program(

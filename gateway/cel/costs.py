@@ -55,7 +55,8 @@ def _first(factor: float) -> Cost:
     return lambda args, result: ceil(size_of(args[0]) * factor)
 
 
-def _regex(args: tuple[Any, ...], result: Any) -> int:
+def regex_cost(args: tuple[Any, ...], result: Any) -> int:
+    """The cost of a search for a pattern."""
     text, pattern = args[:2]
     known = ceil((1.0 + size_of(text)) * TRAVERSAL) * ceil(size_of(pattern) * REGEX)
     return known + (excess(text, pattern) if type(text) is str and type(pattern) is str else 0)
@@ -149,7 +150,7 @@ BY_OVERLOAD: dict[str, Cost] = {
     "not_equals": _smaller,
     "add_string": _both,
     "add_bytes": _both,
-    "matches_string": _regex,
+    "matches_string": regex_cost,
     "contains_string": _contains,
 }
 
@@ -162,12 +163,13 @@ _BY_FUNCTION: dict[str, Cost] = {
     "check": lambda args, result: AUTHORIZATION_CHECK,
     **dict.fromkeys(("fieldSelector", "labelSelector"), _selector),
     **dict.fromkeys(
-        ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), lambda args, result: _traversed(args[0])
+        ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf", "includes"),
+        lambda args, result: _traversed(args[0]),
     ),
     **dict.fromkeys(("jsonpatch.escapeKey", "url", "lowerAscii", "upperAscii", "substring", "trim"), _first(TRAVERSAL)),
     **dict.fromkeys(("replace", "split"), _first(2 * TRAVERSAL)),
     "join": lambda args, result: ceil(size_of(result) * 2 * TRAVERSAL),
-    **dict.fromkeys(("find", "findAll"), _regex),
+    **dict.fromkeys(("find", "findAll"), regex_cost),
     **dict.fromkeys(("cidr", "isIP", "isCIDR", "quantity", "isQuantity", "semver", "isSemver"), _first(TRAVERSAL)),
     "ip": _ip,
     "ip.isCanonical": _first(2 * TRAVERSAL),

@@ -52,9 +52,22 @@ class Function:
     overloads: list[Overload]
     exact: dict[tuple[object, ...], Overload]
 
+    def without(self, withdrawn: frozenset[str]) -> Function:
+        """The function without some overloads; itself if it has none of them."""
+        if not any(each.id in withdrawn for each in self.overloads):
+            return self
+        kept = [each for each in self.overloads if each.id not in withdrawn]
+        exact = {types: each for types, each in self.exact.items() if each.id not in withdrawn}
+        return Function(self.name, kept, exact)
+
 
 LIST_FUNCTIONS = frozenset({"@sortByAssociatedKeys", "distinct", "flatten", "lists.range", "reverse", "slice", "sort"})
 """The functions of cel-go's list library. Kubernetes added it later than the other libraries."""
+
+# functions that the file does not have yet; earlier editions lack them (gateway.cel.editions)
+_LATER: dict[str, list[tuple[str, bool, list[str], str]]] = {
+    "includes": [("list_includes_dyn_dyn", True, ["dyn", "dyn"], "bool")],
+}
 
 TYPES: dict[str, Type] = {
     "bool": BOOL,
@@ -85,7 +98,7 @@ def type_names() -> dict[str, Type]:
 def functions() -> dict[str, Function]:
     """All functions by name."""
     listed = json.loads(Path(__file__).with_name("declarations.json").read_text())["functions"]
-    return {name: _function(name, overloads) for name, overloads in listed.items()}
+    return {name: _function(name, overloads) for name, overloads in {**listed, **_LATER}.items()}
 
 
 @cache

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.cel.compiled_rules import CompiledRule, compile_rules
+from gateway.cel.edition import FIRST, Edition
 from gateway.cel.names import escape
 from gateway.cel.schema_types import Declared, declare
 from gateway.cel.sizes import LARGEST
@@ -53,7 +54,12 @@ class _Place:
 
 
 def validate_definition_rules(
-    schema: JsonObject, path: str, found: list[FieldError], *, per_expression: bool = True
+    schema: JsonObject,
+    path: str,
+    found: list[FieldError],
+    *,
+    per_expression: bool = True,
+    edition: Edition = FIRST,
 ) -> list[FieldError]:
     """The errors of the rules of a structural schema.
 
@@ -62,7 +68,7 @@ def validate_definition_rules(
     """
     total, errors = _Total(), list[FieldError]()
     broken = [each.field for each in found]
-    _visit(schema, _Place(path, 1, root=True), _Context(total, errors, broken, per_expression))
+    _visit(schema, _Place(path, 1, root=True), _Context(total, errors, broken, per_expression, edition))
     if total.cost > MOST_PER_DEFINITION:
         reason = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
         errors += [forbidden(where, reason) for _, where in total.costly]
@@ -77,6 +83,7 @@ class _Context:
     errors: list[FieldError]
     broken: list[str]
     per_expression: bool
+    edition: Edition
 
 
 def _visit(schema: JsonObject, place: _Place, context: _Context) -> None:
@@ -84,7 +91,9 @@ def _visit(schema: JsonObject, place: _Place, context: _Context) -> None:
     inside = place.inside or bool(rules)
     declared = place.declared
     if inside and declared is None:
-        declared = declare(schema, root=place.root or bool(schema.get("x-kubernetes-embedded-resource")))
+        declared = declare(
+            schema, root=place.root or bool(schema.get("x-kubernetes-embedded-resource")), edition=context.edition
+        )
     times = _times(place.cardinality, _most_elements(schema))
     _visit_below(schema, place, declared, inside, times, context)
     if rules and not any(_is_within(each, place.path) for each in context.broken):
@@ -139,7 +148,7 @@ def _check(
         unable = "unable to convert structural schema to CEL declarations"
         context.errors.append(internal(path, f"internal error: {reason}: {unable}"))
         return
-    for at, compiled in enumerate(compile_rules(rules, schema, declared)):
+    for at, compiled in enumerate(compile_rules(rules, schema, declared, context.edition)):
         _check_rule(compiled, f"{path}[{at}]", place, context)
 
 

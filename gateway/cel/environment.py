@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from gateway.cel.declarations import Function, functions, optional_functions, type_names
+from gateway.cel.edition import FIRST, Edition
 from gateway.cel.types import Type
 
 Maker = Callable[[dict[str, Any]], Any]
@@ -45,22 +46,26 @@ class NoStructs:
 class Environment:
     """The variables, object types and functions of an expression.
 
-    `libraries` are its optional libraries ("jsonpatch", "bindings"); `absent` are functions that it does not have.
+    `libraries` are its optional libraries ("jsonpatch", "bindings"); `absent` are functions that it does not have, in
+    addition to those that its edition lacks.
     """
 
     variables: Mapping[str, Type] = field(default_factory=dict)
     structs: Structs = field(default_factory=NoStructs)
     libraries: frozenset[str] = frozenset()
     absent: frozenset[str] = frozenset()
+    edition: Edition = FIRST
 
     def function(self, name: str) -> Function | None:
         """The function of a name, or None. A leading dot (an absolute name) is ignored."""
         name = name.removeprefix(".")
-        if name in self.absent:
+        edition = self.edition
+        if name in self.absent or name in edition.absent:
             return None
         if name.partition(".")[0] in self.libraries and name in optional_functions():
             return optional_functions()[name]
-        return functions().get(name)
+        found = functions().get(name)
+        return found.without(edition.withdrawn) if found is not None and edition.withdrawn else found
 
     def variable(self, name: str) -> Type | None:
         """The type of a variable, or of the name of a type (`int`); None for an unknown name."""

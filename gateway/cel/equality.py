@@ -57,11 +57,24 @@ def _equal_lists(one: Any, other: Any) -> bool:
     if len(one) != len(other):
         return False
     if type(one) is SetList:
+        if one.strict:
+            return _set_of(one) == _set_of(other)
         known = lookup(one)
         return all(each in known for each in other) and not any(type(each) is Whole for each in (*one, *other))
     if type(one) is KeyedList:
         return _equal_keyed(one, other)
     return all(map(equal, one, other))
+
+
+def _set_of(items: Any) -> set[tuple[type, Any]]:
+    """The items of a strict set. Raises EvaluationError for lists and maps in it."""
+    return set(map(_scalar, items))
+
+
+def _scalar(item: Any) -> tuple[type, Any]:
+    if isinstance(item, (*LISTS, dict)):
+        raise EvaluationError("listSet operations are only supported on lists of scalar values")
+    return type(item), item
 
 
 def lookup(items: list[Any]) -> Collection[Any]:
@@ -72,12 +85,12 @@ def lookup(items: list[Any]) -> Collection[Any]:
         return items
 
 
-def union(one: list[Any], other: Any) -> list[Any]:
-    """The items of a set, then each item of the other list that the set does not have, once."""
-    items = list(one)
-    known = set(map(_hashed, items))
+def union(one: SetList, other: Any) -> list[Any]:
+    """The items of a set, then each item of the other list that the set does not have, once. Raises EvaluationError."""
+    items, key_of_item = list(one), _scalar if one.strict else _hashed
+    known: set[Hashable] = set(map(key_of_item, items))
     for each in other:
-        if (key := _hashed(each)) not in known:
+        if (key := key_of_item(each)) not in known:
             known.add(key)
             items.append(each)
     return items
@@ -93,12 +106,13 @@ def _hashed(item: Any) -> Hashable:
 
 
 def _equal_keyed(one: KeyedList, other: Any) -> bool:
-    by_key = {key_of(each, one.keys): each for each in one}
+    by_key, found = {key_of(each, one.keys): each for each in one}, set[tuple[Any, ...]]()
     for each in other:
         key = key_of(each, one.keys)
         if key not in by_key or not _equal_items(by_key[key], each):
             return False
-    return True
+        found.add(key)
+    return not one.strict or len(found) == len(by_key)
 
 
 def _equal_items(one: Any, other: Any) -> bool:

@@ -86,6 +86,12 @@ def _each_element(target: Target, arguments: Arguments) -> Estimate | None:
     return Estimate(target.size.times(cost))
 
 
+def _included(target: Target, arguments: Arguments) -> Estimate | None:
+    if target is None or target.type.parameters:
+        return _each_element(target, arguments)
+    return Estimate(target.size.times(ONE))
+
+
 def _element_size(of: Argument) -> Range:
     return of.size_at((*of.path, "@items")) or UNKNOWN if of.path else UNKNOWN
 
@@ -356,6 +362,7 @@ _BY_FUNCTION: dict[str, _Estimator] = {
     "getEscapedPath": _part_of_url(3),
     **dict.fromkeys(("fieldSelector", "labelSelector"), _selector),
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _each_element),
+    "includes": _included,
     **dict.fromkeys(("url", "jsonpatch.escapeKey"), _url),
     **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _same_text),
     "replace": _replace,

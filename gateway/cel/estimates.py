@@ -22,6 +22,7 @@ from gateway.cel.ast import (
     StructLiteral,
 )
 from gateway.cel.costs import LIST_BASE, MAP_BASE, STRUCT_BASE
+from gateway.cel.edition import FIRST, Edition
 from gateway.cel.estimated_calls import Argument, Estimate, estimate_call
 from gateway.cel.macros import ACCUMULATOR
 from gateway.cel.schema_types import Declared
@@ -32,9 +33,9 @@ Path = tuple[str, ...]
 _FIXED_SIZE = SCALARS - {Kind.STRING, Kind.BYTES}
 
 
-def estimate(tree: Node, root: Declared | None) -> Range:
+def estimate(tree: Node, root: Declared | None, edition: Edition = FIRST) -> Range:
     """The least and the greatest cost of a checked expression. `root` declares the sizes of its variables."""
-    return _Estimator(root).cost(tree)
+    return _Estimator(root, edition).cost(tree)
 
 
 @dataclass(slots=True)
@@ -59,10 +60,10 @@ class _Local:
 
 
 class _Estimator:
-    __slots__ = ("_entries", "_locals", "_paths", "_root", "_sizes")
+    __slots__ = ("_edition", "_entries", "_locals", "_paths", "_root", "_sizes")
 
-    def __init__(self, root: Declared | None) -> None:
-        self._root = root
+    def __init__(self, root: Declared | None, edition: Edition) -> None:
+        self._root, self._edition = root, edition
         self._paths = dict[int, Path]()
         self._sizes = dict[int, Range]()
         self._entries = dict[int, _Entries]()
@@ -158,6 +159,8 @@ class _Estimator:
         spent = NOTHING
         for each in costs:
             spent = spent.plus(each)
+        if overload == "matches" and self._edition.global_matches:
+            overload, target, arguments = "matches_string", arguments[0], arguments[1:]
         known = estimate_call(node.function, overload, target, arguments)
         if known is not None:
             return Estimate(known.cost.plus(spent), known.size)

@@ -33,8 +33,8 @@ def native(value: Any, of: Type, structs: SchemaTypes, frame: list[Any], *, whol
 def like(value: list[Any], items: list[Any]) -> list[Any]:
     """The items as a list of the same class as `value`. The keys of a keyed list get their escaped names."""
     if type(value) is KeyedList:
-        return KeyedList(items, tuple(escape(key) or key for key in value.keys))
-    return SetList(items) if type(value) is SetList else items
+        return KeyedList(items, tuple(escape(key) or key for key in value.keys), value.strict)
+    return SetList(items, value.strict) if type(value) is SetList else items
 
 
 def _object(value: Any, declared: Declared, cache: dict[int, Any], whole: bool) -> Any:

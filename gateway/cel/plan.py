@@ -13,7 +13,7 @@ from typing import Any
 
 from gateway.cel.ast import ListLiteral, MapEntry, MapLiteral, Node, StructLiteral
 from gateway.cel.costs import LIST_BASE, MAP_BASE, STRUCT_BASE
-from gateway.cel.environment import Structs
+from gateway.cel.environment import Environment
 from gateway.cel.metering import FIRST_VARIABLE, Frame
 from gateway.cel.schema_types import SchemaTypes
 from gateway.cel.types import Kind, Type
@@ -54,12 +54,13 @@ class Constant:
 
 
 class Planner:
-    """Plans one expression. `variables` are the variables of its environment, in the order of the frame."""
+    """Plans one expression. The frame has the variables of its environment, in their order."""
 
-    __slots__ = ("_planners", "_scopes", "fixed", "inspect", "makers", "nests", "raw", "size", "structs")
+    __slots__ = ("_planners", "_scopes", "edition", "fixed", "inspect", "makers", "nests", "raw", "size", "structs")
 
-    def __init__(self, variables: list[str], structs: Structs, planners: Planners, trust: Trust) -> None:
-        self._planners = planners
+    def __init__(self, environment: Environment, planners: Planners, trust: Trust) -> None:
+        variables, structs = list(environment.variables), environment.structs
+        self._planners, self.edition = planners, environment.edition
         self.inspect, self.raw = trust.inspect, trust.raw
         self._scopes = [{name: at for at, name in enumerate(variables, FIRST_VARIABLE)}]
         self.size = FIRST_VARIABLE + len(variables)

@@ -11,6 +11,7 @@ from gateway.cel.ast import Call
 from gateway.cel.conversions import FUNCTIONS as CONVERSIONS
 from gateway.cel.costs import TRAVERSAL, Cost, cost_of
 from gateway.cel.declarations import Function, Overload, functions, optional_functions
+from gateway.cel.edition import Edition
 from gateway.cel.equality import equal
 from gateway.cel.libraries import implementations
 from gateway.cel.libraries.regex import compiled
@@ -43,10 +44,6 @@ _COMPARED: dict[str, Callable[[Evaluate, Evaluate], Evaluate]] = {
     "_==_": lambda one, other: lambda frame: one(frame) == other(frame),
     "_!=_": lambda one, other: lambda frame: one(frame) != other(frame),
 }
-_TEXT_CALLS: dict[str, Callable[[Any, Any], bool]] = {
-    "starts_with_string": str.startswith,
-    "ends_with_string": str.endswith,
-}
 # types whose values Python compares as CEL does
 _COMPARABLE = {Kind.INT, Kind.UINT, Kind.STRING, Kind.BYTES, Kind.BOOL, Kind.TIMESTAMP, Kind.DURATION}
 _COST_BY_RESULT = {"slice", "lists.range", "reverse", "join"}
@@ -70,7 +67,7 @@ def plan_call(planner: Planner, node: Call) -> Evaluate:
     arguments = [node.target, *node.arguments] if node.target is not None else node.arguments
     planned = [planner.plan(each) for each in arguments]
     if node.function in CONVERSIONS and len(planned) == 1 and isinstance(planned[0], Constant):
-        return _folded(node, planned[0])
+        return _folded(planner, node, planned[0])
     if node.function == "dyn":
         return _dyn(planner, node, planned[0])
     if node.function in _COMPARED and (fast := _comparison(planner, node, planned)) is not None:
@@ -78,13 +75,13 @@ def plan_call(planner: Planner, node: Call) -> Evaluate:
     return _general(planner, node, planned, [each.type for each in arguments])
 
 
-def _folded(node: Call, argument: Constant) -> Constant:
+def _folded(planner: Planner, node: Call, argument: Constant) -> Constant:
     """Computes the conversion of a constant when planning. Its EvaluationError makes the expression invalid."""
-    return Constant(_implementation(node, [])(argument.value))
+    return Constant(_implementation(planner.edition, node, [])(argument.value))
 
 
 def _general(planner: Planner, node: Call, planned: list[Evaluate], types: list[Type]) -> Evaluate:
-    function = _implementation(node, types, planner.raw)
+    function = _implementation(planner.edition, node, types, planner.raw)
     if (
         node.function in ("matches", "find", "findAll")
         and isinstance(planned[1], Constant)
@@ -92,7 +89,8 @@ def _general(planner: Planner, node: Call, planned: list[Evaluate], types: list[
     ):
         compiled(planned[1].value)  # so that an invalid pattern is found when planning
     overload = node.overloads[0] if len(node.overloads) == 1 else ""
-    cost, measure = cost_of(node.function, overload), growth_of(node.function, types)
+    cost = planner.edition.costs.get(overload) or cost_of(node.function, overload)
+    measure = growth_of(node.function, types)
     if cost is None:
         planner.fixed += 1
         return _uncharged(function, planned) if measure is None else _measured(function, planned, measure)
@@ -100,24 +98,6 @@ def _general(planner: Planner, node: Call, planned: list[Evaluate], types: list[
     if node.function in _COST_BY_RESULT:
         return _charged_after(function, planned, cost, measure)
     return _charged(function, planned, cost, measure, within)
-
-
-def _text_call(test: Callable[[Any, Any], bool], text: Evaluate, part: Evaluate) -> Evaluate:
-    """A test of a string. It costs by the string's length."""
-
-    def evaluate(frame: Frame) -> bool:
-        value = text(frame)
-        frame[COST] += charge_length(len(value))
-        return test(value, part(frame))
-
-    def with_constant(frame: Frame) -> bool:
-        value = text(frame)
-        length = len(value)
-        frame[COST] += TRAVERSALS[length] if length < _SHORT else charge_length(length)
-        return test(value, constant)
-
-    constant = part.value if isinstance(part, Constant) else None
-    return evaluate if constant is None else with_constant
 
 
 def _uncharged(function: Callable[..., Any], planned: list[Evaluate]) -> Evaluate:
@@ -190,19 +170,19 @@ def _charged_after(
     return evaluate
 
 
-def _implementation(node: Call, types: list[Type], raw: bool = False) -> Callable[..., Any]:
+def _implementation(edition: Edition, node: Call, types: list[Type], raw: bool = False) -> Callable[..., Any]:
     """The function of a call. If planning does not know the overload, the function chooses it by its arguments.
 
     `raw`: arguments may be raw values, which are not of their declared types.
     """
     dynamic = DYNAMIC.get(node.function)
     if len(node.overloads) == 1 and not raw and not any(map(_is_dynamic, types)):
-        known = implementations().get(node.overloads[0])
+        known = edition.implementations.get(node.overloads[0]) or implementations().get(node.overloads[0])
         if known is not None:
             return known
     if dynamic is not None:
         return dynamic
-    return _dispatched(node)
+    return _dispatched(edition, node)
 
 
 def _declared(name: str) -> Function:
@@ -213,11 +193,12 @@ def _is_dynamic(of: Type) -> bool:
     return of.kind is Kind.DYN or any(map(_is_dynamic, of.parameters))
 
 
-def _dispatched(node: Call) -> Callable[..., Any]:
-    declared = [each for each in _declared(node.function).overloads if each.member is (node.target is not None)]
+def _dispatched(edition: Edition, node: Call) -> Callable[..., Any]:
+    overloads = _declared(node.function).without(edition.withdrawn).overloads
+    declared = [each for each in overloads if each.member is (node.target is not None)]
     if len(node.overloads) == 1:
         declared = [each for each in declared if each.id == node.overloads[0]]
-    known = implementations()
+    known = {**implementations(), **edition.implementations}
     name = node.function
 
     def dispatch(*values: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
+from gateway.cel.edition import FIRST, Edition
 from gateway.cel.environment import Environment, Maker, Structs
 from gateway.cel.patch_objects import JSON_PATCH, OBJECT, PatchTypes
 from gateway.cel.program import InstantiationError, Program, compile_expression
@@ -120,6 +121,7 @@ class PolicyExpressions:
         composed: bool,
         absent: frozenset[str] = frozenset(),
         kept: Collection[str] = (),
+        edition: Edition = FIRST,
     ) -> None:
         self._absent, self._kept = absent, kept
         variables = {
@@ -139,9 +141,10 @@ class PolicyExpressions:
         }
         self._defined = dict[str, Type]()
         types = PolicyTypes(self._defined)
-        self._plain = Environment(authorized, types)
-        self._message = Environment(variables, types)
-        self._patching = Environment(authorized, PolicyTypes(self._defined, PatchTypes()), frozenset({"jsonpatch"}))
+        self._plain = Environment(authorized, types, edition=edition)
+        self._message = Environment(variables, types, edition=edition)
+        patching = PolicyTypes(self._defined, PatchTypes())
+        self._patching = Environment(authorized, patching, frozenset({"jsonpatch"}), edition=edition)
 
     def compile(self, text: str, use: Use) -> Compiled:
         """Compiles an expression for one use, such as a condition or a message. An error is in `Compiled.fault`."""

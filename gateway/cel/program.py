@@ -108,7 +108,7 @@ def compile_expression(text: str, environment: Environment, trust: Trust = TYPED
 def plan(text: str, tree: Node, environment: Environment, trust: Trust) -> Program:
     """Plans a checked expression. Raises InstantiationError."""
     variables = list(environment.variables)
-    planner = Planner(variables, environment.structs, _PLANNERS, trust)
+    planner = Planner(environment, _PLANNERS, trust)
     try:
         run, fixed = planner.measured(tree)
     except EvaluationError as error:

@@ -13,6 +13,7 @@ from typing import Any
 from gateway.cel.compiled_rules import CompiledRule, compile_rules
 from gateway.cel.correlation import Correlation, Ratchet, by_key
 from gateway.cel.costs import PER_EXPRESSION, PER_OBJECT
+from gateway.cel.edition import FIRST, Edition
 from gateway.cel.names import escape
 from gateway.cel.program import Outcome, Program
 from gateway.cel.raw import raw
@@ -260,14 +261,16 @@ def _by_reason(path: str, value: Any, detail: str, reason: str | None, plain: bo
     return FieldError("FieldValueInvalid", path, f"Invalid value: {detail}")
 
 
-def compile_schema(schema: JsonObject, *, root: bool = True, shows_values: bool = True) -> SchemaRules | None:
+def compile_schema(
+    schema: JsonObject, *, root: bool = True, shows_values: bool = True, edition: Edition = FIRST
+) -> SchemaRules | None:
     """The rules of a custom resource's schema, or of a part of one (`root` is False). None if it has no rules.
 
     `shows_values`: errors show the wrong values, else their types.
     """
     if not _has_rules(schema):
         return None
-    rules = _node(schema, schema, declare(schema, root=root), root=root)
+    rules = _node(schema, schema, declare(schema, root=root, edition=edition), edition, root=root)
     if rules is not None:
         rules.holds_floats, rules.shows_values = finder(schema), shows_values
     return rules
@@ -298,7 +301,7 @@ def _has_rules(schema: JsonObject) -> bool:
 
 
 def _node(
-    saying: JsonObject, schema: JsonObject, declared: Declared | None, *, root: bool = False
+    saying: JsonObject, schema: JsonObject, declared: Declared | None, edition: Edition, *, root: bool = False
 ) -> SchemaRules | None:
     """The rules that `saying` has for values of `schema`. `saying` is the schema itself, or a part of its allOf."""
     rules, error = list[CompiledRule](), ""
@@ -306,36 +309,38 @@ def _node(
         if declared is None:
             error = "failed to convert to declType for CEL validation rules"
         else:
-            rules = compile_rules(listed, schema, declared)
+            rules = compile_rules(listed, schema, declared, edition)
     node = SchemaRules(schema, declared, rules, error)
     element = declared.element if declared is not None else None
-    node.items = _below(saying.get("items"), schema.get("items"), element)
-    node.additional = _below(saying.get("additionalProperties"), schema.get("additionalProperties"), element)
+    node.items = _below(saying.get("items"), schema.get("items"), element, edition)
+    node.additional = _below(saying.get("additionalProperties"), schema.get("additionalProperties"), element, edition)
     for name, said in (saying.get("properties") or {}).items():
-        found = _property(name, said, schema, declared)
+        found = _property(name, said, schema, declared, edition)
         if found is not None:
             node.properties[name] = found
     for said in saying.get("allOf") or ():
-        found = _node(said, schema, declared, root=root)
+        found = _node(said, schema, declared, edition, root=root)
         if found is not None:
             node.all_of.append(found)
     known = node.rules or node.error or node.items or node.additional or node.properties or node.all_of
     return node if known else None
 
 
-def _below(said: Any, schema: Any, declared: Declared | None) -> SchemaRules | None:
+def _below(said: Any, schema: Any, declared: Declared | None, edition: Edition) -> SchemaRules | None:
     if not isinstance(said, dict) or not isinstance(schema, dict):
         return None
-    return _node(said, schema, declared)
+    return _node(said, schema, declared, edition)
 
 
-def _property(name: str, said: JsonObject, schema: JsonObject, declared: Declared | None) -> SchemaRules | None:
+def _property(
+    name: str, said: JsonObject, schema: JsonObject, declared: Declared | None, edition: Edition
+) -> SchemaRules | None:
     below = (schema.get("properties") or {}).get(name)
     if below is None:
         return None
     if (written := escape(name)) is None:
-        own = declare(below, root=bool(below.get("x-kubernetes-embedded-resource")))
-        return None if own is None else _node(said, below, own)
+        own = declare(below, root=bool(below.get("x-kubernetes-embedded-resource")), edition=edition)
+        return None if own is None else _node(said, below, own, edition)
     fields = declared.fields if declared is not None else None
     known = (fields or {}).get(written)
-    return None if known is None else _node(said, below, known[1])
+    return None if known is None else _node(said, below, known[1], edition)

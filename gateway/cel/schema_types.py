@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from gateway.cel.edition import FIRST, Edition
 from gateway.cel.moments import parse_long_duration, parse_timestamp
 from gateway.cel.names import RESERVED, escape
 from gateway.cel.types import (
@@ -56,7 +57,7 @@ class Declared:
     special: bool = False
 
 
-def declare(schema: JsonObject, *, root: bool = False) -> Declared | None:
+def declare(schema: JsonObject, *, root: bool = False, edition: Edition = FIRST) -> Declared | None:
     """The declaration of a schema; None if expressions cannot use its values.
 
     `root`: the schema is that of a whole object, so apiVersion, kind and some metadata are declared too.
@@ -66,9 +67,9 @@ def declare(schema: JsonObject, *, root: bool = False) -> Declared | None:
         return Declared(DYN, most=LARGEST_REQUEST - 2 if most is None else max(most, 0) * 4, smallest=1)
     match schema.get("type"):
         case "object":
-            return _object(schema, root)
+            return _object(schema, root, edition)
         case "array":
-            return _array(schema)
+            return _array(schema, edition)
         case "string":
             return _string(schema)
         case "boolean":
@@ -80,17 +81,17 @@ def declare(schema: JsonObject, *, root: bool = False) -> Declared | None:
     return None
 
 
-def _object(schema: JsonObject, root: bool) -> Declared | None:
+def _object(schema: JsonObject, root: bool, edition: Edition) -> Declared | None:
     additional = schema.get("additionalProperties")
-    if isinstance(additional, dict) and not (root and _root_properties(schema)):
-        return _map(schema, additional)
+    if isinstance(additional, dict) and not (root and _root_properties(schema, edition)):
+        return _map(schema, additional, edition)
     if isinstance(additional, dict):
-        return _map(schema, additional)
-    properties = _root_properties(schema) if root else schema.get("properties") or {}
+        return _map(schema, additional, edition)
+    properties = _root_properties(schema, edition) if root else schema.get("properties") or {}
     required = set(schema.get("required") or ())
     fields, smallest, special = dict[str, tuple[str, Declared]](), 2, False
     for name, below in properties.items():
-        declared = declare(below, root=bool(below.get("x-kubernetes-embedded-resource")))
+        declared = declare(below, root=bool(below.get("x-kubernetes-embedded-resource")), edition=edition)
         if declared is None:
             continue
         if (written := escape(name)) is not None:
@@ -101,14 +102,24 @@ def _object(schema: JsonObject, root: bool) -> Declared | None:
     return Declared(fields=fields, smallest=smallest, special=special)
 
 
-def _root_properties(schema: JsonObject) -> JsonObject:
-    text = {"type": "string"}
-    metadata = {"type": "object", "properties": {"name": text, "generateName": text}}
+def _root_properties(schema: JsonObject, edition: Edition) -> JsonObject:
+    text: JsonObject = {"type": "string"}
+    names = {"name": text, "generateName": text}
+    if most := edition.longest_name:
+        own = ((schema.get("properties") or {}).get("metadata") or {}).get("properties") or {}
+        names = {"name": _capped(own.get("name"), most), "generateName": _capped(own.get("generateName"), most - 1)}
+    metadata = {"type": "object", "properties": names}
     return {**(schema.get("properties") or {}), "kind": text, "apiVersion": text, "metadata": metadata}
 
 
-def _map(schema: JsonObject, values: JsonObject) -> Declared | None:
-    element = declare(values, root=bool(values.get("x-kubernetes-embedded-resource")))
+def _capped(schema: JsonObject | None, most: int) -> JsonObject:
+    """A string of at most `most` characters, or of as many as a schema allows if these are fewer."""
+    own = (schema or {}).get("maxLength")
+    return {"type": "string", "maxLength": most if own is None else min(own, most)}
+
+
+def _map(schema: JsonObject, values: JsonObject, edition: Edition) -> Declared | None:
+    element = declare(values, root=bool(values.get("x-kubernetes-embedded-resource")), edition=edition)
     if element is None:
         return None
     most = schema.get("maxProperties")
@@ -117,16 +128,16 @@ def _map(schema: JsonObject, values: JsonObject) -> Declared | None:
     return Declared(element=element, is_map=True, most=most, convert=convert, special=element.special)
 
 
-def _array(schema: JsonObject) -> Declared | None:
+def _array(schema: JsonObject, edition: Edition) -> Declared | None:
     items = schema.get("items")
     if not isinstance(items, dict):
         return None
-    element = declare(items, root=bool(items.get("x-kubernetes-embedded-resource")))
+    element = declare(items, root=bool(items.get("x-kubernetes-embedded-resource")), edition=edition)
     if element is None:
         return None
     most = schema.get("maxItems")
     most = (LARGEST_REQUEST - 2) // (element.smallest + 1) if most is None else max(most, 0)
-    convert = _list_converter(element.convert, schema)
+    convert = _list_converter(element.convert, schema, edition.strict_sets)
     return Declared(element=element, most=most, convert=convert, special=element.special or convert is not None)
 
 
@@ -184,7 +195,7 @@ def _moment(value: Any, cache: Cache) -> Any:
     return moment
 
 
-def _list_converter(element: ToCel | None, schema: JsonObject) -> ToCel | None:
+def _list_converter(element: ToCel | None, schema: JsonObject, strict: bool) -> ToCel | None:
     kind = schema.get("x-kubernetes-list-type")
     keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
     if element is None and kind not in ("set", "map"):
@@ -194,8 +205,8 @@ def _list_converter(element: ToCel | None, schema: JsonObject) -> ToCel | None:
         if element is not None:
             items = [None if each is None else element(each, cache) for each in items]
         if kind == "set":
-            return SetList(items)
-        return KeyedList(items, keys) if kind == "map" else items
+            return SetList(items, strict)
+        return KeyedList(items, keys, strict) if kind == "map" else items
 
     return _cached(make)
 

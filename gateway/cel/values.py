@@ -5,6 +5,7 @@ int, float, str, bool, None, bytes, list and dict stand for the CEL values of th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,19 +81,23 @@ class TypeValue:
 
 
 class SetList(list[Any]):
-    """A list whose order means nothing (x-kubernetes-list-type: set)."""
+    """A list whose order means nothing (x-kubernetes-list-type: set). See `Edition.strict_sets`."""
 
-    __slots__ = ()
+    __slots__ = ("strict",)
+
+    def __init__(self, items: Iterable[Any], strict: bool = False) -> None:
+        super().__init__(items)
+        self.strict = strict
 
 
 class KeyedList(list[Any]):
     """A list of objects with unique values of `keys` (x-kubernetes-list-type: map)."""
 
-    __slots__ = ("keys",)
+    __slots__ = ("keys", "strict")
 
-    def __init__(self, items: list[Any], keys: tuple[str, ...]) -> None:
+    def __init__(self, items: list[Any], keys: tuple[str, ...], strict: bool = False) -> None:
         super().__init__(items)
-        self.keys = keys
+        self.keys, self.strict = keys, strict
 
 
 class Texts(list[str]):

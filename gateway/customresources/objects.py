@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any
 
 from gateway.cel.correlation import Correlation
+from gateway.cel.editions import edition_of
 from gateway.cel.rules import SchemaRules, TooCostly, compile_schema
 from gateway.customresources.finalizers import finalizer_warnings
 from gateway.customresources.keyed_lists import compile_lists
@@ -62,6 +63,7 @@ class VersionRules:
     ) -> None:
         self._gvk, self._schema, self._terminating = gvk, schema, terminating
         self._ranged, self._shows_values = enabled("CRDNumberFormats"), enabled("CELMessagesShowValues")
+        self._enabled = enabled
         self._status_resets = STATUS_RESETS if enabled("CustomResourceStatusOwnsNoMetadata") else STATUS_RESETS[1:]
         self._has_status = "status" in subresources
         status = (schema.get("properties") or {}).get("status") or {}
@@ -133,7 +135,7 @@ class VersionRules:
 
     @cached_property
     def _cel(self) -> SchemaRules | None:
-        return compile_schema(self._schema, shows_values=self._shows_values)
+        return compile_schema(self._schema, shows_values=self._shows_values, edition=edition_of(self._enabled))
 
     @cached_property
     def _weight(self) -> int:

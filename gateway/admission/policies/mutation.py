@@ -14,9 +14,12 @@ from gateway.admission.policies.json_patching import apply_patches
 from gateway.admission.policies.target_type import TargetType
 from gateway.admission.policies.validation import compiled_variables
 from gateway.cel.costs import PER_OBJECT
+from gateway.cel.editions import edition_of
 from gateway.cel.metering import weigh
 from gateway.cel.policies import Compiled, PolicyExpressions
 from gateway.jsontypes import JsonObject, dumps
+from gateway.release.gates import Enabled
+from gateway.release.release import DEFAULT_GATES
 from gateway.validation.expressions import Use
 
 BIG = 96 * 1024  # bytes of the object, the old object or the parameter: above that, a thread makes the mutation
@@ -34,11 +37,11 @@ _PATCHES: Mapping[str, tuple[str, Use, Patch]] = {
 class MutatingPolicy:
     """The compiled expressions of one policy."""
 
-    def __init__(self, name: str, spec: JsonObject) -> None:
+    def __init__(self, name: str, spec: JsonObject, enabled: Enabled = DEFAULT_GATES.enabled) -> None:
         self._asker = Asker(name, "policy", "validate")  # kube-apiserver's label, though the policy mutates
         self._fails = spec.get("failurePolicy", "Fail") != "Ignore"
         self.again = spec.get("reinvocationPolicy") == "IfNeeded"
-        expressions = PolicyExpressions("paramKind" in spec, composed=True)
+        expressions = PolicyExpressions("paramKind" in spec, composed=True, edition=edition_of(enabled))
         self._variables: Mapping[str, Compiled] = compiled_variables(spec, expressions)
         self._conditions = MatchConditions.compile(spec.get("matchConditions") or (), expressions, self._variables)
         self.mutations = [_mutation(each, expressions) for each in spec.get("mutations") or ()]

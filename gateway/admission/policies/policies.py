@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gateway.admission.policies.configuration import Bindings
 from gateway.jsontypes import JsonObject
 from gateway.kinds.registry import Registry
+from gateway.release.gates import Enabled
 
 if TYPE_CHECKING:
     from gateway.admission.policies.mutation import MutatingPolicy
     from gateway.admission.policies.validation import ValidatingPolicy
 
 
-def _validating(name: str, spec: JsonObject) -> ValidatingPolicy:
+def _validating(enabled: Enabled, name: str, spec: JsonObject) -> ValidatingPolicy:
     from gateway.admission.policies.validation import ValidatingPolicy  # imported late: it imports the CEL compiler
 
-    return ValidatingPolicy(name, spec)
+    return ValidatingPolicy(name, spec, enabled)
 
 
-def _mutating(name: str, spec: JsonObject) -> MutatingPolicy:
+def _mutating(enabled: Enabled, name: str, spec: JsonObject) -> MutatingPolicy:
     from gateway.admission.policies.mutation import MutatingPolicy
 
-    return MutatingPolicy(name, spec)
+    return MutatingPolicy(name, spec, enabled)
 
 
 class Policies:
@@ -31,8 +33,9 @@ class Policies:
     __slots__ = ("mutating", "validating")
 
     def __init__(self, registry: Registry) -> None:
-        self.validating: Bindings[ValidatingPolicy] = Bindings(registry, _validating)
-        self.mutating: Bindings[MutatingPolicy] = Bindings(registry, _mutating)
+        enabled = registry.release.gates.enabled
+        self.validating: Bindings[ValidatingPolicy] = Bindings(registry, partial(_validating, enabled))
+        self.mutating: Bindings[MutatingPolicy] = Bindings(registry, partial(_mutating, enabled))
 
     def have_parameter(self, group: str, kind: str) -> bool:
         """Whether objects of a kind may be parameters of a policy, so that the next write has to see their changes."""

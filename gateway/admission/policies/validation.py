@@ -8,8 +8,11 @@ from dataclasses import dataclass, field, replace
 from gateway.admission.condition_metrics import Asker
 from gateway.admission.expressions import Activation, Evaluation, MatchConditions, OutOfBudget, Result
 from gateway.cel.costs import PER_EXPRESSION, PER_OBJECT
+from gateway.cel.editions import edition_of
 from gateway.cel.policies import Compiled, PolicyExpressions
 from gateway.jsontypes import JsonObject
+from gateway.release.gates import Enabled
+from gateway.release.release import DEFAULT_GATES
 from gateway.validation.expressions import Use
 from gateway.validation.names import byte_length
 
@@ -52,10 +55,10 @@ class _Validation:
 class ValidatingPolicy:
     """The compiled expressions of one policy."""
 
-    def __init__(self, name: str, spec: JsonObject) -> None:
+    def __init__(self, name: str, spec: JsonObject, enabled: Enabled = DEFAULT_GATES.enabled) -> None:
         self._asker = Asker(name, "policy", "validate")
         self._fails = spec.get("failurePolicy", "Fail") != "Ignore"
-        expressions = PolicyExpressions("paramKind" in spec, composed=True)
+        expressions = PolicyExpressions("paramKind" in spec, composed=True, edition=edition_of(enabled))
         self._variables: Mapping[str, Compiled] = compiled_variables(spec, expressions)
         self._conditions = MatchConditions.compile(spec.get("matchConditions") or (), expressions, self._variables)
         self._validations = [_validation(each, expressions) for each in spec.get("validations") or ()]

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from gateway.admission.matching import Constraints, InForce
 from gateway.jsontypes import JsonObject
 from gateway.kinds.registry import Registry
+from gateway.release.gates import Enabled
+from gateway.release.release import DEFAULT_GATES
 from gateway.webhooks.client import Webhooks
 from storage.entry import Entry
 from storage.following import ByName
@@ -36,6 +38,7 @@ class Hook:
 
     __slots__ = (
         "_conditions",
+        "_enabled",
         "_given",
         "client",
         "configuration",
@@ -50,7 +53,15 @@ class Hook:
         "version",
     )
 
-    def __init__(self, configuration: str, position: int, hook: JsonObject, origin: str = "") -> None:
+    def __init__(
+        self,
+        configuration: str,
+        position: int,
+        hook: JsonObject,
+        origin: str = "",
+        enabled: Enabled = DEFAULT_GATES.enabled,
+    ) -> None:
+        self._enabled = enabled
         self.configuration, self.name, self.index = configuration, str(hook["name"]), 0
         self.uid = f"{origin}{configuration}/{self.name}/{position}"
         self.client: JsonObject = hook.get("clientConfig") or {}
@@ -69,8 +80,9 @@ class Hook:
         """Its match conditions, compiled at the first use; None if it has none."""
         if self._conditions is None and self._given:
             from gateway.admission.expressions import MatchConditions  # imported late: few webhooks need it
+            from gateway.cel.editions import edition_of
 
-            self._conditions = MatchConditions.compile(self._given)
+            self._conditions = MatchConditions.compile(self._given, edition=edition_of(self._enabled))
         return self._conditions
 
 
@@ -87,11 +99,16 @@ class Hooks(InForce[Hook]):
         super().__init__(registry)
         self.client = client
         self.informed = False
-        self.configurations: ByName[tuple[Hook, ...]] = ByName("admission-webhooks", _read, self._changed)
+        self._enabled = registry.release.gates.enabled
+        self.configurations: ByName[tuple[Hook, ...]] = ByName("admission-webhooks", self._read, self._changed)
 
     def guard(self, configurations: Sequence[JsonObject]) -> None:
         """Replaces the webhooks from files by those of these configurations."""
-        self._take_files([(hook, hook.constraints) for each in configurations for hook in _hooks(each, "manifest/")])
+        hooks = (hook for each in configurations for hook in _hooks(each, self._enabled, "manifest/"))
+        self._take_files([(hook, hook.constraints) for hook in hooks])
+
+    def _read(self, entry: Entry, before: object) -> tuple[Hook, ...]:
+        return _hooks(entry.parsed(), self._enabled)
 
     def _changed(self, names: Collection[str], revision: int) -> None:
         self.informed = revision > 0
@@ -111,10 +128,6 @@ class Hooks(InForce[Hook]):
         return found
 
 
-def _read(entry: Entry, before: object) -> tuple[Hook, ...]:
-    return _hooks(entry.parsed())
-
-
-def _hooks(configuration: JsonObject, origin: str = "") -> tuple[Hook, ...]:
-    name = configuration["metadata"]["name"]
-    return tuple(Hook(name, i, hook, origin) for i, hook in enumerate(configuration.get("webhooks") or ()))
+def _hooks(configuration: JsonObject, enabled: Enabled, origin: str = "") -> tuple[Hook, ...]:
+    name, hooks = configuration["metadata"]["name"], configuration.get("webhooks") or ()
+    return tuple(Hook(name, i, hook, origin, enabled) for i, hook in enumerate(hooks))

@@ -56,6 +56,18 @@ def _index_of(items: list[Any], item: Any) -> int:
     return next((at for at, each in enumerate(items) if equal(each, item)), -1)
 
 
+def _includes(target: Any, item: Any) -> bool:
+    """Whether a list has an item, or another value is that item; a comparison that fails does not count."""
+    return any(_equals(each, item) for each in (target if isinstance(target, _LISTS) else (target,)))
+
+
+def _equals(one: Any, other: Any) -> bool:
+    try:
+        return equal(one, other)
+    except EvaluationError:
+        return False
+
+
 def _last_index_of(items: list[Any], item: Any) -> int:
     return next((at for at in range(len(items) - 1, -1, -1) if equal(items[at], item)), -1)
 
@@ -113,6 +125,7 @@ OVERLOADS: dict[str, Callable[..., Any]] = {
     **{f"list_{name}_min_{name}": _best("min", 1) for name in _TYPES},
     "list_a_index_of_int": _index_of,
     "list_a_last_index_of_int": _last_index_of,
+    "list_includes_dyn_dyn": _includes,
     "list_slice": _slice,
     "list_flatten": _flatten,
     "list_flatten_int": _flatten,

@@ -64,7 +64,7 @@ def add(one: Any, other: Any) -> Any:
 def add_lists(one: Any, other: Any) -> Any:
     """`+` of two lists: concatenates them. A set or keyed list on the left is merged by item or by key."""
     if type(one) is SetList:
-        return SetList(union(one, other))
+        return SetList(union(one, other), one.strict)
     if type(one) is KeyedList:
         return _merged(one, other)
     if not (one and other):
@@ -85,7 +85,7 @@ def _merged(one: KeyedList, other: Any) -> KeyedList:
             items.append(each)
         else:
             items[place] = each
-    return KeyedList(items, one.keys)
+    return KeyedList(items, one.keys, one.strict)
 
 
 def subtract(one: Any, other: Any) -> Any:

@@ -35,10 +35,9 @@ def _name(obj: JsonObject) -> list[FieldError]:
     return [invalid(path, name, message) for path, name in given if name and name != wanted]
 
 
-def _rules_of(old: JsonObject | None, shows_values: bool) -> RuleChecks:
+def _rules_of(old: JsonObject | None, enabled: Enabled) -> RuleChecks:
     """The checks of validation rules. The cost limit of a single expression does not apply to schemas that `old` has.
-
-    `shows_values` is as in `gateway.cel.rules`.
+    They may have all functions, too.
     """
     versions = (old or {}).get("spec", {}).get("versions") or ()
     before = [(version.get("schema") or {}).get("openAPIV3Schema") for version in versions]
@@ -49,17 +48,20 @@ def _rules_of(old: JsonObject | None, shows_values: bool) -> RuleChecks:
         if on_loop() and (_CHECKS not in sys.modules or length_of_rules(schema) > LONG_RULES):
             raise TakesLong
         from gateway.cel.definition_rules import validate_definition_rules
+        from gateway.cel.editions import edition_of, edition_of_new
 
-        return validate_definition_rules(schema, path, found, per_expression=schema not in before)
+        new = schema not in before
+        edition = edition_of_new(enabled) if new else edition_of(enabled)
+        return validate_definition_rules(schema, path, found, per_expression=new, edition=edition)
 
-    return RuleChecks(check, _default_rules(shows_values))
+    return RuleChecks(check, _default_rules(enabled))
 
 
 def _has_rules(schema: JsonObject) -> bool:
     return any("x-kubernetes-validations" in one for one in every(schema))
 
 
-def _default_rules(shows_values: bool) -> EvaluateRules:
+def _default_rules(enabled: Enabled) -> EvaluateRules:
     """The function that evaluates rules on default values. All defaults together have the cost budget of one object."""
     left: list[int] = []
 
@@ -67,12 +69,14 @@ def _default_rules(shows_values: bool) -> EvaluateRules:
         if not _has_rules(schema):
             return []
         from gateway.cel.costs import PER_OBJECT
+        from gateway.cel.editions import edition_of
         from gateway.cel.rules import TooCostly, compile_schema, validate_default
 
         if on_loop() and length_of_rules(schema) > LONG_RULES:
             raise TakesLong
 
-        rules = compile_schema(schema, root=is_object, shows_values=shows_values)
+        shows_values = enabled("CELMessagesShowValues")
+        rules = compile_schema(schema, root=is_object, shows_values=shows_values, edition=edition_of(enabled))
         if rules is None:
             return []
         budget, patience = left[0] if left else PER_OBJECT, RULES_ON_LOOP if on_loop() else None
@@ -175,14 +179,13 @@ def _sets(obj: JsonObject) -> list[str]:
 
 def strategies(enabled: Enabled) -> dict[str, Strategy]:
     """The strategies, which depend on changes of warnings, of messages and of field ownership."""
-    ranged, shows_values = enabled("CRDNumberFormats"), enabled("CELMessagesShowValues")
-    warns_of_sets = enabled("SetsOfObjectsWarned")
+    ranged, warns_of_sets = enabled("CRDNumberFormats"), enabled("SetsOfObjectsWarned")
 
     def validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
-        return _name(obj) + validate_definition(obj, None, _rules_of(None, shows_values))
+        return _name(obj) + validate_definition(obj, None, _rules_of(None, enabled))
 
     def validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
-        return validate_definition(obj, old, _rules_of(old, shows_values))
+        return validate_definition(obj, old, _rules_of(old, enabled))
 
     def warnings(obj: JsonObject, context: WriteContext) -> Iterable[str]:
         unknown = (f"unrecognized format {go_quote(form)}" for form in _formats(obj, ranged))

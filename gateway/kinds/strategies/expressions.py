@@ -47,17 +47,21 @@ class PolicyCompilers:
     """
 
     def __init__(self, old: JsonObject | None, enabled: Enabled) -> None:
-        self._patience, self._whole, self._old = _Patience(), enabled("CELListFunctions"), old
+        self._patience, self._enabled, self._old = _Patience(), enabled, old
 
     def __call__(self, params: bool, composed: bool) -> Expressions:
-        from gateway.cel.policies import PolicyExpressions  # few objects have expressions
+        from gateway.cel.declarations import LIST_FUNCTIONS  # few objects have expressions
+        from gateway.cel.editions import edition_of
+        from gateway.cel.policies import PolicyExpressions
 
-        if self._whole:
-            return _Patient(PolicyExpressions(params, composed), self._patience)
-        from gateway.cel.declarations import LIST_FUNCTIONS
-
-        kept = frozenset(_expressions(self._old))
-        return _Patient(PolicyExpressions(params, composed, LIST_FUNCTIONS, kept), self._patience)
+        enabled, absent = self._enabled, set[str]()
+        if not enabled("CELListFunctions"):
+            absent |= LIST_FUNCTIONS
+        if not enabled("CELIncludes"):
+            absent.add("includes")
+        kept = frozenset(_expressions(self._old)) if absent else ()
+        edition = edition_of(enabled)
+        return _Patient(PolicyExpressions(params, composed, frozenset(absent), kept, edition), self._patience)
 
 
 _EXPRESSIONS = frozenset({"expression", "messageExpression", "valueExpression"})

@@ -72,7 +72,9 @@ def test_big_schemas_and_long_rules_are_compiled_in_a_thread() -> None:
 
 def defaults(spec: dict[str, Any]) -> dict[str, str]:
     schema = {"type": "object", "properties": {"spec": spec}}
-    return {error.field: error.body for error in validate_schema(schema, "s", False, _rules_of(None, True))}
+    return {
+        error.field: error.body for error in validate_schema(schema, "s", False, _rules_of(None, DEFAULT_GATES.enabled))
+    }
 
 
 @pytest.mark.parametrize(
