@@ -11,9 +11,15 @@ from gateway.validation.quantities import quantity_of
 _COMPUTE = ("cpu", "memory")
 
 
-def qos_class(spec: JsonObject) -> str:
-    """The QoS class for a pod's spec: BestEffort, Burstable or Guaranteed."""
+def qos_class(spec: JsonObject, *, own_if_set: bool = False) -> str:
+    """The QoS class for a pod's spec: BestEffort, Burstable or Guaranteed.
+
+    The pod's own resources count in the place of those of its containers. With `own_if_set` (the gate
+    PodLevelResourcesFixKubeletQOSClass) they count only if they name a resource that a pod may have.
+    """
     pod_level = spec.get("resources")
+    if own_if_set and pod_level is not None and not _names_resource(pod_level):
+        pod_level = None
     if pod_level is not None:
         requirements = [pod_level]
     else:
@@ -35,6 +41,14 @@ def qos_class(spec: JsonObject) -> str:
     if not requests and not limits:
         return "BestEffort"
     return "Guaranteed" if requests == limits else "Burstable"
+
+
+def _names_resource(requirement: JsonObject) -> bool:
+    return any(
+        name in _COMPUTE or name.startswith("hugepages-")
+        for key in ("requests", "limits")
+        for name in requirement.get(key) or ()
+    )
 
 
 def _add(total: dict[str, Quantity], quantities: dict[str, Any] | None) -> int:

@@ -19,14 +19,19 @@ from gateway.kinds.write_context import WriteContext
 from gateway.validation.qos import qos_class
 
 
-def completing(own: dict[str, Strategy], prepare_resize: Callable[..., None]) -> dict[str, Strategy]:
-    """The strategies of pods with these rules in addition. `prepare_resize` is called with the argument `complete`."""
+def completing(
+    own: dict[str, Strategy], prepare_resize: Callable[..., None], *, own_if_set: bool
+) -> dict[str, Strategy]:
+    """The strategies of pods with these rules in addition. `prepare_resize` is called with the argument `complete`.
+
+    `own_if_set` is that of `qos_class`.
+    """
     create, update = own[""].prepare_for_create, own[""].prepare_for_update
 
     def prepare_for_create(pod: JsonObject, context: WriteContext) -> None:
         create(pod, context)
         complete_pod_resources(pod["spec"])
-        pod["status"]["qosClass"] = qos_class(pod["spec"])
+        pod["status"]["qosClass"] = qos_class(pod["spec"], own_if_set=own_if_set)
 
     def prepare_for_update(pod: JsonObject, old: JsonObject, context: WriteContext) -> None:
         if pod.get("spec") is not old.get("spec"):

@@ -368,9 +368,9 @@ STRATEGIES = {
 
 
 def strategies(enabled: Enabled) -> dict[str, Strategy]:
-    """The strategies, which depend on the gate PodLevelResourcesFixDefaulting."""
+    """The strategies, which depend on the gates of pods' own resources (PodLevelResourcesFix...)."""
     if not enabled("PodLevelResourcesFixDefaulting"):
         return STRATEGIES
     from gateway.kinds.strategies.pod_level_resources import completing
 
-    return completing(STRATEGIES, _prepare_resize)
+    return completing(STRATEGIES, _prepare_resize, own_if_set=enabled("PodLevelResourcesFixKubeletQOSClass"))

@@ -31,3 +31,18 @@ GUARANTEED: JsonObject = {"requests": FULL, "limits": FULL}
 def test_class_of_containers(resources: list[JsonObject], expected: str) -> None:
     containers = [{"name": f"c{n}", "resources": each} for n, each in enumerate(resources)]
     assert qos_class({"containers": containers}) == expected
+
+
+@pytest.mark.parametrize(
+    ("own", "before", "after"),
+    [
+        ({}, "BestEffort", "Guaranteed"),
+        ({"limits": {"hugepages-2Mi": "2Mi"}}, "BestEffort", "BestEffort"),
+        ({"requests": {"cpu": "1"}}, "Burstable", "Burstable"),
+    ],
+)
+def test_a_pod_s_own_resources_count_only_if_they_name_one_from_1_37_on(
+    own: JsonObject, before: str, after: str
+) -> None:
+    spec: JsonObject = {"resources": own, "containers": [{"resources": GUARANTEED}]}
+    assert (qos_class(spec), qos_class(spec, own_if_set=True)) == (before, after)
