@@ -93,7 +93,7 @@ cel: .venv/ready ## the grammar of CEL, its declarations and recorded answers, o
 digests: .venv/ready ## what Go makes of the sample objects in protobuf, for a test; with Go
 	@$(BIN)/python hack/protobuf_digests.py $(ARGS)
 
-internal-types: .venv/ready ## Go's internal types that messages print: make internal-types FROM='KUBERNETES API', folders of modules
+internal-types: .venv/ready ## Go's internal types that messages print: make internal-types FROM='KUBERNETES API [MINOR]', folders of modules
 	@$(BIN)/python hack/internal_types.py $(FROM)
 
 policy: .venv/ready ## default roles and bindings: make policy FROM='--server https://... --token ...'

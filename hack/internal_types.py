@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Writes gateway/validation/internal_types.json: the fields of Go's internal types that error messages print whole.
 
-usage: hack/internal_types.py KUBERNETES API     the sources of the Go modules k8s.io/kubernetes and k8s.io/api
+usage: hack/internal_types.py KUBERNETES API [MINOR]   the sources of the Go modules k8s.io/kubernetes and k8s.io/api
+
+With a minor, such as 1.37, only the types that differ from those of internal_types.json are written, to
+internal_types-MINOR.json. Make internal_types.json first.
 
 A type is a list of [Go's name, JSON's name, kind]: "" for what is null when absent, "s", "i" and "b" for strings,
 numbers and booleans held by value, "[]T" for a list of structs, "*T" for a pointer to a struct, "T" for a struct held
@@ -21,7 +24,7 @@ GROUPS = ("core", "apps", "batch")
 ROOTS = (
     "PodSpec PodTemplateSpec EphemeralContainer SecurityContext NodeSelectorTerm PodResourceClaim Taint "
     "NodeConfigSource DeploymentStrategy StatefulSetUpdateStrategy DaemonSetUpdateStrategy PodFailurePolicy "
-    "SuccessPolicy UncountedTerminatedPods NodeAddress"
+    "SuccessPolicy UncountedTerminatedPods NodeAddress PersistentVolumeClaim PersistentVolumeSpec"
 )
 SCALARS = {"string": "s", "bool": "b", "int": "i", "int32": "i", "int64": "i", "float64": "i"}
 # fields of the pod's specification that Go's internal type has in its security context
@@ -74,6 +77,8 @@ def internal_types(kubernetes: Path, api: Path) -> dict[str, Fields]:
         for field, go_type, _ in known[name]:
             if not field:
                 base = go_type.rsplit(".", 1)[-1]
+                if base == "TypeMeta":  # its JSON is empty in internal objects
+                    continue
                 result[name].append(["", "metadata" if base == "ObjectMeta" else "", f"{base}..."])
                 waiting.append(base)
                 continue
@@ -87,5 +92,9 @@ def internal_types(kubernetes: Path, api: Path) -> dict[str, Fields]:
 
 if __name__ == "__main__":
     types = internal_types(Path(sys.argv[1]), Path(sys.argv[2]))
+    if len(sys.argv) > 3:
+        base = json.loads(OUTPUT.read_text())
+        types = {name: fields for name, fields in types.items() if fields != base.get(name)}
+        OUTPUT = OUTPUT.with_stem(f"{OUTPUT.stem}-{sys.argv[3]}")
     lines = (f"{json.dumps(name)}:{json.dumps(types[name], separators=(',', ':'))}" for name in sorted(types))
     OUTPUT.write_text("{" + ",\n".join(lines) + "}\n")

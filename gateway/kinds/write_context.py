@@ -9,6 +9,8 @@ from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.recurring import ANY_SPECIFICATION, Specification
+from gateway.release.gates import Enabled
+from gateway.release.release import DEFAULT_GATES
 from gateway.validation.field import FieldError
 
 T = TypeVar("T")
@@ -63,6 +65,7 @@ class WriteContext(NamedTuple):
     specification: Specification = ANY_SPECIFICATION  # of a new object
     unstored: Sequence[str] = ()  # members of an update that are not stored as sent: empty maps, null bytes
     metadata_errors: Sequence[FieldError] = ()  # found by the generic validation; some strategies depend on them
+    enabled: Enabled = DEFAULT_GATES.enabled  # whether the release has a gate or a change
     warn: Warn = unheard
 
     @property

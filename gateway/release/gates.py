@@ -77,12 +77,18 @@ class Gates:
         binary = binary or minor
         self._versions = minor, binary, compatible or compatible_with(minor, binary)
         self._on = _resolved(dict(said), *self._versions)
+        self._asked: dict[str, bool] = {}  # the answers of `enabled`
 
     def enabled(self, name: str) -> bool:
         """Whether a feature is on, or a change is there; also for a gate that the minor has no more, or not yet.
 
         Raises KeyError for an unknown name.
         """
+        if (known := self._asked.get(name)) is None:
+            known = self._asked[name] = self._enabled(name)
+        return known
+
+    def _enabled(self, name: str) -> bool:
         minor, binary, compatible = self._versions
         on = self._on.get(name, is_there(binary, compatible, name))
         if on is not None:

@@ -69,6 +69,11 @@ class Catalog:
         self._expressions: dict[tuple[str, str, tuple[str, ...], str], Type] = {}  # composite ones, and named variants
 
     @cached_property
+    def variant(self) -> str:
+        """What the names of this catalog's files have after "catalog": "" or "-" and a minor."""
+        return Path(self._file).stem.removeprefix("catalog")
+
+    @cached_property
     def document(self) -> JsonObject:
         """The whole file as JSON."""
         content: JsonObject = loads(Path(__file__).with_name(self._file).read_bytes())

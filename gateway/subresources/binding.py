@@ -11,7 +11,7 @@ from gateway.kinds.attributes import Operation
 from gateway.release.gates import Enabled
 from gateway.subresources.answers import created_status, set_condition
 from gateway.validation import field
-from gateway.validation.names import is_path_segment_name
+from gateway.validation.names import is_dns1123_subdomain, is_path_segment_name
 from gateway.writing.admitting import mutate, validate
 from gateway.writing.body import read_object
 from gateway.writing.conflicts import unlike_stored
@@ -40,7 +40,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     track_fields(write, binding)
     admitted = await mutate(write, Operation.CREATE, binding, None)
     binding = admitted.obj
-    _check_target(context.name, binding.get("target") or {})
+    _check_target(context.name, binding.get("target") or {}, context.enabled("BoundNodesNamed"))
     await validate(write, admitted, binding)
     pods = endpoint.siblings.of("", "v1", "pods")
 
@@ -55,13 +55,19 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     return created_status()
 
 
-def _check_target(name: str, target: JsonObject) -> None:
-    """Raises StatusError 422 for an invalid target. (kube-apiserver finds the same faults and answers 500.)"""
+def _check_target(name: str, target: JsonObject, named: bool) -> None:
+    """Raises StatusError 422 for an invalid target. (kube-apiserver finds the same faults and answers 500.)
+
+    `named` is whether the target must have the name of a node.
+    """
     errors = []
     if target.get("kind") not in (None, "", "Node"):
         errors.append(field.not_supported("target.kind", target["kind"], ("Node", "<empty>")))
     if not target.get("name"):
         errors.append(field.required("target.name"))
+    elif named and target.get("kind") in (None, "", "Node"):
+        wrong = is_dns1123_subdomain(target["name"])
+        errors += [field.invalid("target.name", target["name"], message) for message in wrong]
     if errors:
         raise status.invalid("", "Binding", name, errors)
 

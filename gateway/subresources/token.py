@@ -18,6 +18,7 @@ from gateway.kinds.metadata import time_text
 from gateway.kinds.objects import Objects
 from gateway.kinds.write_context import WriteContext
 from gateway.subresources.answers import created_object
+from gateway.subresources.attestations import is_webhook, judged_with_attestations
 from gateway.validation.field import FieldError, go_quote, invalid
 from gateway.validation.names import is_path_segment_name
 from gateway.writing.admitting import mutate, validate
@@ -53,6 +54,8 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     now = int(clock.now())
     _complete(asked, account["metadata"], now, own)
     errors = _errors(asked["spec"])
+    if context.enabled("TokensAttest"):
+        errors = judged_with_attestations(asked["spec"], errors)
     if errors:
         raise status.invalid(GROUP, "TokenRequest", "", errors)
     await validate(write, admitted, asked)
@@ -116,7 +119,11 @@ async def _bound(reference: JsonObject | None, context: WriteContext, objects: O
     kind, version = reference.get("kind", ""), reference.get("apiVersion", "")
     if kind not in _BOUND_KINDS or "/" in version:
         group, _, number = version.rpartition("/")
-        raise status.bad_request(f"cannot bind token to object of type {group}/{number}, Kind={kind}")
+        off = " (feature gate APIServerWebhookAuthenticationToken is disabled)"
+        known = context.enabled("TokensAttest") and is_webhook(reference)
+        raise status.bad_request(
+            f"cannot bind token to object of type {group}/{number}, Kind={kind}{off if known else ''}"
+        )
     name = reference.get("name", "")
     if not name:
         raise status.bad_request("Name parameter required.")

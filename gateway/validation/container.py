@@ -68,7 +68,8 @@ def validate_container(container: JsonObject, path: str, errors: list[FieldError
         _resize_policy(policies, f"{path}.resizePolicy", errors, pod.restart_policy)
     context = container.get("securityContext")
     if context is not None:
-        validate_security_context(context, f"{path}.securityContext", errors, pod.host_users)
+        at = f"{path}.securityContext"
+        validate_security_context(context, at, errors, pod.host_users, pod.options)
 
 
 def validate_pull_policy(policy: str, path: str, errors: list[FieldError]) -> None:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gateway.jsontypes import go_dumps, go_escaped
 from gateway.schema.catalog import type_of
 from gateway.schema.types import Field, Omit, Type, TypeKind
 from gateway.validation.field import Verbatim
+from gateway.validation.internal_form import internal_order
 
 _CORE = "io.k8s.api.core.v1."
 _ZERO: dict[TypeKind, Any] = {
@@ -24,16 +25,9 @@ _ZERO: dict[TypeKind, Any] = {
     TypeKind.BOOL: False,
 }
 # the order of fields in internal types, where it differs from that of the versioned types
-_VOLUME_SOURCES = (
-    "gcePersistentDisk awsElasticBlockStore hostPath glusterfs nfs rbd quobyte iscsi flexVolume cinder cephfs fc "
-    "flocker azureFile vsphereVolume azureDisk photonPersistentDisk portworxVolume scaleIO local storageos csi"
-)
 _ORDER: dict[str, Sequence[str]] = {
     name: tuple(keys.split())
     for name, keys in {
-        "volume source": _VOLUME_SOURCES,
-        "v1.PersistentVolumeSpec": f"capacity {_VOLUME_SOURCES} accessModes claimRef persistentVolumeReclaimPolicy "
-        "storageClassName mountOptions volumeMode nodeAffinity volumeAttributesClassName",
         "v1.PersistentVolumeClaimSpec": "accessModes selector resources volumeName storageClassName volumeMode "
         "dataSource dataSourceRef volumeAttributesClassName",
         "v1.VolumeResourceRequirements": "limits requests",
@@ -65,7 +59,7 @@ def go_form(type_: Type, value: Any) -> Any:
         return value
     meta = _is_meta(type_)
     shown: dict[str, Any] = {}
-    for key in _ORDER.get(type_.name, type_.fields):
+    for key in _order(type_):
         field = type_.fields[key]
         if meta:
             if key in value:
@@ -77,6 +71,13 @@ def go_form(type_: Type, value: Any) -> Any:
         else:
             shown[field.go_name] = _member(field, value.get(key))
     return shown
+
+
+def _order(type_: Type) -> Iterable[str]:
+    if type_.name != "v1.PersistentVolumeSpec":
+        return _ORDER.get(type_.name, type_.fields)
+    first, *others = (key for key in internal_order("PersistentVolumeSpec") if key)
+    return (first, *internal_order("PersistentVolumeSource"), *others)
 
 
 def _is_meta(type_: Type) -> bool:
@@ -124,7 +125,7 @@ def claim_difference(old: Any, new: Any) -> str:
 def volume_source_difference(old: Any, new: Any) -> str:
     """The unified diff of two PersistentVolumeSources."""
     fields = type_of(f"{_CORE}PersistentVolumeSpec").fields
-    keys = _ORDER["volume source"]
+    keys = internal_order("PersistentVolumeSource")
     before, after = (
         {fields[key].go_name: go_form(fields[key].type, source.get(key)) for key in keys} for source in (old, new)
     )

@@ -1,6 +1,7 @@
 """Whole structs as error messages show them: JSON of Go's internal types, with all fields under their Go names.
 
-`internal_types.json` has the fields; hack/internal_types.py describes how it is made and its format.
+`internal_types.json` has the fields, and `internal_types-MINOR.json` the types that differ in minors with a catalog of
+their own; hack/internal_types.py describes how they are made and their format.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.jsontypes import JsonObject, by_name, go_dumps, go_escaped, loads
+from gateway.schema.catalog import served
 from gateway.validation.field import Verbatim
 
 _ABSENT: dict[str, Any] = {"": None, "s": "", "i": 0, "b": False}
@@ -23,10 +25,23 @@ _META = (
 _SELECTOR = ("matchLabels", "matchExpressions")
 
 
-@lru_cache(maxsize=1)
-def _types() -> dict[str, list[list[str]]]:
-    types: dict[str, list[list[str]]] = loads((Path(__file__).parent / "internal_types.json").read_bytes())
-    return types
+Fields = list[list[str]]
+
+
+def _types() -> dict[str, Fields]:
+    return _of_variant(served().variant)
+
+
+@lru_cache(maxsize=8)
+def _of_variant(variant: str) -> dict[str, Fields]:
+    here = Path(__file__).parent
+    types: dict[str, Fields] = loads((here / "internal_types.json").read_bytes())
+    return types | loads((here / f"internal_types{variant}.json").read_bytes()) if variant else types
+
+
+def internal_order(type_name: str) -> list[str]:
+    """The JSON names of a type's fields, in Go's order of the internal type."""
+    return [key for _, key, _ in _types()[type_name]]
 
 
 def internal_form(type_name: str, value: JsonObject, holder: JsonObject | None = None) -> dict[str, Any]:

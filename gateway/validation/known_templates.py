@@ -1,7 +1,8 @@
 """Pod templates that are known to pass a rule: most updates of a workload leave its template as it was.
 
-A rule is here a function of the template alone. That a template passes the rules of a create, which are the strictest,
-says that it passes those of every update.
+A rule is here a function of the template alone: QUIET, or the rules of a create in a release with the same gates and
+changes (`PodOptions.known_as`). Those of a create are the strictest: a template that passes them passes those of every
+update.
 """
 
 from __future__ import annotations
@@ -9,8 +10,6 @@ from __future__ import annotations
 from gateway.jsontypes import JsonObject, dumps
 from gateway.memo import Memory
 
-SOUND = "sound"
-"""The template has no errors by the rules of a create."""
 QUIET = "quiet"
 """The template has no warnings."""
 

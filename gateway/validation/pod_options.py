@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from gateway.jsontypes import JsonObject
+from gateway.release.gates import Enabled
 
 
 @dataclass(slots=True)
 class PodOptions:
     """Relaxations of rules, which updates may have. The defaults are the rules of a create."""
 
+    known_as: str = ""  # the rule of known_templates.py that a template meets without errors; "" for updates
     is_pod: bool = False  # a pod, not a template of one
+    revised: bool = False  # by the rules of the change PodRulesRevised
     any_deletion_cost: bool = False
     any_selector_values: bool = False  # in pod (anti-)affinity
     any_node_affinity_values: bool = False
@@ -26,10 +30,24 @@ class PodOptions:
     devices_with_user_namespaces: bool = False
     host_network_with_user_namespaces: bool = False
     comparing_tolerations: bool = False
+    empty_image_reference: bool = False
+    administering_without_escalation: bool = False
 
 
-CREATE_POD = PodOptions(is_pod=True)
-CREATE_TEMPLATE = PodOptions()
+def options_of_create(is_pod: bool, enabled: Enabled) -> PodOptions:
+    """The options of a new pod or template in a release with these gates and changes."""
+    return _of_create(is_pod, enabled("PodRulesRevised"), enabled("SELinuxMount"))
+
+
+@cache
+def _of_create(is_pod: bool, revised: bool, selinux_mount_option: bool) -> PodOptions:
+    return PodOptions(
+        known_as="" if is_pod else f"create {revised} {selinux_mount_option}",
+        is_pod=is_pod,
+        revised=revised,
+        selinux_mount_option=selinux_mount_option,
+        empty_image_reference=not is_pod and not revised,
+    )
 
 
 def containers_of(spec: JsonObject) -> Iterator[JsonObject]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gateway.jsontypes import JsonObject
+from gateway.release.gates import Enabled
 from gateway.validation.labels import validate_label_selector
 from gateway.validation.local_paths import validate_local_non_reserved_path
 from gateway.validation.names import is_label_value
@@ -19,12 +20,18 @@ from gateway.validation.scheduling import validate_label_keys
 from gateway.validation.security_context import breaks_host_sysctl_rule
 
 
-def options_for_update(old_spec: JsonObject, old_annotations: dict[str, str] | None, is_pod: bool) -> PodOptions:
-    """The options for an update of an object with this stored pod spec and these annotations."""
+def options_for_update(
+    old_spec: JsonObject, old_annotations: dict[str, str] | None, is_pod: bool, enabled: Enabled
+) -> PodOptions:
+    """The options for an update of an object with this stored pod spec and these annotations, in a release with these
+    gates and changes.
+    """
+    revised = enabled("PodRulesRevised")
     security = old_spec.get("securityContext") or {}
     user_namespaces = old_spec.get("hostUsers") is False
     return PodOptions(
         is_pod=is_pod,
+        revised=revised,
         any_deletion_cost=not deletion_cost_is_valid(old_annotations or {}),
         any_selector_values=_has_invalid_affinity_selector(old_spec),
         any_node_affinity_values=_has_invalid_node_affinity_value(old_spec),
@@ -33,11 +40,13 @@ def options_for_update(old_spec: JsonObject, old_annotations: dict[str, str] | N
         indivisible_huge_pages=_has_indivisible_huge_pages(old_spec),
         any_token_path=_has_non_local_token_path(old_spec),
         host_sysctls=bool(security.get("sysctls")) and breaks_host_sysctl_rule(security, old_spec),
-        selinux_mount_option="seLinuxChangePolicy" in security,
+        selinux_mount_option="seLinuxChangePolicy" in security or enabled("SELinuxMount"),
         restart_for_init_resize=_has_restarting_init_container(old_spec),
         devices_with_user_namespaces=user_namespaces and any(c.get("volumeDevices") for c in containers_of(old_spec)),
         host_network_with_user_namespaces=user_namespaces and bool(old_spec.get("hostNetwork")),
         comparing_tolerations=any(t.get("operator") in ("Lt", "Gt") for t in old_spec.get("tolerations") or ()),
+        empty_image_reference=_has_empty_image_reference(old_spec) if revised else not is_pod,
+        administering_without_escalation=revised and _administers_without_escalation(old_spec),
     )
 
 
@@ -108,4 +117,17 @@ def _has_restarting_init_container(spec: JsonObject) -> bool:
         for container in spec.get("initContainers") or ()
         if container.get("restartPolicy") != "Always"
         for policy in container.get("resizePolicy") or ()
+    )
+
+
+def _has_empty_image_reference(spec: JsonObject) -> bool:
+    return any("image" in volume and not volume["image"].get("reference") for volume in spec.get("volumes") or ())
+
+
+def _administers_without_escalation(spec: JsonObject) -> bool:
+    contexts = [container.get("securityContext") or {} for container in containers_of(spec)]
+    return any(
+        not context.get("allowPrivilegeEscalation")
+        and "CAP_SYS_ADMIN" in ((context.get("capabilities") or {}).get("add") or ())
+        for context in contexts
     )

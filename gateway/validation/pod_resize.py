@@ -13,9 +13,10 @@ _RESIZABLE = ("cpu", "memory")
 _ONLY = "only cpu and memory resources are mutable"
 
 
-def validate_pod_resize(new: JsonObject, old: JsonObject, errors: list[FieldError]) -> None:
+def validate_pod_resize(new: JsonObject, old: JsonObject, errors: list[FieldError], claims_stay: bool) -> None:
     """Adds the errors of a resize to `errors`, which has those of the new pod itself. `new` and `old` are pods.
 
+    `claims_stay` is whether a container has to keep its claims; otherwise a resize fails where it has some.
     For a static pod or a Windows pod, a single error replaces all others.
     """
     if MIRROR_ANNOTATION in ((old.get("metadata") or {}).get("annotations") or {}):
@@ -39,8 +40,8 @@ def validate_pod_resize(new: JsonObject, old: JsonObject, errors: list[FieldErro
     for key in ("initContainers", "containers"):
         for i, (container, previous) in enumerate(zip(spec.get(key) or (), before.get(key) or (), strict=True)):
             _removed(container, previous, f"spec.{key}[{i}].resources", errors)
-    _containers(munged, before, errors)
-    _init_containers(munged, before, errors)
+    _containers(munged, before, errors, claims_stay)
+    _init_containers(munged, before, errors, claims_stay)
     if not errors and munged != before:
         errors.append(forbidden("spec", _ONLY))
 
@@ -112,30 +113,31 @@ def _removed(container: JsonObject, previous: JsonObject, path: str, errors: lis
             errors.append(forbidden(f"{path}.{key}", f"resource {key} cannot be removed"))
 
 
-def _restored(container: JsonObject, previous: JsonObject) -> JsonObject:
-    """The new container with the old CPU and memory, and without claims."""
+def _restored(container: JsonObject, previous: JsonObject, claims_stay: bool) -> JsonObject:
+    """The new container with the old CPU and memory, and without claims unless those have to stay."""
     resources = _with_old_resources(container.get("resources") or {}, previous.get("resources") or {})
-    resources.pop("claims", None)
+    if not claims_stay:
+        resources.pop("claims", None)
     return {**container, "resources": resources}
 
 
-def _containers(munged: JsonObject, before: JsonObject, errors: list[FieldError]) -> None:
+def _containers(munged: JsonObject, before: JsonObject, errors: list[FieldError], claims_stay: bool) -> None:
     restored = []
     for container, previous in zip(munged.get("containers") or (), before.get("containers") or (), strict=True):
-        restored.append(_restored(container, previous))
+        restored.append(_restored(container, previous, claims_stay))
         if restored[-1] != {"resources": {}, **previous}:
             errors.append(forbidden("spec", _ONLY))
     munged["containers"] = restored
 
 
-def _init_containers(munged: JsonObject, before: JsonObject, errors: list[FieldError]) -> None:
+def _init_containers(munged: JsonObject, before: JsonObject, errors: list[FieldError], claims_stay: bool) -> None:
     if "initContainers" not in munged:
         return
     restored = []
     pairs = zip(munged["initContainers"], before.get("initContainers") or (), strict=True)
     for i, (container, previous) in enumerate(pairs):
         path = f"spec.initContainers[{i}]"
-        restored.append(_restored(container, previous))
+        restored.append(_restored(container, previous, claims_stay))
         if restored[-1] != {"resources": {}, **previous}:
             text = "only cpu and memory resources for init or sidecar containers are mutable"
             errors.append(forbidden(path, text))

@@ -24,7 +24,7 @@ from gateway.validation.scheduling import (
     validate_spread_constraints,
     validate_tolerations,
 )
-from gateway.validation.security_context import validate_pod_security_context
+from gateway.validation.security_context import validate_pod_security_context, validate_shared_processes
 from gateway.validation.volumes import validate_volumes
 from gateway.validation.windows_options import validate_host_process, validate_linux_pod, validate_windows_pod
 
@@ -90,8 +90,10 @@ def _placement(spec: JsonObject, path: str, errors: list[FieldError], options: P
         errors += validate_labels(selector, f"{path}.nodeSelector")
     if context := spec.get("securityContext"):
         validate_pod_security_context(context, spec, f"{path}.securityContext", errors, options)
-    elif spec.get("shareProcessNamespace"):
+    elif spec.get("shareProcessNamespace") and not options.revised:
         validate_pod_security_context({}, spec, f"{path}.securityContext", errors, options)
+    if options.revised:
+        validate_shared_processes(spec, path, errors)
     affinity = spec.get("affinity")
     if affinity is not None:
         validate_affinity(affinity, f"{path}.affinity", errors, options)
@@ -169,17 +171,19 @@ def _rest(spec: JsonObject, path: str, errors: list[FieldError], options: PodOpt
         validate_resource_requirements(limits, f"{path}.overhead", errors, allow_indivisible_huge_pages=allow)
     system = spec.get("os")
     if system is not None:
-        _operating_system(system, spec, path, errors)
+        _operating_system(system, spec, path, errors, options)
 
 
-def _operating_system(system: JsonObject, spec: JsonObject, path: str, errors: list[FieldError]) -> None:
+def _operating_system(
+    system: JsonObject, spec: JsonObject, path: str, errors: list[FieldError], options: PodOptions
+) -> None:
     name = system.get("name", "")
     if not name:
         errors.append(required(f"{path}.os.name"))
     elif name == "linux":
         validate_linux_pod(spec, path, errors)
     elif name == "windows":
-        validate_windows_pod(spec, path, errors)
+        validate_windows_pod(spec, path, errors, options)
     else:
         errors.append(not_supported(f"{path}.os", name, ("linux", "windows")))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from gateway.jsontypes import JsonObject
@@ -17,21 +18,31 @@ from gateway.validation.field import (
     invalid,
     not_supported,
     required,
+    reworded,
     too_long,
 )
 from gateway.validation.formats import is_user_id, validate_dns1123_label
-from gateway.validation.names import byte_length, is_dns1123_subdomain, is_qualified_name
+from gateway.validation.names import byte_length, is_dns1123_subdomain, is_qualified_name, range_message
 from gateway.validation.pod_options import containers_of
+from gateway.validation.quantities import nano
 
 _SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
 _NOT_NEGATIVE = "must be a non-negative integer"
 _LISTS = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+_CLAIM_NAMES = (
+    "must match one of the container's resource claims as 'claim:<claimName>/<requestName>' when "
+    "container.resources.claims[*].request is set or 'claim:<claimName>' when it is empty"
+)
 _HEALTH = ("Healthy", "Unhealthy", "Unknown")
 _MAX_HEALTH_MESSAGE = 1024
+_MAX_UID = 2**32 - 1  # of a process in Linux; a pod may ask for less than half of them
 
 
-def validate_pod_status_update(new: JsonObject, old: JsonObject, errors: list[FieldError]) -> None:
-    """Adds the errors of the new status to `errors`. `new` and `old` are pods."""
+def validate_pod_status_update(new: JsonObject, old: JsonObject, errors: list[FieldError], revised: bool) -> None:
+    """Adds the errors of the new status to `errors`. `new` and `old` are pods.
+
+    `revised` is whether the release has PodStatusRevised.
+    """
     status, before = new.get("status") or {}, old.get("status") or {}
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     _conditions(status.get("conditions") or (), errors)
@@ -48,11 +59,14 @@ def validate_pod_status_update(new: JsonObject, old: JsonObject, errors: list[Fi
     if "extendedResourceClaimStatus" in status:
         _extended_claim(status["extendedResourceClaimStatus"], spec, errors)
     _addresses("podIPs", status, before, errors)
+    if revised:
+        _same_address(status.get("podIP", ""), status.get("podIPs") or [], errors)
     _host_addresses(status, before, errors)
     for key in _LISTS:
-        _users(status.get(key) or (), (spec.get("os") or {}).get("name", "linux"), f"status.{key}", errors)
+        _users(status.get(key) or (), (spec.get("os") or {}).get("name", "linux"), f"status.{key}", errors, revised)
+    extended = (status.get("extendedResourceClaimStatus") or {}) if revised else {}
     for key, containers in (("containerStatuses", "containers"), ("initContainerStatuses", "initContainers")):
-        _allocated(status.get(key) or (), spec.get(containers) or (), f"status.{key}", errors)
+        _allocated(status.get(key) or (), spec.get(containers) or (), f"status.{key}", errors, extended)
     for i, container in enumerate(status.get("ephemeralContainerStatuses") or ()):
         if container.get("allocatedResourcesStatus"):
             at = f"status.ephemeralContainerStatuses[{i}].allocatedResourcesStatus"
@@ -180,9 +194,22 @@ def _addresses(key: str, status: JsonObject, before: JsonObject, errors: list[Fi
         errors.append(internal(f"status.{key}", text))
     families = {address.version for address in parsed if address is not None}
     if None in parsed or len(families) < 2 or len(present) > 2:
-        shown = Verbatim("[" + ",".join(f'{{"IP":{go_value(address)}}}' for address in present) + "]")
         text = "may specify no more than one IP for each IP family"
-        errors.append(invalid(f"status.{key}", shown, text))
+        errors.append(invalid(f"status.{key}", _shown(present), text))
+
+
+def _same_address(one: str, several: list[JsonObject], errors: list[FieldError]) -> None:
+    if bool(one) != bool(several):
+        text = "podIP and podIPs must either both be set or both be unset"
+        errors.append(invalid("status.podIPs", _shown([each.get("ip", "") for each in several]), text))
+    elif several and several[0].get("ip", "") != one:
+        errors.append(invalid("status.podIPs[0].ip", several[0].get("ip", ""), "must be equal to `podIP`"))
+
+
+def _shown(addresses: list[str]) -> Verbatim | None:
+    """A list of addresses as Go's JSON of a list of PodIP or HostIP shows it."""
+    shown = ",".join(f'{{"IP":{go_value(address)}}}' for address in addresses)
+    return Verbatim(f"[{shown}]") if addresses else None
 
 
 def _host_addresses(status: JsonObject, before: JsonObject, errors: list[FieldError]) -> None:
@@ -194,7 +221,7 @@ def _host_addresses(status: JsonObject, before: JsonObject, errors: list[FieldEr
     _addresses("hostIPs", status, before, errors)
 
 
-def _users(statuses: Any, system: str, path: str, errors: list[FieldError]) -> None:
+def _users(statuses: Any, system: str, path: str, errors: list[FieldError], revised: bool) -> None:
     for i, status in enumerate(statuses):
         user = (status.get("user") or {}).get("linux")
         if user is None:
@@ -203,16 +230,22 @@ def _users(statuses: Any, system: str, path: str, errors: list[FieldError]) -> N
         if system == "windows":
             errors.append(forbidden(at, "cannot be set for a windows pod"))
         elif system == "linux":
-            for key in ("uid", "gid"):
-                number = user.get(key, 0)
-                errors += [invalid(f"{at}.{key}", number, message) for message in is_user_id(number)]
+            uid, gid = user.get("uid", 0), user.get("gid", 0)
+            if not revised:
+                errors += [invalid(f"{at}.uid", uid, message) for message in is_user_id(uid)]
+            elif not 0 <= uid <= _MAX_UID:
+                errors.append(invalid(f"{at}.uid", uid, range_message(0, _MAX_UID)))
+            errors += [invalid(f"{at}.gid", gid, message) for message in is_user_id(gid)]
             for g, group in enumerate(user.get("supplementalGroups") or ()):
                 errors += [invalid(f"{at}.supplementalGroups[{g}]", group, message) for message in is_user_id(group)]
 
 
-def _allocated(statuses: Any, containers: Any, path: str, errors: list[FieldError]) -> None:
+def _allocated(statuses: Any, containers: Any, path: str, errors: list[FieldError], extended: JsonObject) -> None:
+    """`extended` is the claim for extended resources; {} where it does not count."""
     named = {container.get("name", ""): container for container in containers}
     claimed = {name: _claimed(container.get("resources") or {}) for name, container in named.items()}
+    for name, container in named.items():
+        claimed[name] |= _claimed_for(container, extended)
     for i, status in enumerate(statuses):
         for j, allocated in enumerate(status.get("allocatedResourcesStatus") or ()):
             at, container = f"{path}[{i}].allocatedResourcesStatus[{j}]", named.get(status.get("name", ""))
@@ -228,11 +261,24 @@ def _claimed(resources: JsonObject) -> set[str]:
     return {f"{c.get('name', '')}/{c['request']}" if c.get("request") else c.get("name", "") for c in claims}
 
 
+def _claimed_for(container: JsonObject, extended: JsonObject) -> set[str]:
+    """The names of the claim for extended resources, "claim/request", that stand for what a container requests."""
+    wanted = (container.get("resources") or {}).get("requests") or {}
+    return {
+        f"{extended.get('resourceClaimName', '')}/{mapping['requestName']}"
+        for mapping in extended.get("requestMappings") or ()
+        if mapping.get("containerName", "") == container.get("name", "")
+        and mapping.get("requestName")
+        and nano(wanted.get(mapping.get("resourceName", ""), "0"))
+    }
+
+
 def _allocated_name(name: str, resources: JsonObject, known: set[str], path: str, errors: list[FieldError]) -> None:
     if name.startswith("claim:"):
         text = "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or "
         if name.removeprefix("claim:") not in known:
-            errors.append(invalid(f"{path}.name", name, f"{text}'claim:<claimName>' if request is empty"))
+            error = invalid(f"{path}.name", name, f"{text}'claim:<claimName>' if request is empty")
+            errors.append(reworded("PodStatusRevised", error, partial(invalid, error.field, name, _CLAIM_NAMES)))
     elif name not in (resources.get("requests") or {}):
         errors.append(invalid(f"{path}.name", name, "must match one of the container's resource requests"))
 

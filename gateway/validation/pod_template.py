@@ -3,36 +3,38 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
+from gateway.release.gates import Enabled
 from gateway.validation.field import FieldError, forbidden
-from gateway.validation.known_templates import SOUND, has_passed, passes
+from gateway.validation.known_templates import has_passed, passes
 from gateway.validation.labels import validate_annotations, validate_labels
 from gateway.validation.pod_annotations import validate_annotations_match_fields, validate_pod_annotations
-from gateway.validation.pod_options import CREATE_TEMPLATE, PodOptions
+from gateway.validation.pod_options import PodOptions, options_of_create
 from gateway.validation.pod_relaxations import options_for_update
 from gateway.validation.pod_spec import validate_pod_spec
 
 
-def options_of_update(template: JsonObject, old: JsonObject) -> PodOptions:
+def options_of_update(template: JsonObject, old: JsonObject, enabled: Enabled) -> PodOptions:
     """The options for a template that replaces `old`; those of a create if it is known to meet these."""
-    return CREATE_TEMPLATE if has_passed(SOUND, template) else template_options(old)
+    strict = options_of_create(is_pod=False, enabled=enabled)
+    return strict if has_passed(strict.known_as, template) else template_options(old, enabled)
 
 
-def template_options(old: JsonObject | None) -> PodOptions:
+def template_options(old: JsonObject | None, enabled: Enabled) -> PodOptions:
     """The options for a template that replaces `old`, or for a new one if `old` is None."""
     if old is None:
-        return CREATE_TEMPLATE
+        return options_of_create(is_pod=False, enabled=enabled)
     annotations = (old.get("metadata") or {}).get("annotations")
-    return options_for_update(old.get("spec") or {}, annotations, is_pod=False)
+    return options_for_update(old.get("spec") or {}, annotations, is_pod=False, enabled=enabled)
 
 
 def validate_pod_template(template: JsonObject, path: str, errors: list[FieldError], options: PodOptions) -> None:
     """Adds the errors of a template to the list."""
-    strictly, before = options == CREATE_TEMPLATE, len(errors)
-    if strictly and has_passed(SOUND, template):
+    rule, before = options.known_as, len(errors)
+    if rule and has_passed(rule, template):
         return
     _validate(template, path, errors, options)
-    if strictly and len(errors) == before:
-        passes(SOUND, template)
+    if rule and len(errors) == before:
+        passes(rule, template)
 
 
 def _validate(template: JsonObject, path: str, errors: list[FieldError], options: PodOptions) -> None:

@@ -41,7 +41,9 @@ _IPC_SYSCTLS = frozenset(
 )
 
 
-def validate_security_context(context: JsonObject, path: str, errors: list[FieldError], host_users: bool) -> None:
+def validate_security_context(
+    context: JsonObject, path: str, errors: list[FieldError], host_users: bool, options: PodOptions
+) -> None:
     """Checks the context of a container. `host_users` is false if the pod has its own user namespace."""
     for key in ("runAsUser", "runAsGroup"):
         if key in context:
@@ -55,17 +57,19 @@ def validate_security_context(context: JsonObject, path: str, errors: list[Field
     if "seccompProfile" in context:
         _seccomp_profile(context["seccompProfile"], f"{path}.seccompProfile", errors)
     if context.get("allowPrivilegeEscalation") is False:
-        _no_escalation(context, path, errors)
+        _no_escalation(context, path, errors, options)
     if "windowsOptions" in context:
         validate_windows_options(context["windowsOptions"], f"{path}.windowsOptions", errors)
     if "appArmorProfile" in context:
         validate_app_armor_profile(context["appArmorProfile"], f"{path}.appArmorProfile", errors)
 
 
-def _no_escalation(context: JsonObject, path: str, errors: list[FieldError]) -> None:
+def _no_escalation(context: JsonObject, path: str, errors: list[FieldError], options: PodOptions) -> None:
     if context.get("privileged"):
         text = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
         errors.append(invalid(path, internal_json("SecurityContext", context), text))
+    if options.administering_without_escalation:
+        return
     for capability in (context.get("capabilities") or {}).get("add") or ():
         if capability == "CAP_SYS_ADMIN":
             text = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
@@ -114,9 +118,8 @@ def validate_pod_security_context(
             errors += [invalid(f"{path}.{key}", context[key], message) for message in is_user_id(context[key])]
     for i, group in enumerate(context.get("supplementalGroups") or ()):
         errors += [invalid(f"{path}.supplementalGroups[{i}]", group, message) for message in is_user_id(group)]
-    if spec.get("shareProcessNamespace") and spec.get("hostPID"):
-        text = "ShareProcessNamespace and HostPID cannot both be enabled"
-        errors.append(invalid(f"{path}.shareProcessNamespace", True, text))
+    if not options.revised:
+        validate_shared_processes(spec, path, errors)
     if sysctls := context.get("sysctls"):
         _sysctls(sysctls, spec, f"{path}.sysctls", errors, options)
     _enum(context, "fsGroupChangePolicy", ("Always", "OnRootMismatch"), path, errors)
@@ -129,6 +132,13 @@ def validate_pod_security_context(
     _enum(context, "supplementalGroupsPolicy", ("Merge", "Strict"), path, errors)
     policies = ("MountOption", "Recursive") if options.selinux_mount_option else ("Recursive",)
     _enum(context, "seLinuxChangePolicy", policies, path, errors)
+
+
+def validate_shared_processes(spec: JsonObject, path: str, errors: list[FieldError]) -> None:
+    """The containers of a pod cannot share their processes with each other and with the host."""
+    if spec.get("shareProcessNamespace") and spec.get("hostPID"):
+        text = "ShareProcessNamespace and HostPID cannot both be enabled"
+        errors.append(invalid(f"{path}.shareProcessNamespace", True, text))
 
 
 def _enum(context: JsonObject, key: str, supported: tuple[str, ...], path: str, errors: list[FieldError]) -> None:

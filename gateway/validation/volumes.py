@@ -85,7 +85,7 @@ def _contextual(
     elif key == "projected":
         validate_projected(source, f"{path}.projected", errors, options)
     elif key == "image":
-        if options.is_pod and not source.get("reference"):
+        if not source.get("reference") and not options.empty_image_reference:
             errors.append(required(f"{path}.image.reference"))
         validate_pull_policy(source.get("pullPolicy", ""), f"{path}.image.pullPolicy", errors)
     else:

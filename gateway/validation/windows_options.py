@@ -8,7 +8,7 @@ from gateway.jsontypes import JsonObject
 from gateway.validation.field import FieldError, forbidden, invalid
 from gateway.validation.internal_form import go_json
 from gateway.validation.names import byte_length, is_dns1123_subdomain
-from gateway.validation.pod_options import containers_of, containers_with_path
+from gateway.validation.pod_options import PodOptions, containers_of, containers_with_path
 
 _has_control = re.compile("[\x00-\x1f\x7f]").search
 _is_netbios = re.compile(r'[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}').fullmatch
@@ -26,6 +26,7 @@ _POD_FIELDS = (
     *(f"securityContext.{key}" for key in ("runAsUser", "runAsGroup", "supplementalGroups")),
     *(f"securityContext.{key}" for key in ("supplementalGroupsPolicy", "seLinuxChangePolicy")),
 )
+_REVISED_POD_FIELDS = sorted(_POD_FIELDS, key=lambda name: "." not in name)  # those of the context come first
 _CONTAINER_FIELDS = [
     "appArmorProfile",
     "seLinuxOptions",
@@ -113,9 +114,9 @@ def validate_linux_pod(spec: JsonObject, path: str, errors: list[FieldError]) ->
             errors.append(forbidden(f"{at}.securityContext.windowsOptions", _NO_LINUX))
 
 
-def validate_windows_pod(spec: JsonObject, path: str, errors: list[FieldError]) -> None:
+def validate_windows_pod(spec: JsonObject, path: str, errors: list[FieldError], options: PodOptions) -> None:
     security = spec.get("securityContext") or {}
-    for key in _POD_FIELDS:
+    for key in _REVISED_POD_FIELDS if options.revised else _POD_FIELDS:
         holder = security if key.startswith("securityContext.") else spec
         name = key.removeprefix("securityContext.")
         set_at_all = holder.get(name) if name in ("hostPID", "hostIPC", "sysctls") else name in holder

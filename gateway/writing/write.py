@@ -139,6 +139,7 @@ def begin(
         options.dry_run,
         deadline,
         specification,
+        enabled=endpoint.services.admission.release.gates.enabled,
         warn=request.warnings.extend,
     )
     if (audit := request.audit) is None:
@@ -179,7 +180,10 @@ def begin_as(
         name=name,
     )
     who = Attributes(user, info)
-    context = WriteContext(who, resource, namespace, name, manager or user.name, now_text(), options.dry_run)
+    enabled = endpoint.services.admission.release.gates.enabled
+    context = WriteContext(
+        who, resource, namespace, name, manager or user.name, now_text(), options.dry_run, enabled=enabled
+    )
     return Write(endpoint, options, context, via=via)
 
 

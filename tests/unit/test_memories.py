@@ -22,6 +22,7 @@ FEW = frozenset(
         "gateway/openapi/schemas.py:_schema",
         "gateway/schema/catalog.py:_of_file",  # of a minor
         "gateway/schema/descriptions.py:description_of",
+        "gateway/validation/pod_options.py:_of_create",  # of three booleans
         "gateway/verbs/__init__.py:_imported",
         "storage/embedded/binary.py:binary_version",
     }
@@ -53,7 +54,7 @@ SHORT = {
     "gateway/release/metrics.py:forms": "minors",
     "gateway/release/release.py:_release": "minors and gates",
     "gateway/validation/declared.py:_whole": "rules of the code",
-    "gateway/validation/internal_form.py:_types": "nothing",
+    "gateway/validation/internal_form.py:_of_variant": "minors",
     "storage/etcd/http2/headers.py:decoded": "header blocks of etcd, of at most two frames",
 }
 # what keeps an order of use by itself; all else uses gateway.memo.Recent, which has a bound in bytes

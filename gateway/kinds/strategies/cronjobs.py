@@ -62,7 +62,7 @@ def _spec(spec: JsonObject, before: JsonObject | None, errors: list[FieldError],
 
 def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
-    _spec(obj.get("spec") or {}, None, errors, template_options(None))
+    _spec(obj.get("spec") or {}, None, errors, template_options(None, context.enabled))
     name = obj["metadata"].get("name", "")
     if byte_length(name) > _MAX_NAME:
         errors.append(invalid("metadata.name", name, f"must be no more than {_MAX_NAME} characters"))
@@ -72,7 +72,7 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
 @templates.unless_same_spec
 def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
-    options = template_options(_template(old))
+    options = template_options(_template(old), context.enabled)
     _spec(obj.get("spec") or {}, old.get("spec") or {}, errors, options)
     return errors
 

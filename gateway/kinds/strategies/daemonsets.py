@@ -105,7 +105,7 @@ def _spec(obj: JsonObject, errors: list[FieldError], options: PodOptions, any_va
 
 def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
-    _spec(obj, errors, template_options(None), any_values=False)
+    _spec(obj, errors, template_options(None, context.enabled), any_values=False)
     return errors
 
 
@@ -114,7 +114,7 @@ def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) ->
     errors: list[FieldError] = []
     before = old.get("spec") or {}
     validate_immutable_selector(obj.get("spec") or {}, before, errors)
-    options = template_options(templates.template_of(old))
+    options = template_options(templates.template_of(old), context.enabled)
     any_values = options.any_selector_values or has_invalid_value(before.get("selector"))
     _spec(obj, errors, options, any_values)
     return errors

@@ -15,7 +15,11 @@ from gateway.validation.field import FieldError
 def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     status = obj.get("status") or {}
     keys = ("currentReplicas", "desiredReplicas")
-    return [error for key in keys for error in not_negative(f"status.{key}", status.get(key, 0))]
+    found = [error for key in keys for error in not_negative(f"status.{key}", status.get(key, 0))]
+    for i, condition in enumerate(status.get("conditions") or ()):  # a field that earlier types do not have
+        observed = condition.get("observedGeneration", 0)
+        found += not_negative(f"status.conditions[{i}].observedGeneration", observed)
+    return found
 
 
 def strategies(enabled: Enabled) -> dict[str, Strategy]:

@@ -106,9 +106,14 @@ def _spec(spec: JsonObject, errors: list[FieldError], options: PodOptions, any_v
 
 
 def _job(obj: JsonObject, errors: list[FieldError], options: PodOptions, prefixed: bool, any_values: bool) -> None:
-    spec, name = obj.get("spec") or {}, obj["metadata"].get("name", "")
     _generated_selector(obj, errors, prefixed)
-    _spec(spec, errors, options, any_values)
+    _spec(obj.get("spec") or {}, errors, options, any_values)
+    _hostname(obj, errors)
+
+
+def _hostname(obj: JsonObject, errors: list[FieldError]) -> None:
+    """The name of an indexed job must allow the hostname of its last pod."""
+    spec, name = obj.get("spec") or {}, obj["metadata"].get("name", "")
     completions = spec.get("completions", 0)
     if spec.get("completionMode") == "Indexed" and completions > 0:
         hostname = f"{name}-{completions - 1}"
@@ -119,17 +124,19 @@ def _job(obj: JsonObject, errors: list[FieldError], options: PodOptions, prefixe
 
 def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
-    _job(obj, errors, template_options(None), prefixed=True, any_values=False)
+    _job(obj, errors, template_options(None, context.enabled), prefixed=True, any_values=False)
     return errors
 
 
 def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
-    errors = validate_object_meta(obj["metadata"], True, name_is_dns_subdomain)
     spec, before = obj.get("spec") or {}, old.get("spec") or {}
-    options, labels = template_options(templates.template_of(old)), template_labels(templates.template_of(old))
+    options = template_options(templates.template_of(old), context.enabled)
     any_values = options.any_selector_values or has_invalid_value(before.get("selector"))
-    prefixed = JOB_NAME in labels and CONTROLLER_UID in labels
-    _job(obj, errors, options, prefixed, any_values)
+    narrowed, errors = context.enabled("JobUpdatesNarrowed"), list[FieldError]()
+    if not narrowed:
+        errors += validate_object_meta(obj["metadata"], True, name_is_dns_subdomain)
+        labels = template_labels(templates.template_of(old))
+        _job(obj, errors, options, JOB_NAME in labels and CONTROLLER_UID in labels, any_values)
     errors += recheck_object_meta_update(obj["metadata"], old["metadata"])
     _spec(spec, errors, options, any_values)
     _completions(spec, before, errors)
@@ -137,6 +144,8 @@ def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) ->
     _template(spec, old, errors)
     for key in ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"):
         _immutable(spec, before, key, errors)
+    if narrowed:
+        _hostname(obj, errors)
     return errors
 
 

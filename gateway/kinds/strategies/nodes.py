@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies.status import keep_spec, keep_status
@@ -20,6 +21,7 @@ from gateway.validation.field import (
     invalid,
     not_supported,
     required,
+    reworded,
 )
 from gateway.validation.formats import is_config_map_key
 from gateway.validation.internal_form import go_json, internal_json
@@ -153,7 +155,9 @@ def _changes(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[Fi
         errors += [forbidden("spec.podCIDRs", _POD_CIDR)] * changed
     if before.get("providerID") and before["providerID"] != spec.get("providerID"):
         text = 'node updates may not change providerID except from "" to valid'
-        errors.append(forbidden("spec.providerID", text))
+        done = "modified" if spec.get("providerID") else "cleared"
+        later = partial(invalid, "spec.providerID", None, f"field cannot be {done} once set")
+        errors.append(reworded("ProviderIDSetOnce", forbidden("spec.providerID", text), later))
     if "configSource" in spec:
         _config_source(spec["configSource"], "spec.configSource", errors, status=False)
     for key in ("assigned", "active", "lastKnownGood"):

@@ -26,7 +26,7 @@ from gateway.validation.pod_annotations import (
     validate_pod_annotations_update,
 )
 from gateway.validation.pod_features import drop_disabled_fields, drop_disabled_status_fields
-from gateway.validation.pod_options import CREATE_POD, PodOptions, containers_of
+from gateway.validation.pod_options import PodOptions, containers_of, options_of_create
 from gateway.validation.pod_relaxations import options_for_update
 from gateway.validation.pod_resize import validate_pod_resize
 from gateway.validation.pod_resources import MIRROR_ANNOTATION
@@ -175,7 +175,7 @@ def _metadata_and_spec(
 
 def _validate(pod: JsonObject, context: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
-    _metadata_and_spec(pod, errors, CREATE_POD, created=context)
+    _metadata_and_spec(pod, errors, options_of_create(is_pod=True, enabled=context.enabled), created=context)
     spec, annotations = pod.get("spec") or {}, _annotations(pod)
     if spec.get("ephemeralContainers"):
         errors.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
@@ -186,8 +186,9 @@ def _validate(pod: JsonObject, context: WriteContext) -> list[FieldError]:
     return errors
 
 
-def _options(old: JsonObject) -> PodOptions:
-    return options_for_update(old.get("spec") or {}, old["metadata"].get("annotations"), is_pod=True)
+def _options(old: JsonObject, context: WriteContext) -> PodOptions:
+    annotations = old["metadata"].get("annotations")
+    return options_for_update(old.get("spec") or {}, annotations, is_pod=True, enabled=context.enabled)
 
 
 def _updated(pod: JsonObject, old: JsonObject, options: PodOptions) -> list[FieldError]:
@@ -213,7 +214,7 @@ def _stays_valid(pod: JsonObject, old: JsonObject) -> bool:
 def _validate_update(pod: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     if not context.metadata_errors and _stays_valid(pod, old):
         return []
-    options = _options(old)
+    options = _options(old, context)
     errors = _updated(pod, old, options)
     _annotation_changes(pod, old, errors, options)
     validate_pod_update(pod.get("spec") or {}, old.get("spec") or {}, errors, options)
@@ -246,13 +247,21 @@ def _prepare_status(pod: JsonObject, old: JsonObject, context: WriteContext) -> 
         generation = left.popleft() if left else 0
         if not condition.get("observedGeneration") and generation:
             condition["observedGeneration"] = generation
+    if context.enabled("PodStatusRevised"):
+        for key in _OF_CLAIMS:
+            if key not in status:
+                keep(status, before, key)
     drop_disabled_status_fields(status, before)
+
+
+_OF_CLAIMS = ("resourceClaimStatuses", "extendedResourceClaimStatus", "nodeAllocatableResourceClaimStatuses")
+"""Members of the status that stay if a client leaves them out, which may not know them."""
 
 
 def _validate_status(pod: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
-    _annotation_changes(pod, old, errors, _options(old))
-    validate_pod_status_update(pod, old, errors)
+    _annotation_changes(pod, old, errors, _options(old, context))
+    validate_pod_status_update(pod, old, errors, revised=context.enabled("PodStatusRevised"))
     return errors
 
 
@@ -283,7 +292,7 @@ def _prepare_ephemeral(pod: JsonObject, old: JsonObject, context: WriteContext) 
 
 
 def _validate_ephemeral(pod: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
-    options = _options(old)
+    options = _options(old, context)
     errors = _updated(pod, old, options)
     _annotation_changes(pod, old, errors, options)
     if MIRROR_ANNOTATION in _annotations(old):
@@ -328,8 +337,8 @@ def _resized(new: list[JsonObject], old: list[JsonObject]) -> list[JsonObject]:
 
 
 def _validate_resize(pod: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
-    errors = _updated(pod, old, _options(old))
-    validate_pod_resize(pod, old, errors)
+    errors = _updated(pod, old, _options(old, context))
+    validate_pod_resize(pod, old, errors, claims_stay=context.enabled("PodRulesRevised"))
     return errors
 
 

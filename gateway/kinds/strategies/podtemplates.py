@@ -32,13 +32,13 @@ def _prepare_for_update(obj: JsonObject, old: JsonObject, context: WriteContext)
 
 def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
-    validate_pod_template(_template(obj), "template", errors, template_options(None))
+    validate_pod_template(_template(obj), "template", errors, template_options(None, context.enabled))
     return errors
 
 
 def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
-    validate_pod_template(_template(obj), "template", errors, template_options(_template(old)))
+    validate_pod_template(_template(obj), "template", errors, template_options(_template(old), context.enabled))
     return errors
 
 

@@ -167,7 +167,7 @@ def _validate_update(changed: Changed, obj: JsonObject, old: JsonObject, context
     errors: list[FieldError] = []
     old_errors: list[FieldError] = []
     spec, before = obj.get("spec") or {}, old.get("spec") or {}
-    options = template_options(templates.template_of(old))
+    options = template_options(templates.template_of(old), context.enabled)
     _spec(before, old_errors, options, update=True)
     _spec(spec, errors, options, update=True, skip_template=bool(old_errors))
     return errors + changed(spec, before)

@@ -66,7 +66,7 @@ def validating(spec: CheckSpec) -> OnCreate:
 
     def validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
         errors: list[FieldError] = []
-        spec(obj.get("spec") or {}, errors, template_options(None))
+        spec(obj.get("spec") or {}, errors, template_options(None, context.enabled))
         return errors
 
     return validate
@@ -87,7 +87,7 @@ def validating_update(spec: CheckSpec, *, immutable_selector: bool = True) -> On
     @unless_same_spec
     def validate(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
         errors: list[FieldError] = []
-        spec(obj.get("spec") or {}, errors, options_of_update(template_of(obj), template_of(old)))
+        spec(obj.get("spec") or {}, errors, options_of_update(template_of(obj), template_of(old), context.enabled))
         if immutable_selector:
             validate_immutable_selector(obj.get("spec") or {}, old.get("spec") or {}, errors)
         return errors

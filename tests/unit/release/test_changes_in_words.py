@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -114,7 +115,8 @@ def test_a_field_of_a_stateful_set_that_stays_is_refused_by_itself_from_1_37_on(
     found = {}
     for minor in MINORS:
         rules = strategy_for("apps", "statefulsets", "", Gates(minor))
-        errors = list(map(str, rules.validate_update(new, old, CONTEXT)))
+        context: Any = SimpleNamespace(enabled=Gates(minor).enabled)
+        errors = list(map(str, rules.validate_update(new, old, context)))
         found[minor] = [error for error in errors if error.startswith(("spec:", "spec.serviceName"))]
     assert len(found["1.36"]) == 1 and found["1.36"][0].startswith("spec: Forbidden: updates to statefulset spec")
     assert found["1.37"] == ['spec.serviceName: Invalid value: "other": field is immutable']

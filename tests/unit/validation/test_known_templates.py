@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies.templates import warnings_about
+from gateway.release.gates import Gates
 from gateway.validation import known_templates
 from gateway.validation.field import FieldError
-from gateway.validation.pod_options import CREATE_TEMPLATE, PodOptions
+from gateway.validation.pod_options import PodOptions, options_of_create
 from gateway.validation.pod_template import options_of_update, template_options, validate_pod_template
 
 WORDS = st.sampled_from(["a", "b", "A_", ""])
@@ -58,17 +59,29 @@ def errors_of(template: JsonObject, options: PodOptions) -> list[FieldError]:
     return errors
 
 
-@given(TEMPLATES, TEMPLATES)
-def test_errors_and_warnings_are_those_of_the_first_time(template: JsonObject, old: JsonObject) -> None:
+@given(TEMPLATES, TEMPLATES, st.sampled_from(["1.36", "1.37"]))
+def test_errors_and_warnings_are_those_of_the_first_time(template: JsonObject, old: JsonObject, minor: str) -> None:
     known_templates._passed.clear()
-    relaxed, strict = errors_of(template, template_options(old)), errors_of(template, CREATE_TEMPLATE)
+    enabled = Gates(minor).enabled
+    create = options_of_create(is_pod=False, enabled=enabled)
+    relaxed, strict = errors_of(template, template_options(old, enabled)), errors_of(template, create)
     warnings = list(warnings_about(template))
     for _ in range(2):
-        assert errors_of(template, CREATE_TEMPLATE) == strict
-        assert errors_of(template, options_of_update(template, old)) == relaxed
+        assert errors_of(template, create) == strict
+        assert errors_of(template, options_of_update(template, old, enabled)) == relaxed
         assert list(warnings_about(template)) == warnings
-    assert known_templates.has_passed(known_templates.SOUND, template) == (not strict)
+    assert known_templates.has_passed(create.known_as, template) == (not strict)
     assert known_templates.has_passed(known_templates.QUIET, template) == (not warnings)
+
+
+def test_a_template_that_one_release_accepts_is_judged_again_by_the_rules_of_another() -> None:
+    image = {"name": "v", "image": {"reference": "", "pullPolicy": "Always"}}
+    container = {"name": "c", "image": "i", "terminationMessagePolicy": "File", "imagePullPolicy": "Always"}
+    spec = {"containers": [container], "volumes": [image], "restartPolicy": "Always", "dnsPolicy": "ClusterFirst"}
+    template: JsonObject = {"metadata": {"labels": {"a": "b"}}, "spec": spec}
+    older, newer = (options_of_create(is_pod=False, enabled=Gates(minor).enabled) for minor in ("1.36", "1.37"))
+    assert not errors_of(template, older)
+    assert errors_of(template, newer)
 
 
 def test_a_template_whose_warnings_were_not_all_read_is_not_known() -> None:
