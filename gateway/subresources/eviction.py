@@ -112,7 +112,7 @@ async def _pass_budgets(endpoint: Endpoint, pod: JsonObject, context: WriteConte
 
     def decrement(present: Present) -> Made:
         new: JsonObject = deepcopy(present.obj or {})
-        _take_one(new, context.name, context.now, record=not deletion.dry_run)
+        _take_one(new, context, record=not deletion.dry_run)
         track_fields(write, new, present)
         return Made(new)
 
@@ -141,24 +141,34 @@ def _unhealthy_may_go(budget: JsonObject) -> bool:
     return desired > 0 and bool(state.get("currentHealthy", 0) >= desired)
 
 
-def _take_one(budget: JsonObject, pod: str, now: str, *, record: bool) -> None:
+def _take_one(budget: JsonObject, context: WriteContext, *, record: bool) -> None:
     """Counts one disruption in a budget, in place. Raises StatusError 429 or 403 if none is allowed."""
     meta, state = budget["metadata"], budget.setdefault("status", {})
     name, allowed = meta["name"], state.get("disruptionsAllowed", 0)
     if state.get("observedGeneration", 0) < meta.get("generation", 0):
         raise too_many(f"The disruption budget {name} is still being processed by the server.", 10)
     if allowed < 0:
-        raise status.forbidden("policy", "poddisruptionbudget", name, "pdb disruptions allowed is negative")
+        text = "pdb disruptions allowed is negative"
+        raise _forbidden(name, text, text, context)
     if len(state.get("disruptedPods") or ()) > MAX_DISRUPTED_PODS:
         text = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
-        raise status.forbidden("policy", "poddisruptionbudget", name, text)
+        raise _forbidden(name, text, "too many pending evictions not confirmed by PDB controller", context)
     if allowed == 0:
         raise too_many(_why_none(name, state), 0)
     state["disruptionsAllowed"] = allowed - 1
     if allowed == 1:
-        set_allowed_condition(state, meta.get("generation", 0), now)
+        set_allowed_condition(state, meta.get("generation", 0), context.now)
     if record:
-        state["disruptedPods"] = {**(state.get("disruptedPods") or {}), pod: now}
+        state["disruptedPods"] = {**(state.get("disruptedPods") or {}), context.name: context.now}
+
+
+def _forbidden(name: str, text: str, why: str, context: WriteContext) -> StatusError:
+    """The 403 of a budget that cannot be used."""
+    error = status.forbidden("policy", "poddisruptionbudget", name, text)
+    if error.details is not None and context.enabled("BudgetErrorsHaveCauses"):
+        cause = f"The disruption budget {name} does not allow evicting pods currently: {why}"
+        error.details["causes"] = [{"reason": "DisruptionBudget", "message": cause}]
+    return error
 
 
 def _why_none(name: str, state: JsonObject) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from gateway.http.status import StatusError
+from gateway.release.gates import Gates
 from gateway.subresources.attestations import judged_with_attestations
 from gateway.subresources.binding import _check_target
+from gateway.subresources.eviction import _take_one
 from gateway.validation.field import invalid
 from tests.unit.validation.replaying import told
 
@@ -166,6 +169,27 @@ def test_a_binding_names_a_node_as_a_node_can_be_named() -> None:
     _check_target("p", {"name": "good.name"}, named=True)
     with pytest.raises(StatusError, match="Invalid value"):
         _check_target("p", {"name": "Bad_Name"}, named=True)
+
+
+@pytest.mark.parametrize(
+    ("state", "why"),
+    [
+        ({"disruptionsAllowed": -1}, "pdb disruptions allowed is negative"),
+        (
+            {"disruptionsAllowed": 1, "disruptedPods": {str(i): "" for i in range(2001)}},
+            "too many pending evictions not confirmed by PDB controller",
+        ),
+    ],
+)
+def test_an_eviction_that_a_broken_budget_forbids_has_a_cause(state: Json, why: str) -> None:
+    found = []
+    for minor in MINORS:
+        context: Any = SimpleNamespace(enabled=Gates(minor).enabled, name="p", now="")
+        with pytest.raises(StatusError) as error:
+            _take_one({"metadata": {"name": "b"}, "status": state}, context, record=False)
+        found.append((error.value.details or {}).get("causes"))
+    cause = f"The disruption budget b does not allow evicting pods currently: {why}"
+    assert found == [None, [{"reason": "DisruptionBudget", "message": cause}]]
 
 
 WEBHOOK = {"kind": "MutatingWebhookConfiguration", "apiVersion": "admissionregistration.k8s.io/v1", "name": "w"}
