@@ -77,7 +77,13 @@ def test_errors_and_warnings_are_those_of_the_first_time(template: JsonObject, o
 def test_a_template_that_one_release_accepts_is_judged_again_by_the_rules_of_another() -> None:
     image = {"name": "v", "image": {"reference": "", "pullPolicy": "Always"}}
     container = {"name": "c", "image": "i", "terminationMessagePolicy": "File", "imagePullPolicy": "Always"}
-    spec = {"containers": [container], "volumes": [image], "restartPolicy": "Always", "dnsPolicy": "ClusterFirst"}
+    spec = {
+        "containers": [container],
+        "volumes": [image],
+        "restartPolicy": "Always",
+        "dnsPolicy": "ClusterFirst",
+        "terminationGracePeriodSeconds": 1,
+    }
     template: JsonObject = {"metadata": {"labels": {"a": "b"}}, "spec": spec}
     older, newer = (options_of_create(is_pod=False, enabled=Gates(minor).enabled) for minor in ("1.36", "1.37"))
     assert not errors_of(template, older)
