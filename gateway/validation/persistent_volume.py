@@ -87,9 +87,10 @@ def _sources(spec: JsonObject, path: str, volume_name: str, inline: bool) -> lis
             found.append(forbidden(f"{path}.{shown}", "may not specify more than 1 volume type"))
             continue
         count += 1
-        check(source, f"{path}.{inner}", found)
         if key == "iscsi":
-            _portal_length(source, f"{path}.{inner}", volume_name, found)
+            found += _iscsi_errors(source, f"{path}.{inner}", volume_name)
+        else:
+            check(source, f"{path}.{inner}", found)
         if key == "local" and (inline or "nodeAffinity" not in spec):
             found.append(required(f"{path}.nodeAffinity", "Local volume requires node affinity"))
     return found if count else [*found, required(path, "must specify a volume type")]
@@ -115,6 +116,16 @@ def _class_and_mode(spec: JsonObject, path: str, inline: bool) -> list[FieldErro
         if "csi" not in spec:
             found.append(required(f"{path}.csi", "has to be specified when using volumeAttributesClassName"))
     return found
+
+
+_ISCSI_ORDER = ("targetPortal", "targetportal", "iqn", "lun", "secretRef", "secretRef.name", "initiatorname")
+
+
+def _iscsi_errors(source: JsonObject, path: str, volume_name: str) -> list[FieldError]:
+    found = list[FieldError]()
+    _iscsi(source, path, found)
+    _portal_length(source, path, volume_name, found)
+    return sorted(found, key=lambda error: _ISCSI_ORDER.index(error.field.removeprefix(f"{path}.")))
 
 
 def _portal_length(source: JsonObject, path: str, volume_name: str, errors: list[FieldError]) -> None:
