@@ -40,17 +40,19 @@ def validate_conditions(conditions: list[JsonObject] | None, path: str) -> list[
     return found
 
 
-def _lacking(errors: list[FieldError], path: str, detail: str = "") -> list[FieldError]:
-    return [reworded("ConditionsRequired", error, partial(required, path, detail)) for error in errors]
-
-
 def validate_condition(condition: JsonObject, path: str) -> list[FieldError]:
-    kind, state = condition.get("type", ""), condition.get("status", "")
+    kind, status = condition.get("type", ""), condition.get("status", "")
     found = validate_label_name(kind, f"{path}.type")
     if not kind:
-        found = _lacking(found, f"{path}.type", "is required")
-    wrong = known(f"{path}.status", state, STATUSES)
-    found += wrong if state else _lacking(wrong, f"{path}.status")
+        found = [
+            reworded("ConditionsRequired", each, partial(required, f"{path}.type", "is required")) for each in found
+        ]
+    errors = known(f"{path}.status", status, STATUSES)
+    found += (
+        errors
+        if status
+        else [reworded("ConditionsRequired", each, partial(required, f"{path}.status")) for each in errors]
+    )
     if (observed := condition.get("observedGeneration", 0)) < 0:
         found.append(invalid(f"{path}.observedGeneration", observed, "must be greater than or equal to zero"))
     if not condition.get("lastTransitionTime"):

@@ -34,9 +34,8 @@ def _port(port: JsonObject, path: str) -> list[FieldError]:
         found += port_or_name(f"{path}.port", number)
         if end is not None:
             if end < number:
-                text = "must be greater than or equal to `port`"
-                error, later = invalid(f"{path}.endPort", number, text), partial(invalid, f"{path}.endPort", end, text)
-                found.append(reworded("EndPortShown", error, later))
+                error = invalid(f"{path}.endPort", number, "must be greater than or equal to `port`")
+                found.append(reworded("EndPortShown", error, partial(invalid, f"{path}.endPort", end, error.detail)))
             found += port_or_name(f"{path}.endPort", end)
     return found
 
