@@ -58,10 +58,10 @@ def judged(written: str, subresource: str, sent: JsonObject, old: JsonObject | N
     obj, stored = _stored(resource, sent), None if old is None else _stored(resource_of(written, "", minor), old)
     name, namespace = (old or sent)["metadata"].get("name", ""), "default" if resource.namespaced else ""
     request = RequestInfo("create" if old is None else "update", "", subresource=subresource)
-    enabled, once = release_of(minor=minor).gates.enabled, resource.strategy.tells_once
-    attributes = Attributes(User("admin"), request)
-    context = WriteContext(attributes, resource, namespace, name, now=NOW, enabled=enabled)
+    context = WriteContext(Attributes(User("admin"), request), resource, namespace, name, now=NOW)
+    context = context._replace(enabled=release_of(minor=minor).gates.enabled)
     errors = _created(obj, context) if stored is None else _updated(obj, stored, context)
+    enabled, once = release_of(minor=minor).gates.enabled, resource.strategy.tells_once
     errors = [error.as_told(enabled) for error in errors]
     return [] if not errors else status.invalid("", resource.kind, name, errors, once=once).details["causes"]
 
