@@ -54,7 +54,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     now = int(clock.now())
     _complete(asked, account["metadata"], now, own)
     errors = _errors(asked["spec"])
-    if context.enabled("TokensAttest"):
+    if context.enabled("OnlyWebhooksAttested"):
         errors = judged_with_attestations(asked["spec"], errors)
     if errors:
         raise status.invalid(GROUP, "TokenRequest", "", errors)
@@ -120,7 +120,7 @@ async def _bound(reference: JsonObject | None, context: WriteContext, objects: O
     if kind not in _BOUND_KINDS or "/" in version:
         group, _, number = version.rpartition("/")
         off = " (feature gate APIServerWebhookAuthenticationToken is disabled)"
-        known = context.enabled("TokensAttest") and is_webhook(reference)
+        known = context.enabled("OnlyWebhooksAttested") and is_webhook(reference)
         raise status.bad_request(
             f"cannot bind token to object of type {group}/{number}, Kind={kind}{off if known else ''}"
         )
