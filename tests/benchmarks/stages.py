@@ -26,6 +26,7 @@ from tests.benchmarks.compare import CONNECTIONS, Case, Clients, cases, fill, se
 from tests.benchmarks.kept import Row, keep
 
 CASES = ("create ConfigMap", "create pod", "create varied pod")
+SHOWN = "create pod"  # whose stages are kept
 OBJECTS = 300
 _SETTLED = 4.0  # seconds after which a start is over
 
@@ -152,6 +153,9 @@ def main() -> None:
     print(table(found))
     if options.keep:
         rows = [Row("CPU of a create", name, each.together, "µs") for name, each in found.items()]
+        for name in sorted({SHOWN} & found.keys()):
+            stages = (*sampled.STAGES, sampled.REST)
+            rows += [Row(f"Stages of a request: {name}", stage, found[name].of(stage), "µs") for stage in stages]
         said = f"{CONNECTIONS} connections, embedded etcd, load {os.getloadavg()[0]:.1f}"
         keep(rows, f"`tests.benchmarks.stages`, {said}")
 
