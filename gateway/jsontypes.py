@@ -29,8 +29,6 @@ object of MOST_NAMES has so many."""
 
 loads = orjson.loads
 
-_LOOKED_AT = 8  # levels; each is compared as a whole on the way to the next, so that more would cost too much
-
 _SMALL, _LARGE = 1e-6, 1e21  # between which Go writes a float64 without an exponent
 
 _MILLIONTHS = re.compile(rb"[0-9]e-6")  # a float below 0.00001; a string may match too
@@ -142,40 +140,9 @@ def identical(one: Any, other: Any) -> bool:
 
     Go reads an integer beyond 64 bits as a float64, so such an integer is identical to its float.
     """
-    if one == other:
-        if dumps_sorted(one) == dumps_sorted(other):
-            return True
-    elif not _may_be_read_alike(one, other):
-        return False
+    if one == other and dumps_sorted(one) == dumps_sorted(other):
+        return True
     return (_has_large(one) or _has_large(other)) and _identical_as_read(one, other)
-
-
-def _may_be_read_alike(one: Any, other: Any) -> bool:
-    """Whether two unequal values may still be the same JSON to Go. Most are not, as a look at the first levels shows:
-    only integers beyond 64 bits may differ. To look for such integers in all of both values takes far longer.
-    """
-    pairs = [(one, other)]
-    for _ in range(_LOOKED_AT):
-        below = list[tuple[Any, Any]]()
-        for a, b in pairs:
-            if isinstance(a, dict) and isinstance(b, dict):
-                if a.keys() != b.keys():
-                    return False
-                below += [(value, b[name]) for name, value in a.items() if value != b[name]]
-            elif isinstance(a, list) and isinstance(b, list):
-                if len(a) != len(b):
-                    return False
-                below += [(value, beside) for value, beside in zip(a, b, strict=True) if value != beside]
-            elif not (_is_large(a) or _is_large(b)):
-                return False
-        if not below:
-            break
-        pairs = below
-    return True
-
-
-def _is_large(value: Any) -> bool:
-    return isinstance(value, int) and abs(value) >= 1 << 63
 
 
 def _has_large(value: Any) -> bool:
@@ -219,7 +186,8 @@ def _floats_of_large(value: Any) -> Any:
 
 def _written_as_read(value: Any) -> bytes:
     """`value` is no object and no array."""
-    return orjson.dumps(float(value) if _is_large(value) else value)
+    large = isinstance(value, int) and abs(value) >= 1 << 63
+    return orjson.dumps(float(value) if large else value)
 
 
 def dumps_sorted(value: Any) -> bytes:
