@@ -99,7 +99,12 @@ def warn_of_deprecation(request: Request, endpoint: Endpoint) -> None:
 
 
 def long_running(watches: OpenWatches) -> Run:
-    """Counts a watch, or another long-running request, until its end. Raises Refused for one watch too many."""
+    """Counts a watch, or another long-running request, until its end. Raises Refused for one watch too many.
+
+    Only a few watches begin in each turn of the event loop: hundreds come at once when a server is back, or an operator
+    starts.
+    """
+    beginnings = Beginnings()
 
     def count(context: RequestContext) -> Outcome:
         route = context.route
@@ -109,6 +114,8 @@ def long_running(watches: OpenWatches) -> Run:
             context.long.value += 1
         if route.info.verb == "watch":
             context.watch = watches.open(context.request)
+            if not beginnings.free():
+                return beginnings.turn()
         return None
 
     return count

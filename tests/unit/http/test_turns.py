@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from gateway.http.time_slices import AT_ONCE, Beginnings, next_turn
-from gateway.requests.serving import turns
+from gateway.requests.serving import long_running, turns
 
 
 async def _worker(name: int, steps: int, done: list[int]) -> None:
@@ -86,5 +86,20 @@ async def test_writes_wait_for_their_turn_and_reads_do_not() -> None:
     *first, last = [look(of(verb)) for verb in (("create", "patch", "delete") * AT_ONCE)[: AT_ONCE + 1]]
     assert first == [None] * AT_ONCE
     assert look(of("get")) is None and look(of("watch")) is None
+    assert isinstance(last, Awaitable)
+    await last
+
+
+async def test_few_watches_begin_in_a_turn_and_all_are_counted_at_once() -> None:
+    opened = list[object]()
+
+    def of(verb: str) -> Any:
+        route = SimpleNamespace(info=SimpleNamespace(verb=verb), measures=SimpleNamespace(long=None))
+        return SimpleNamespace(route=route, request=object(), watch=None)
+
+    count = long_running(SimpleNamespace(open=lambda request: opened.append(request)))  # type: ignore[arg-type]
+    *first, last = [count(of("watch")) for _ in range(AT_ONCE + 1)]
+    assert first == [None] * AT_ONCE and len(opened) == AT_ONCE + 1
+    assert count(of("get")) is None
     assert isinstance(last, Awaitable)
     await last
