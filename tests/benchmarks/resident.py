@@ -4,7 +4,8 @@
 
 The objects are copies of one that a gateway has stored, written into etcd; then a gateway is started on it. `written`
 has the same large objects as `large`, but they are created at the running server. After a minute, in which the heap is
-trimmed, the memory is read again. `definitions` asks for the OpenAPI documents, too.
+trimmed, the memory is read again. It is the server's own memory: without what it shares with others, such as libraries
+(20 MB). `definitions` asks for the OpenAPI documents, too.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from tests.benchmarks import load
 from tests.benchmarks.compare import Server, begun, serve, wait_until_ready
 from tests.benchmarks.early import ask
 from tests.benchmarks.kept import Row, keep
-from tests.benchmarks.million import put_all
+from tests.benchmarks.million import memory, put_all
 from tests.benchmarks.objects import TOKEN
 
 GROUP = "Memory of a server"
@@ -42,7 +43,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Objects, the limits of their memory in MB, and of the seconds of a start."""
+    """Objects, the limits of their memory in MB, and of the CPU seconds of a start."""
 
     name: str
     path: str  # at which they are created
@@ -51,7 +52,7 @@ class Case:
     make: Callable[[str], Json]
     at_start: float
     settled: float
-    ready: float | None = None
+    cpu: float | None = None
     documents: bool = False
     at_once: int = 100  # objects of a transaction
 
@@ -99,21 +100,6 @@ CASES = {
                         "/registry/apiextensions.k8s.io/customresourcedefinitions/", 3000, definition, 400, 400, 8,
                         documents=True),
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """The resident memory of a process, and its peak, in MB."""
-
-    now: float
-    peak: float
-
-
-def memory(server: Server) -> Memory:
-    """The memory of a server."""
-    status = Path(f"/proc/{server.pid}/status").read_text(encoding="ascii")
-    now, peak = (int(re.findall(rf"{name}:\s+(\d+) kB", status)[0]) * 1024 / 1e6 for name in ("VmRSS", "VmHWM"))
-    return Memory(now, peak)
 
 
 async def _stored(etcd: str, key: bytes) -> tuple[bytes, bytes]:
@@ -167,20 +153,20 @@ def measure(case: Case, written: bool, settled: float) -> list[Row]:
         if written:
             create(server, case, case.count)
         else:
-            row("ready", time.monotonic() - began, "s", case.ready)
-            row("CPU of the start", server.cpu() / 1e9, "s")
+            row("ready", time.monotonic() - began, "s")
+            row("CPU of the start", server.cpu() / 1e9, "s", case.cpu)
         found = memory(server)
-        row("memory after it", found.now, most=case.at_start)
-        row("peak", found.peak)
+        row("memory after it", found.own / 1e6, most=case.at_start)
+        row("peak of the resident memory", found.peak / 1e6)
         if case.documents:
             for path in DOCUMENTS:
                 status, body = ask(server.url, path)
                 assert status == 200
             for name in list(json.loads(body)["paths"]):
                 assert ask(server.url, f"/openapi/v3/{name}")[0] == 200
-            row("memory after all OpenAPI documents", memory(server).now)
+            row("memory after all OpenAPI documents", memory(server).own / 1e6, most=case.settled)
         time.sleep(settled)
-        row(f"memory {settled:.0f} s later", memory(server).now, most=case.settled)
+        row(f"memory {settled:.0f} s later", memory(server).own / 1e6, most=case.settled)
     return rows
 
 
@@ -197,7 +183,7 @@ def main() -> None:
     }
     rows = [row for name in options.only or CASES for row in measure(CASES[name], name == "written", options.settled)]
     if options.keep:
-        keep(rows, f"`python -m tests.benchmarks.resident`, resident memory; load {os.getloadavg()[0]:.1f}")
+        keep(rows, f"`python -m tests.benchmarks.resident`, load {os.getloadavg()[0]:.1f}")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import socket
 import subprocess
 import sys
@@ -28,6 +29,9 @@ ALSO_LATER = (  # beside tests/unit/later.py: what those parts import in their t
 MOST = 484  # modules of the server's own: phases of a write, their routes, tasks, owners of metrics, readers of outside bytes
 
 
+SHARE = 4.0  # of the CPU time of an import of the libraries: 3.4 were measured
+
+
 def said(code: str) -> str:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
 
@@ -41,6 +45,26 @@ def test_a_start_imports_no_more_modules_than_it_did() -> None:
     """Each module costs a millisecond or two: modules for optional or rare features are imported at their first use."""
     own = said("import sys, gateway.launch.process; print(*sys.modules)").split()
     assert sum(each.startswith(("gateway.", "storage.")) for each in own) <= MOST
+
+
+def test_an_import_of_the_server_takes_little_beside_its_libraries() -> None:
+    """`python -m tests.benchmarks.imports` says which module takes how long. The libraries do not depend on the server,
+    so that their CPU time, in the same run, says how fast the machine is.
+    """
+    nothing = _cpu("pass")
+    libraries = _cpu("import asyncio, ssl, grpc.aio, uvicorn, orjson") - nothing
+    assert _cpu("import gateway.launch.process") - nothing <= SHARE * libraries
+
+
+def _cpu(code: str) -> float:
+    """The least CPU seconds of a new interpreter that runs some code."""
+    found = list[float]()
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        said(code)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        found.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(found)
 
 
 def test_uvicorn_is_whole_to_whoever_asks_for_more() -> None:

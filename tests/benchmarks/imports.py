@@ -1,0 +1,91 @@
+"""What a start imports: milliseconds by module, and what a throw-away server takes with the command that it runs.
+
+    python -m tests.benchmarks.imports [--rounds 5] [--single 20] [--keep]
+
+`python -X importtime` measures each module without what it imports in its turn; the least of the rounds counts, because
+other processes on the machine only add to it. Modules of the server are shown by folder, others by package. The command
+is `apiserver-gateway up -- true`, with its etcd; its time is the least of the rounds, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import resource
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+
+from tests.benchmarks.kept import Row, keep
+
+GROUP = "Imports of a start"
+OWN = frozenset({"gateway", "storage", "apiserver_gateway"})
+SHOWN = 25  # folders and packages
+KEPT = 8
+COMMAND = (str(Path(sys.executable).with_name("apiserver-gateway")), "up", "--", "true")
+_LINE = re.compile(r"import time:\s+(\d+) \|\s+\d+ \|\s+(\S+)")
+
+
+def imported(rounds: int, module: str = "gateway.launch.process") -> dict[str, float]:
+    """Milliseconds of each module that the import of one brings, itself included."""
+    least: dict[str, float] = {}
+    for _ in range(rounds):
+        done = subprocess.run(
+            [sys.executable, "-X", "importtime", "-c", f"import {module}"], capture_output=True, text=True, check=True
+        )
+        for microseconds, name in _LINE.findall(done.stderr):
+            least[name] = min(least.get(name, float("inf")), int(microseconds) / 1000)
+    return least
+
+
+def by_room(modules: dict[str, float]) -> dict[str, float]:
+    """Milliseconds by folder or package, most first."""
+    found: dict[str, float] = defaultdict(float)
+    for name, milliseconds in modules.items():
+        parts = name.split(".")
+        found[".".join(parts[:2]) if parts[0] in OWN else parts[0]] += milliseconds
+    return dict(sorted(found.items(), key=lambda each: -each[1]))
+
+
+def command(rounds: int) -> tuple[float, float]:
+    """Seconds of the command until its end, and of CPU, etcd included."""
+    took, spent = list[float](), list[float]()
+    for _ in range(rounds):
+        before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+        subprocess.run(COMMAND, capture_output=True, check=True)
+        took.append(time.monotonic() - began)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(took), min(spent)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--single", type=int, default=20, help="how many single modules to show")
+    parser.add_argument("--keep", action="store_true", help="write the rows for docs/performance/measurements.md")
+    options = parser.parse_args()
+    modules = imported(options.rounds)
+    rooms, whole = by_room(modules), sum(modules.values())
+    for name, milliseconds in list(rooms.items())[:SHOWN]:
+        print(f"{name:40s}{milliseconds:8.1f} ms")
+    print(f"\n{'all ' + str(len(modules)) + ' modules':40s}{whole:8.1f} ms\n")
+    for name, milliseconds in sorted(modules.items(), key=lambda each: -each[1])[: options.single]:
+        print(f"{name:40s}{milliseconds:8.1f} ms")
+    took, spent = command(options.rounds)
+    print(f"\n{' '.join(('apiserver-gateway', *COMMAND[1:]))}: {took:.2f} s, {spent:.2f} s of CPU")
+    if options.keep:
+        rows = [Row(GROUP, "all modules", whole, "ms", at_most=400)]
+        rows += [Row(GROUP, name, milliseconds, "ms") for name, milliseconds in list(rooms.items())[:KEPT]]
+        rows += [
+            Row(GROUP, "apiserver-gateway up -- true", took, "s"),
+            Row(GROUP, "apiserver-gateway up -- true, CPU with etcd", spent, "s"),
+        ]
+        keep(rows, f"`python -m tests.benchmarks.imports`, least of {options.rounds}, load {os.getloadavg()[0]:.1f}")
+
+
+if __name__ == "__main__":
+    main()
