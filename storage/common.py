@@ -20,6 +20,7 @@ from storage.seeded.client import SeededClient, in_etcd
 from storage.seeded.seeds import MARKS, Seeds
 from storage.seeded.watch import deletion
 from storage.unowned import Taking, Unowned, Value
+from storage.usage import Usage
 from storage.watch_cache import WatchCache
 
 ATTEMPTS = 20
@@ -38,6 +39,7 @@ class PartCache(WatchCache):
         self._common, self.seeds = common, seeds
         self.name = name.encode()
         self.attached = False
+        self._usage: Usage | None = None
         super().__init__(common.root + self.name + b"/")
 
     @property
@@ -61,9 +63,25 @@ class PartCache(WatchCache):
     def reach(self, revision: int) -> asyncio.Future[None]:
         return self._common.reach(revision)
 
+    def usage(self) -> Usage:
+        """What the objects of the part are, counted from the first call on."""
+        if self._usage is None:
+            self._usage = Usage()
+            for resource in self:
+                self._usage.follow(resource)
+        return self._usage
+
+    def add(self, resource: ResourceCache) -> ResourceCache:
+        added = super().add(resource)
+        if self._usage is not None:
+            self._usage.follow(added)
+        return added
+
     def remove(self, resource: ResourceCache) -> None:
         if self.has(resource.spec.prefix):  # not after `end`
             super().remove(resource)
+            if self._usage is not None:
+                self._usage.leave(resource.spec.prefix)
 
     def end(self) -> None:
         """Ends all caches, and lets go of them: nothing of the part is left in memory, though caches and those who

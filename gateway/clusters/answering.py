@@ -10,6 +10,8 @@ from gateway.clusters.definition import GROUP, PLURAL, READY
 from gateway.clusters.operations import HEALTH
 from gateway.clusters.paths import PREFIX, below_issuer, named, within
 from gateway.clusters.table import Row, Table
+from gateway.flowcontrol.level import Refused
+from gateway.flowcontrol.limiting import too_many
 from gateway.http.exchange import JSON_TYPE, TEXT_TYPE, Header
 from gateway.http.failures import as_status
 from gateway.http.sending import Send
@@ -46,7 +48,12 @@ async def _below(table: Table, scope: Scope, receive: Receive, send: Send) -> No
         await _say(200, b"ok", [(b"content-type", TEXT_TYPE)], send)
     else:
         below = below_issuer(found[1], row.described.uid)
-        await awake.answer(within(scope, below, found[0]), receive, send)
+        try:
+            await awake.answer(within(scope, below, found[0]), receive, send)
+        except Refused as refused:
+            answer = too_many(refused)
+            assert isinstance(answer.body, bytes)
+            await _say(answer.status, answer.body, [(b"content-type", TEXT_TYPE), *answer.headers], send)
 
 
 async def _row(table: Table, name: str) -> Row:

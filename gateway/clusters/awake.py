@@ -11,10 +11,14 @@ from time import monotonic
 from typing import Any, Protocol
 
 from gateway.access.authentication import Authenticator
+from gateway.clusters.definition import Limits
 from gateway.clusters.letting_go import let_go
+from gateway.clusters.turns import Turns
+from gateway.flowcontrol.limiting import InFlight
 from gateway.http.sending import Send
 from gateway.outbound.client import Client
 from gateway.pieces import is_ending
+from gateway.quotas.room import Room
 from gateway.requests.context import Receive, Scope
 from gateway.requests.parts import Gateway
 from gateway.settings.config import Settings
@@ -67,7 +71,9 @@ class Awake:
         self._answering: set[asyncio.Task[None]] = set()
         self._settling: list[asyncio.TimerHandle] = []
         self.ended = False
-        self._used = monotonic()
+        self._used, self._turns = monotonic(), Turns()
+        if isinstance(cache := database.cache, PartCache):
+            self.gateway.services.room = Room(cache.usage)
 
     async def begin(self) -> None:
         """Loads the objects, and serves the custom resources. Raises StorageError."""
@@ -83,15 +89,26 @@ class Awake:
         self._settling = [call_later(moment, self.forget) for moment in _SETTLED]
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers a request; the path in the scope is that within the control plane."""
-        task = asyncio.current_task()
+        """Answers a request; the path in the scope is that within the control plane. Raises Refused."""
+        task, turn = asyncio.current_task(), self._turns.take()
         assert task is not None
         self._answering.add(task)
         try:
+            if turn is not None:
+                await turn
             await self._handler(scope, receive, send)
         finally:
             self._answering.discard(task)
             self._used = monotonic()
+
+    def limit(self, limits: Limits) -> None:
+        """Sets what it may have, from now on."""
+        services = self.gateway.services
+        self._turns.most, services.watches.altogether = limits.requests, limits.watches
+        if isinstance(services.limiter, InFlight):
+            services.limiter.altogether = limits.requests
+        if services.room is not None:
+            services.room.limit(limits.objects, limits.bytes)
 
     def forget(self) -> None:
         """Frees what was remembered for objects, such as their parsed form."""

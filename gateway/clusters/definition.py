@@ -45,6 +45,20 @@ _TEMPLATE = {
     "exchanged later.",
     "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "the template cannot be changed"}],
 }
+_LIMITED = {
+    "objects": "The number of all objects, with those that it begins with.",
+    "bytes": "The bytes of all objects together, as JSON.",
+    "requests": "The requests that run at the same time; as many more may wait for a moment.",
+    "watches": "The watches that are open at the same time.",
+}
+_LIMITS = {
+    "type": "object",
+    "description": "What the control plane may have. What is not named has no limit. Administrators are limited too.",
+    "properties": {
+        name: {"type": "integer", "format": "int64", "minimum": 1, "description": said}
+        for name, said in _LIMITED.items()
+    },
+}
 _CONDITION = {
     "type": "object",
     "required": ["type", "status", "lastTransitionTime", "reason", "message"],
@@ -81,7 +95,7 @@ def definition() -> JsonObject:
         "type": "object",
         "x-kubernetes-validations": [{"rule": _LABEL, "message": "the name must be a DNS label"}],
         "properties": {
-            "spec": {"type": "object", "properties": {"admins": _ADMINS, "template": _TEMPLATE}},
+            "spec": {"type": "object", "properties": {"admins": _ADMINS, "template": _TEMPLATE, "limits": _LIMITS}},
             "status": _STATUS,
         },
     }
@@ -100,6 +114,16 @@ def definition() -> JsonObject:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """What a control plane may have; 0 is no limit."""
+
+    objects: int = 0
+    bytes: int = 0
+    requests: int = 0
+    watches: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Described:
     """A control plane as its object describes it. `users` and `groups` of the root enter it as administrators."""
 
@@ -111,19 +135,22 @@ class Described:
     phase: str
     is_ending: bool
     is_finalized: bool  # whether it has the finalizer
+    limits: Limits = Limits()
 
 
 def described(entry: Entry, _before: Described | None) -> Described:
     """Reads a stored object. Raises LookupError, TypeError for one that is not valid."""
     obj: Any = loads(entry.head + entry.tail)
-    meta, admins = obj["metadata"], (obj.get("spec") or {}).get("admins") or {}
+    spec = obj.get("spec") or {}
+    meta, admins, limits = obj["metadata"], spec.get("admins") or {}, spec.get("limits") or {}
     return Described(
         meta["name"],
         meta["uid"],
         frozenset(each for each in admins.get("users") or () if not each.startswith(_SYSTEM)),
         frozenset(each for each in admins.get("groups") or () if not each.startswith(_SYSTEM)),
-        (obj.get("spec") or {}).get("template") or "",
+        spec.get("template") or "",
         (obj.get("status") or {}).get("phase") or MAKING,
         bool(meta.get("deletionTimestamp")),
         FINALIZER in (meta.get("finalizers") or ()),
+        Limits(**{name: int(limits.get(name) or 0) for name in _LIMITED}),
     )

@@ -148,6 +148,8 @@ class Table:
                     self._names[now.uid] = name
                 else:
                     row.described = now
+                    if row.awake is not None:
+                        row.awake.limit(now.limits)
             if self._fence is not None:
                 self.changes.put_nowait(name)
 
@@ -200,6 +202,7 @@ class Table:
             except BaseException:
                 await made.end()
                 raise
+            made.limit(row.described.limits)
             row.awake, row.credentials, row.door = made, credentials, None
             if self._fence is not None:
                 made.lead(self._fence)

@@ -33,6 +33,7 @@ from storage.store import EtcdStore, Stores
 if TYPE_CHECKING:
     from gateway.audit.auditing import Audit
     from gateway.encryption.encryption import Encryption
+    from gateway.quotas.room import Room
     from gateway.tracing.tracer import Tracer
 
 
@@ -72,6 +73,7 @@ class Services:
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     alarms: Alarms = field(default_factory=Alarms)  # for resting watches
     renderings: Renderings = field(default_factory=Renderings)
+    room: Room | None = None  # of a control plane: limits of its objects
     encryption: Encryption | None = None  # of objects in etcd; None if not configured
     audit: Audit | None = None  # None without an audit policy
     tracer: Tracer | None = None  # None if tracing is not configured

@@ -124,12 +124,13 @@ class _Place:
 class InFlight:
     """Limits the numbers of reads and of writes at the same time (0 is no limit), but refuses none of system:masters.
 
-    It is what --enable-priority-and-fairness=false leaves.
+    It is what --enable-priority-and-fairness=false leaves. `altogether` limits all of them together, system:masters
+    too; 0 is no limit.
     """
 
     def __init__(self, reads: int, writes: int) -> None:
         self._most = (reads, writes)
-        self.under_way = [0, 0]
+        self.under_way, self.altogether = [0, 0], 0
 
     def enter(self, context: Entering) -> Awaitable[None] | None:
         info = context.request.info
@@ -137,9 +138,11 @@ class InFlight:
             return None
         writes = info.verb not in _READING_VERBS
         most = self._most[writes]
-        if not most:
+        if self.altogether and sum(self.under_way) >= self.altogether:
+            raise Refused(Cause.CONCURRENCY_LIMIT, retry_after=1)
+        if not (most or self.altogether):
             return None
-        if self.under_way[writes] >= most:
+        if most and self.under_way[writes] >= most:
             if MASTERS_GROUP in context.request.user.groups:
                 return None
             raise Refused(Cause.CONCURRENCY_LIMIT, retry_after=1)

@@ -43,10 +43,12 @@ class OpenWatch:
 
 
 class OpenWatches:
-    """Counts open watches. A user may have `most` of them, 0 is no limit; system:masters are not limited."""
+    """Counts open watches. A user may have `most` of them, 0 is no limit; system:masters are not limited. All users
+    together may have `altogether`, 0 is no limit.
+    """
 
     def __init__(self, most: int) -> None:
-        self._most = most
+        self._most, self.altogether = most, 0
         self._open: Counter[str] = Counter()
         self._watched: Counter[_Watched] = Counter()
 
@@ -58,6 +60,8 @@ class OpenWatches:
     def open(self, request: Request) -> OpenWatch:
         """Counts a watch, until it is given back. Raises Refused if the user has too many."""
         user, info = request.user, request.info
+        if self.altogether and self._open.total() >= self.altogether:
+            raise Refused(Cause.CONCURRENCY_LIMIT, RETRY_AFTER)
         if self._most and self._open[user.name] >= self._most and MASTERS_GROUP not in user.groups:
             raise Refused(Cause.CONCURRENCY_LIMIT, RETRY_AFTER)
         watched = (info.group, info.resource, info.namespace, info.name)

@@ -77,7 +77,7 @@ async def _store_new(write: Write, admitted: Admitted, obj: JsonObject) -> Writt
         if write.options.dry_run:
             return await _as_if_stored(write, key, value, prepared)
         shown = await read_back(write, value, prepared.size, created=True)
-        decision = allocating.decided(await put(write, value, prepared.charge, allocating.finish))
+        decision = allocating.decided(await put(write, key, None, value, prepared.charge, allocating.finish))
     try:
         revision = (await write_once(write.store, key, None, decision)).revision
     except KeyExists as error:

@@ -189,7 +189,7 @@ class _Update:
         value = await encoded(write, prepared)
         shown = await read_back(write, value, prepared.size)
         self._shown = Written(shown, current.revision, link=link if dry_run else "")
-        return KEEP if dry_run else await put(write, value, prepared.charge, finish)
+        return KEEP if dry_run else await put(write, self._key, current.value, value, prepared.charge, finish)
 
     async def _create(self, write: Write) -> Decision:
         """Creates the missing object of an update or apply; raises StatusError 404 if that is not allowed."""
@@ -219,7 +219,7 @@ class _Update:
                 self._shown = shown._replace(given=given, link=link)
                 return KEEP
             self._shown = shown
-            return allocating.decided(await put(write, value, prepared.charge, allocating.finish))
+            return allocating.decided(await put(write, self._key, None, value, prepared.charge, allocating.finish))
 
 
 async def _told(write: Write, making: Awaitable[_New]) -> _New:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from gateway.admission.record import Annotate, unrecorded
 from gateway.endpoints.endpoint import Endpoint
@@ -33,6 +34,9 @@ from gateway.writing.unchanged_members import Kept
 from storage.change import Charge, Finish, Put
 from storage.instruments.timing import acting
 from storage.protocol import Store
+
+if TYPE_CHECKING:
+    from gateway.quotas.room import Room
 
 
 class Facet(Protocol):
@@ -244,6 +248,16 @@ async def _encoded(write: Write, obj: JsonObject, size: int) -> bytes:
     return await written.value(obj, lambda stored: offloaded(size, written.encode, stored))
 
 
+def _with_room(
+    write: Write, room: Room, key: bytes, before: bytes | None, value: bytes, charge: Charge | None
+) -> Charge:
+    from gateway.quotas.room import Roomy
+
+    resource, name = write.resource, key.rpartition(b"/")[2].decode()
+    refuse = partial(status.forbidden, resource.group, resource.resource, name)
+    return Roomy(room, key, before is None, len(value) - len(before or b""), refuse, charge)
+
+
 async def read_back(write: Write, value: bytes, size: int, *, created: bool = False) -> bytes:
     """A value that is about to be stored, in the form in which it will be read from storage.
 
@@ -263,9 +277,15 @@ async def read_back(write: Write, value: bytes, size: int, *, created: bool = Fa
     return read
 
 
-async def put(write: Write, value: bytes, charge: Charge | None, finish: Finish | None) -> Put:
-    """The decision to store a value; under an etcd lease if objects of the kind expire, such as events."""
-    expiry = write.endpoint.expiry
+async def put(
+    write: Write, key: bytes, before: bytes | None, value: bytes, charge: Charge | None, finish: Finish | None
+) -> Put:
+    """The decision to store a value in place of the one `before`; under an etcd lease if objects of the kind expire,
+    such as events.
+    """
+    expiry, room = write.endpoint.expiry, write.endpoint.services.room
+    if room is not None and room.usage is not None and write.via is None:
+        charge = _with_room(write, room, key, before, value, charge)
     if expiry is None:
         return Put(value, 0, finish, charge=charge)
     return Put(value, await expiry.lease(), finish, expiry.another, charge)

@@ -89,6 +89,7 @@ PARTS = {
     ),
     "with the first request of its kind": (
         "gateway.allocation.services",
+        "gateway.quotas.room",
         "gateway.apply.repeated",
         "gateway.encodings.cbor",
         "gateway.encodings.cbor_encoder",

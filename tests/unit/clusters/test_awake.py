@@ -45,6 +45,8 @@ class _Ends:
 
     async def begin(self) -> None: ...
 
+    def limit(self, limits: object) -> None: ...
+
 
 class _Table(Table):
     """A table of one row, which can wake."""
@@ -64,7 +66,7 @@ class _Table(Table):
 
 
 def _table() -> tuple[_Table, Row]:
-    row = Row(cast(Any, SimpleNamespace(name="one", uid="uid")), cast(Any, _Ends()))
+    row = Row(cast(Any, SimpleNamespace(name="one", uid="uid", limits=None)), cast(Any, _Ends()))
     return _Table(row), row
 
 

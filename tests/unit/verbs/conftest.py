@@ -58,6 +58,7 @@ class Api:
             databases=(None,),
             database=SimpleNamespace(store=store),
             apart={},
+            room=None,
             authorizer=AlwaysAllow(),
             policy=RbacPolicy(),
             admission=parts_on(
