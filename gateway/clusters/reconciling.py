@@ -33,7 +33,7 @@ from gateway.work_queue import WorkQueue, work
 from gateway.writing.actor import Actor
 from gateway.writing.options import DeleteOptions
 from storage.errors import StorageError
-from storage.fence import Fence
+from storage.fence import Fence, Leading
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class Reconciler:
         self._root, self._table = root, table
         self._queue: WorkQueue[str] = WorkQueue("control_planes", max_delay=60.0)
         self._actor = Actor(root.endpoints, ITSELF, manager=MANAGER)
-        self._fence = Fence(b"", lambda _: False)  # until it leads
+        self._leading = Leading(table.common.client, Fence(b"", lambda _: False))  # until it leads
         self._template: Template | None = None
         self._making, self._copying = asyncio.Lock(), asyncio.Lock()
 
@@ -72,7 +72,8 @@ class Reconciler:
         """Makes and ends control planes, and runs the controllers of those that are awake, until cancelled."""
         services = self._root.services
         store = services.store
-        self._actor, self._fence = Actor(self._root.endpoints, ITSELF, {store: store.fenced(fence)}, MANAGER), fence
+        self._actor = Actor(self._root.endpoints, ITSELF, {store: store.fenced(fence)}, MANAGER)
+        self._leading = Leading(self._table.common.client, fence)
         await self._root.served.wait()
         self._table.lead(fence)
         try:
@@ -104,14 +105,15 @@ class Reconciler:
         if await self._actor.create(secrets, NAMESPACE, new_secret(self._root.settings, of, url)) is None:
             await self._claim(of)
         if not await is_made(client, root):
-            await clear_unmade(client, root)
+            await clear_unmade(self._leading, root)
             try:
                 template = await (self._copied(of) if of.template else self._objects())
             except TooMuch as error:
                 await self._tell(of, MAKING, "False", "TemplateTooLarge", f"{of.template} cannot be copied: {error}")
                 self._queue.add_after(of.name, _LATER)
                 return
-            revision = await self._table.templates.begin(root, template, of.uid if of.template else "")
+            uid = of.uid if of.template else ""
+            revision = await self._table.templates.begin(self._leading, root, template, uid)
             self._root.feed.passed(revision)
             await self._table.common.cache.reach(revision)  # so that this write wakes nobody
         await self._tell(of, READY, "True", "Made", "requests are answered", url)
@@ -151,8 +153,9 @@ class Reconciler:
     async def _objects(self) -> Template:
         async with self._making:
             if self._template is None:
-                self._template = await default_objects(self._table.scratch(SCRATCH), self._fence)
-                self._root.feed.passed(await self._table.templates.keep(self._template))
+                leading = self._leading
+                self._template = await default_objects(self._table.scratch(SCRATCH, leading.fence), leading)
+                self._root.feed.passed(await self._table.templates.keep(leading, self._template))
             return self._template
 
     async def _end(self, of: Described) -> None:
@@ -162,8 +165,9 @@ class Reconciler:
             await self._tell(of, ENDING, "False", "Deleted", "its keys are being removed")
         await self._table.ended()
         client, root = self._table.common.client, self._prefix(of)
-        self._root.feed.passed(await self._table.templates.end(of.uid, await client.get(root + MADE)))
-        self._root.feed.passed(await clear(client, root))
+        made = await client.get(root + MADE)
+        self._root.feed.passed(await self._table.templates.end(self._leading, of.uid, made))
+        self._root.feed.passed(await clear(self._leading, root))
         if of.uid in (self._owners(of.name) or ()):
             secrets = self._actor.of("", "v1", "secrets")
             await self._actor.delete(secrets, NAMESPACE, name_of(of.name), DeleteOptions())

@@ -19,8 +19,9 @@ from gateway.jsontypes import JsonObject
 from storage.cache import ResourceCache
 from storage.errors import StorageError
 from storage.etcd import EtcdClient
-from storage.etcd.operations import delete, mod_revision_is
-from storage.fence import Fence
+from storage.etcd.operations import delete, mod_revision_is, put
+from storage.etcd.results import DeleteResult
+from storage.fence import Leading
 from storage.keys import prefix_end
 
 _PATIENCE = 10.0  # seconds that the controllers have for their objects
@@ -44,8 +45,8 @@ async def is_made(client: EtcdClient, root: bytes) -> bool:
     return await client.get(root + MADE) is not None
 
 
-async def default_objects(scratch: Awake, fence: Fence) -> Template:
-    """Makes the objects in a control plane that nobody uses, and removes them. Raises StorageError, OSError.
+async def default_objects(scratch: Awake, leading: Leading) -> Template:
+    """Makes the objects in a control plane that nobody uses, and removes them. Raises Fenced, StorageError, OSError.
 
     A key says that they are this process's: a former leader, or the next one, may do the same at the same time.
     """
@@ -53,8 +54,8 @@ async def default_objects(scratch: Awake, fence: Fence) -> Template:
     client, root = database.client, database.cache.root
     own = 0
     try:
-        await clear(client, root)
-        maker = await client.create(root + _MAKER, b"")
+        await clear(leading, root)
+        maker = await leading.txn([mod_revision_is(root + _MAKER, 0)], [put(root + _MAKER, b"")])
         if not maker.succeeded:
             raise StorageError("another process makes the objects of control planes")
         own = maker.revision
@@ -62,7 +63,7 @@ async def default_objects(scratch: Awake, fence: Fence) -> Template:
         await bootstrap(endpoints)
         await bootstrap_roles(endpoints)
         await BootstrapObjects(endpoints).create_missing([binding()])
-        scratch.lead(fence)
+        scratch.lead(leading.fence)
         with suppress(TimeoutError):  # then each control plane's own controllers make what is missing
             async with asyncio.timeout(_PATIENCE):
                 await _controlled(endpoints, wanted(scratch.gateway.settings.controllers))
@@ -79,7 +80,7 @@ async def default_objects(scratch: Awake, fence: Fence) -> Template:
     finally:
         await scratch.end()
         if own:
-            await client.txn([mod_revision_is(root + _MAKER, own)], [delete(root, prefix_end(root))])
+            await leading.txn([mod_revision_is(root + _MAKER, own)], [delete(root, prefix_end(root))])
 
 
 async def _controlled(endpoints: Endpoints, controllers: Collection[str]) -> None:
@@ -121,12 +122,14 @@ async def _until(cache: ResourceCache, holds: Callable[[], bool]) -> None:
             cache.forget(waiter)
 
 
-async def clear_unmade(client: EtcdClient, root: bytes) -> None:
-    """Removes what an earlier version has begun to write; nothing if the objects are whole. Raises StorageError."""
-    await client.txn([mod_revision_is(root + MADE, 0)], [delete(root, prefix_end(root))])
+async def clear_unmade(leading: Leading, root: bytes) -> None:
+    """Removes what an earlier version has begun to write; nothing if the objects are whole. Raises Fenced,
+    StorageError.
+    """
+    await leading.txn([mod_revision_is(root + MADE, 0)], [delete(root, prefix_end(root))])
 
 
-async def clear(client: EtcdClient, root: bytes) -> int:
-    """Removes all keys below a root. Returns the revision of that, 0 if there were none. Raises StorageError."""
-    answer = await client.delete(root, prefix_end(root))
-    return answer.revision if answer.deleted else 0
+async def clear(leading: Leading, root: bytes) -> int:
+    """Removes all keys below a root. Returns the revision, 0 if there were none. Raises Fenced, StorageError."""
+    answer = await leading.txn([], [delete(root, prefix_end(root))])
+    return answer.revision if any(isinstance(each, DeleteResult) and each.deleted for each in answer.results) else 0

@@ -38,7 +38,7 @@ IDLE = 600.0  # seconds without a request or a watch after which a control plane
 _MOST_IDLE = 32  # connections of one control plane that wait for the next call
 LOOK = 60.0  # seconds between two looks
 
-Beginning = tuple[Existence | None, Seeds | None]
+Beginning = tuple[Fence | None, Seeds | None]
 _SECRETS = GroupVersionResource("", "v1", "secrets")
 
 
@@ -258,10 +258,12 @@ class Table:
     def _visitors(self, row: Row) -> Visitors:
         return Visitors(self._root.services.authenticator, lambda: None if row.gone else row.described)
 
-    def scratch(self, part: str) -> Awake:
-        """A control plane for the server itself, of no object: its part of etcd has another name than all others."""
+    def scratch(self, part: str, fence: Fence) -> Awake:
+        """A control plane for the server itself, of no object: its part of etcd has another name than all others. It
+        writes only while the fence is held.
+        """
         settings = settings_of(self._root.settings, part, part, self.url_of(part), "", "")
-        return self._part(settings, part)
+        return self._part(settings, part, (fence, None))
 
     async def _beginning(self, of: Described) -> Beginning:
         """The fence of a control plane's writes, and what it begins with. Raises StorageError."""

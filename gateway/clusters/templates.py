@@ -23,6 +23,7 @@ from storage.errors import StorageError
 from storage.etcd import EtcdClient, KeyValue
 from storage.etcd.operations import delete, is_there, mod_revision_is, none_between, put
 from storage.etcd.results import DeleteResult
+from storage.fence import Leading
 from storage.keys import prefix_end
 from storage.seeded.seeds import Seeds
 
@@ -118,15 +119,15 @@ class Templates:
         self._reading: dict[str, asyncio.Task[Template]] = {}
         self._ending = asyncio.Lock()  # held while it is decided who uses a template
 
-    async def keep(self, template: Template) -> int:
-        """Writes a template, unless it is there. Returns the revision, 0 if it was there. Raises StorageError."""
+    async def keep(self, leading: Leading, template: Template) -> int:
+        """Writes a template, unless it is there. Returns the revision, else 0. Raises Fenced, StorageError."""
         self._known[template.digest] = template
         prefix, packed = self._prefix(template.digest), template.packed
         chunks = [packed[at : at + _CHUNK] for at in range(0, len(packed), _CHUNK)]
         revision = 0
         for number, chunk in reversed([*enumerate(chunks)]):  # the first one, which tells that all are there, last
             key = prefix + b"%04d" % number
-            written = await self._client.txn([mod_revision_is(key, 0)], [put(key, chunk)])
+            written = await leading.txn([mod_revision_is(key, 0)], [put(key, chunk)])
             revision = written.revision if written.succeeded else revision
         return revision
 
@@ -154,7 +155,7 @@ class Templates:
     def _prefix(self, digest: str) -> bytes:
         return self._root + digest.encode() + b"/"
 
-    async def begin(self, root: bytes, template: Template, uid: str = "") -> int:
+    async def begin(self, leading: Leading, root: bytes, template: Template, uid: str = "") -> int:
         """Makes a template the beginning of the control plane below a root. Returns the revision; 0 if it has one.
 
         With its `uid`, the template is only for this control plane and some others, until `end` of the last one. Raises
@@ -162,13 +163,13 @@ class Templates:
         """
         async with self._ending:
             if uid:  # first: from now on nobody removes the template, a former leader neither
-                await self._client.put(self._use(template.digest, uid), b"")
-                await self.keep(template)
+                await leading.txn([], [put(self._use(template.digest, uid), b"")])
+                await self.keep(leading, template)
             content = dumps({"template": template.digest, "time": now_text()})
-            answer = await self._client.txn([mod_revision_is(root + MADE, 0)], [put(root + MADE, content)])
+            answer = await leading.txn([mod_revision_is(root + MADE, 0)], [put(root + MADE, content)])
             return answer.revision if answer.succeeded else 0  # else the revision may be of somebody else's write
 
-    async def end(self, uid: str, made: KeyValue | None) -> int:
+    async def end(self, leading: Leading, uid: str, made: KeyValue | None) -> int:
         """Removes the template of a control plane that ends, unless another one uses it. To be called before its key
         `made` is removed. Returns the revision, 0 if nothing was removed. Raises StorageError.
         """
@@ -179,9 +180,11 @@ class Templates:
             prefix, uses, use = self._prefix(digest), self._use(digest, ""), self._use(digest, uid)
             alone = [is_there(use), none_between(uses, use), none_between(use + b"\0", prefix_end(uses))]
             both = [delete(use), delete(prefix, prefix_end(prefix))]
-            answer = await self._client.txn(alone, both, [delete(use)])  # whole, beside other leaders and crashes
+            answer = await leading.txn(alone, both)  # whole, beside crashes
             if answer.succeeded:
                 self._known.pop(digest, None)
+            else:
+                answer = await leading.txn([], [delete(use)])
             removed = any(isinstance(each, DeleteResult) and each.deleted for each in answer.results)
             return answer.revision if removed else 0
 

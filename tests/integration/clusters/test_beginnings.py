@@ -5,8 +5,13 @@ from __future__ import annotations
 import pytest
 
 from gateway.clusters.definition import MADE
+from gateway.clusters.seeding import clear, clear_unmade
 from gateway.clusters.templates import Template, Templates, template_of
+from storage.errors import Fenced
 from storage.etcd import EtcdClient
+from storage.fence import Leading
+from storage.keys import prefix_end
+from tests.integration.clusters.test_making import leading
 
 UID = "6c3e7f2a-0d0e-4e0e-9a55-1f6b7d7c2f11"
 UIDS = UID, "7c3e7f2a-0d0e-4e0e-9a55-1f6b7d7c2f11", "5c3e7f2a-0d0e-4e0e-9a55-1f6b7d7c2f11"
@@ -18,18 +23,23 @@ def templates(etcd_client: EtcdClient, prefix: bytes) -> Templates:
     return Templates(etcd_client, prefix)
 
 
+@pytest.fixture
+async def leads(etcd_client: EtcdClient, prefix: bytes) -> Leading:
+    return await leading(etcd_client, prefix)
+
+
 async def test_a_beginning_that_another_process_has_made_has_no_revision(
-    templates: Templates, etcd_client: EtcdClient, prefix: bytes
+    templates: Templates, leads: Leading, etcd_client: EtcdClient, prefix: bytes
 ) -> None:
     root, template = prefix + UID.encode() + b"/", template_of([(b"pods/a", OBJECT)])
-    made = await templates.begin(root, template)
+    made = await templates.begin(leads, root, template)
     kept = await etcd_client.get(root + MADE)
     assert kept is not None and kept.mod_revision == made
-    assert await templates.begin(root, template) == 0
+    assert await templates.begin(leads, root, template) == 0
 
 
 async def test_an_end_removes_the_template_with_its_last_user(
-    templates: Templates, etcd_client: EtcdClient, prefix: bytes
+    templates: Templates, leads: Leading, etcd_client: EtcdClient, prefix: bytes
 ) -> None:
     """In one revision each, so that neither a crash nor another leader's beginning comes between."""
     template = template_of([(b"pods/a", OBJECT)])
@@ -37,39 +47,72 @@ async def test_an_end_removes_the_template_with_its_last_user(
     made = {}
     for uid in UIDS:
         root = prefix + uid.encode() + b"/"
-        await templates.begin(root, template, uid)
+        await templates.begin(leads, root, template, uid)
         made[uid] = await etcd_client.get(root + MADE)
     for left, uid in zip((2, 1, 0), UIDS, strict=True):
-        revision = await templates.end(uid, made[uid])
+        revision = await templates.end(leads, uid, made[uid])
         assert revision == await etcd_client.revision(prefix)
         assert (await etcd_client.prefix(stored, count_only=True)).count == (left + 1 if left else 0)
-        assert await templates.end(uid, made[uid]) == 0, "it has ended"
+        assert await templates.end(leads, uid, made[uid]) == 0, "it has ended"
 
 
-async def test_the_template_of_all_stays(templates: Templates, etcd_client: EtcdClient, prefix: bytes) -> None:
+async def test_the_template_of_all_stays(
+    templates: Templates, leads: Leading, etcd_client: EtcdClient, prefix: bytes
+) -> None:
     root, template = prefix + UID.encode() + b"/", template_of([(b"pods/a", OBJECT)])
-    await templates.keep(template)
-    await templates.begin(root, template)
-    assert await templates.end(UID, await etcd_client.get(root + MADE)) == 0
+    await templates.keep(leads, template)
+    await templates.begin(leads, root, template)
+    assert await templates.end(leads, UID, await etcd_client.get(root + MADE)) == 0
     assert (await etcd_client.prefix(prefix + b"templates/", count_only=True)).count == 1
 
 
 async def test_another_leader_does_not_remove_a_template_that_is_being_used(
-    templates: Templates, etcd_client: EtcdClient, prefix: bytes, monkeypatch: pytest.MonkeyPatch
+    templates: Templates, leads: Leading, etcd_client: EtcdClient, prefix: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other process ends the last user while this one begins the next."""
     template, other = template_of([(b"pods/a", OBJECT)]), Templates(etcd_client, prefix)
     first, second, _ = (prefix + uid.encode() + b"/" for uid in UIDS)
-    await other.begin(first, template, UIDS[0])
+    await other.begin(leads, first, template, UIDS[0])
     made, keep = await etcd_client.get(first + MADE), templates.keep
 
-    async def keep_beside(kept: Template) -> int:
-        revision = await keep(kept)
-        await other.end(UIDS[0], made)
+    async def keep_beside(leads: Leading, kept: Template) -> int:
+        revision = await keep(leads, kept)
+        await other.end(leads, UIDS[0], made)
         return revision
 
     monkeypatch.setattr(templates, "keep", keep_beside)
-    await templates.begin(second, template, UIDS[1])
+    await templates.begin(leads, second, template, UIDS[1])
     begun = await etcd_client.get(second + MADE)
     assert begun is not None
     assert await Templates(etcd_client, prefix).seeds(UIDS[1], begun) is not None
+
+
+async def test_a_former_leader_changes_nothing(
+    templates: Templates, leads: Leading, etcd_client: EtcdClient, prefix: bytes
+) -> None:
+    template, root = template_of([(b"pods/a", OBJECT)]), prefix + UID.encode() + b"/"
+    await templates.begin(leads, root, template, UID)
+    made = await etcd_client.get(root + MADE)
+    before = await etcd_client.prefix(prefix)
+    other, unmade = prefix + UIDS[1].encode() + b"/", prefix + UIDS[2].encode() + b"/"
+    for attempt in (
+        lambda of: templates.keep(of, template_of([(b"pods/b", OBJECT)])),
+        lambda of: templates.begin(of, other, template, UIDS[1]),
+        lambda of: templates.begin(of, other, template),
+        lambda of: templates.end(of, UID, made),
+        lambda of: clear(of, root),
+        lambda of: clear_unmade(of, unmade),
+    ):
+        former = await leading(etcd_client, prefix)
+        former.fence._is_ours = lambda value: value == b""
+        await etcd_client.put(former.fence.key, b"somebody else's")
+        with pytest.raises(Fenced):
+            await attempt(former)
+    assert (await etcd_client.prefix(prefix)).kvs == before.kvs
+
+
+async def test_a_renewal_of_the_lease_ends_no_writes(leads: Leading, etcd_client: EtcdClient, prefix: bytes) -> None:
+    await etcd_client.put(prefix + b"x/a", b"")
+    await etcd_client.put(leads.fence.key, b"")  # the process has renewed it, and does not know yet
+    assert await clear(leads, prefix + b"x/")
+    assert not (await etcd_client.range(prefix + b"x/", prefix_end(prefix + b"x/"))).count

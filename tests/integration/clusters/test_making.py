@@ -13,7 +13,7 @@ from gateway.clusters.seeding import clear, default_objects
 from gateway.clusters.templates import Template
 from storage.errors import StorageError
 from storage.etcd import EtcdClient
-from storage.fence import Fence
+from storage.fence import Fence, Leading
 from tests.conftest import PATIENCE
 
 
@@ -56,12 +56,23 @@ def nothing_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def made(client: EtcdClient, root: bytes, meanwhile: Any) -> Template:
-    return await default_objects(cast(Any, _Scratch(client, root, meanwhile)), Fence(b"", lambda _: True))
+    return await default_objects(cast(Any, _Scratch(client, root, meanwhile)), await leading(client, root))
+
+
+async def leading(client: EtcdClient, root: bytes) -> Leading:
+    """What a leader writes with. Its lease is beside the root."""
+    fence = Fence(b"/lease" + root, lambda _: True)
+    fence.revision = (await client.put(fence.key, b"")).revision
+    return Leading(client, fence)
+
+
+async def removed(client: EtcdClient, root: bytes) -> None:
+    await clear(await leading(client, root), root)
 
 
 async def test_objects_that_another_process_removes_are_no_template(etcd_client: EtcdClient, prefix: bytes) -> None:
     with pytest.raises(StorageError, match="another process has removed"):
-        await made(etcd_client, prefix, lambda: clear(etcd_client, prefix))
+        await made(etcd_client, prefix, lambda: removed(etcd_client, prefix))
 
 
 async def test_two_processes_at_once_leave_whole_objects(etcd_client: EtcdClient, prefix: bytes) -> None:

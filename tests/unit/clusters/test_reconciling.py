@@ -48,6 +48,7 @@ class _Reconciler(Reconciler):
         super().__init__(cast(Any, root), cast(Any, table))
         self.told: list[str] = []
         self._actor = cast(Any, SimpleNamespace(of=lambda *_: None, create=self._created))
+        self._leading = cast(Any, SimpleNamespace(txn=lambda *_: table.common.client.txn()))
 
     async def _created(self, *_: object) -> object:
         return object()
