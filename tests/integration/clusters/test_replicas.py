@@ -1,0 +1,95 @@
+"""Two servers on one etcd serve all control planes; one of them makes them, ends them and runs their controllers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from apiserver_gateway.testing import ApiServer, Cluster, ask, install, wait_for
+from apiserver_gateway.testing.clusters import PATH, made
+from apiserver_gateway.testing.connections import Asked
+from tests.forked import api_server
+from tests.integration.clusters.test_life import MAPS, absent
+from tests.integration.clusters.test_serving import WIDGETS, definition, widget
+from tests.integration.server.client import ask as raw
+from tests.until import until
+
+NAMESPACES = "/api/v1/namespaces"
+
+
+@pytest.fixture
+def servers(etcd_endpoint: str) -> Iterator[tuple[ApiServer, ApiServer]]:
+    """The first one leads."""
+    flags = "--control-planes", f"--etcd-prefix=/replicas-{uuid4().hex}"
+    with api_server(*flags, etcd_servers=etcd_endpoint) as first:
+        until(lambda: raw(first, "GET", PATH).status == 200)
+        made(first, "before").delete()  # now it leads
+        with api_server(*flags, etcd_servers=etcd_endpoint) as second:
+            until(lambda: raw(second, "GET", PATH).status == 200)
+            yield first, second
+
+
+def through(server: ApiServer, cluster: Cluster) -> Cluster:
+    """A control plane, reached through another server."""
+    return Cluster(server, cluster.name, cluster.token, cluster.kubeconfig)
+
+
+def reconciled(server: ApiServer) -> bool:
+    """Whether controllers have worked in this process."""
+    lines = raw(server, "GET", "/metrics").body.decode().splitlines()
+    found = [line for line in lines if line.startswith('workqueue_work_duration_seconds_count{name="serviceaccount')]
+    return any(float(line.rpartition(" ")[2]) > 0 for line in found)
+
+
+def event(lines: Any) -> tuple[str, str]:
+    found = json.loads(lines.readline())
+    return found["type"], found["object"]["metadata"]["name"]
+
+
+@pytest.mark.parametrize("maker", [0, 1])
+def test_each_serves_what_is_done_through_the_other(servers: tuple[ApiServer, ApiServer], maker: int) -> None:
+    one = made(servers[maker])
+    other = through(servers[1 - maker], one)
+    ask(one, "POST", MAPS, {"metadata": {"name": "of-one"}})
+    assert ask(other, "GET", f"{MAPS}/of-one")["metadata"]["name"] == "of-one"  # the other one wakes it for this
+    begun = ask(one, "GET", MAPS)["metadata"]["resourceVersion"]
+    watch = Asked("GET", f"{MAPS}?watch=true&resourceVersion={begun}", None, one.token)
+    with one.connections.answer(one, watch, 60) as lines:
+        ask(other, "POST", MAPS, {"metadata": {"name": "of-other"}})
+        assert event(lines) == ("ADDED", "of-other")
+        ask(other, "DELETE", f"{MAPS}/of-one")
+        assert event(lines) == ("DELETED", "of-one")
+        install_through(other)
+        assert wait_for(one, f"{WIDGETS}/w", bool)["spec"] == {"size": 1}
+        other.delete()
+        assert lines.read() == b"", "the watch through the first one ends"
+    for server in servers:
+        until(lambda server=server: absent(server, one.name))  # type: ignore[misc]
+        assert raw(server, "GET", f"/clusters/{one.name}{MAPS}", token=one.token).status == 404
+
+
+def install_through(cluster: Cluster) -> None:
+    """Defines a kind, and makes an object of it once it is served."""
+    install(cluster, definition("integer"))
+    ask(cluster, "POST", WIDGETS, widget(1))
+
+
+def test_controllers_run_in_one_of_them(servers: tuple[ApiServer, ApiServer]) -> None:
+    """Also in a control plane that only the other one has awake: a change there wakes it where they run."""
+    first, second = servers
+    cluster = made(second)
+    ask(cluster, "POST", NAMESPACES, {"metadata": {"name": "team"}})
+    wait_for(cluster, f"{NAMESPACES}/team/serviceaccounts/default", bool)
+    wait_for(cluster, f"{NAMESPACES}/team/configmaps/kube-root-ca.crt", bool)
+    assert (reconciled(first), reconciled(second)) == (True, False)
+    first.stop()  # now the other one leads
+    ask(cluster, "POST", NAMESPACES, {"metadata": {"name": "later"}})
+    wait_for(cluster, f"{NAMESPACES}/later/serviceaccounts/default", bool)
+    assert reconciled(second)
+    cluster.delete()
+    until(lambda: absent(second, cluster.name))
+    made(second).delete()
