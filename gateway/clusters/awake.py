@@ -30,6 +30,7 @@ from storage.store import EtcdStore
 logger = logging.getLogger(__name__)
 
 _MOMENT = 1.0  # seconds
+_SOON = 0.05  # seconds after a load until its controllers look at all objects: the request that woke it goes first
 _SETTLED = 0.2, 2.0  # seconds after a load: by then its controllers have looked at all objects
 
 Answering = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -128,6 +129,7 @@ class Awake:
             self._leading = asyncio.create_task(self._lead(fence), name="controllers of a control plane")
 
     async def _lead(self, fence: Fence) -> None:
+        await asyncio.sleep(_SOON)
         while not (self.gateway.stopping.is_set() or is_ending()):
             try:
                 await self.gateway.controllers.lead(fence)

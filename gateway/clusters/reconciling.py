@@ -107,13 +107,13 @@ class Reconciler:
         if not await is_made(client, root):
             await clear_unmade(self._leading, root)
             try:
-                template = await (self._copied(of) if of.template else self._objects())
+                template, roles = await (self._copied(of) if of.template else self._objects())
             except TooMuch as error:
                 await self._tell(of, MAKING, "False", "TemplateTooLarge", f"{of.template} cannot be copied: {error}")
                 self._queue.add_after(of.name, _LATER)
                 return
             uid = of.uid if of.template else ""
-            revision = await self._table.templates.begin(self._leading, root, template, uid)
+            revision = await self._table.templates.begin(self._leading, root, template, uid, roles)
             self._root.feed.passed(revision)
             await self._table.common.cache.reach(revision)  # so that this write wakes nobody
         await self._tell(of, READY, "True", "Made", "requests are answered", url)
@@ -139,9 +139,10 @@ class Reconciler:
         owners = entry.parsed()["metadata"].get("ownerReferences") or []
         return {each["uid"] for each in owners if each["kind"] == KIND}
 
-    async def _copied(self, of: Described) -> Template:
-        """What the template of a control plane has now. Raises StatusError, TooMuch, StorageError, also if it is not
-        ready.
+    async def _copied(self, of: Described) -> tuple[Template, str]:
+        """What the template of a control plane has now, and the digest of its default roles.
+
+        Raises StatusError, TooMuch, StorageError, also if it is not ready.
         """
         async with self._copying:  # each takes much memory
             found = self._table.described(of.template)
@@ -150,13 +151,13 @@ class Reconciler:
                 raise StorageError(f"the template of the control plane {of.name} is not ready")
             return await self._table.copy_of(found)
 
-    async def _objects(self) -> Template:
+    async def _objects(self) -> tuple[Template, str]:
         async with self._making:
             if self._template is None:
                 leading = self._leading
                 self._template = await default_objects(self._table.scratch(SCRATCH, leading.fence), leading)
                 self._root.feed.passed(await self._table.templates.keep(leading, self._template))
-            return self._template
+            return self._template, self._table.roles.digest
 
     async def _end(self, of: Described) -> None:
         if not of.is_finalized:

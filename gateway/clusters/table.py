@@ -14,6 +14,7 @@ from gateway.clusters.copying import copy_of
 from gateway.clusters.definition import GROUP, MADE, PLURAL, READY, VERSION, Described, described
 from gateway.clusters.door import Door
 from gateway.clusters.outbound import may_be_called
+from gateway.clusters.roles import DefaultRoles, known
 from gateway.clusters.secrets import NAMESPACE, Credentials, credentials_in, name_of
 from gateway.clusters.templates import Template, Templates
 from gateway.clusters.visitors import Visitors
@@ -87,7 +88,7 @@ class Table:
         database = root.services.database
         prefix = f"{common_prefix(root.settings)}/".encode()
         self.common = common_of(database, prefix, self._stirred)
-        self.templates = Templates(self.common.client, prefix)
+        self.templates, self.roles = Templates(self.common.client, prefix), DefaultRoles(root.registry.release)
         root.endpoints.on_change(self._kinds.set)
         # two feeds of one etcd: a write below one root is a revision without events for the other
         database.feed.listen(self.common.feed.passed)
@@ -199,6 +200,7 @@ class Table:
                 made = self._made(row, credentials, beginning)
             try:
                 await made.begin()
+                await self.roles.complete(made.gateway.endpoints, made.database)
             except BaseException:
                 await made.end()
                 raise
@@ -270,10 +272,13 @@ class Table:
         existence = Existence(self.common.root + of.uid.encode() + b"/" + MADE)
         return existence, await self.templates.seeds(of.uid, await existence.learn(self.common.client))
 
-    async def copy_of(self, of: Described) -> Template:
-        """A template of what a control plane has now. Raises TooMuch, StorageError."""
+    async def copy_of(self, of: Described) -> tuple[Template, str]:
+        """A template of what a control plane has now, and the digest of its default roles. Raises TooMuch,
+        StorageError.
+        """
         database = self._database(of.uid, await self._beginning(of))
-        return await copy_of(database.client, database.cache.root)
+        roles = await known(database)
+        return await copy_of(database.client, database.cache.root), roles
 
     def _database(self, name: str, beginning: Beginning) -> Database:
         return part_of(self.common, self._root.services.database, name, *beginning)

@@ -155,17 +155,17 @@ class Templates:
     def _prefix(self, digest: str) -> bytes:
         return self._root + digest.encode() + b"/"
 
-    async def begin(self, leading: Leading, root: bytes, template: Template, uid: str = "") -> int:
+    async def begin(self, leading: Leading, root: bytes, template: Template, uid: str = "", roles: str = "") -> int:
         """Makes a template the beginning of the control plane below a root. Returns the revision; 0 if it has one.
 
-        With its `uid`, the template is only for this control plane and some others, until `end` of the last one. Raises
-        StorageError.
+        With its `uid`, the template is only for this control plane and some others, until `end` of the last one.
+        `roles` is the digest of the default roles that it has, if known. Raises Fenced, StorageError.
         """
         async with self._ending:
             if uid:  # first: from now on nobody removes the template, a former leader neither
                 await leading.txn([], [put(self._use(template.digest, uid), b"")])
                 await self.keep(leading, template)
-            content = dumps({"template": template.digest, "time": now_text()})
+            content = dumps({"template": template.digest, "time": now_text(), "roles": roles})
             answer = await leading.txn([mod_revision_is(root + MADE, 0)], [put(root + MADE, content)])
             return answer.revision if answer.succeeded else 0  # else the revision may be of somebody else's write
 

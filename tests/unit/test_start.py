@@ -26,7 +26,7 @@ ALSO_LATER = (  # beside tests/unit/later.py: what those parts import in their t
     "multiprocessing",
 )
 
-MOST = 484  # modules of the server's own: phases of a write, their routes, tasks, owners of metrics, readers of outside bytes
+MOST = 484  # modules of the server's own: phases of a write, routes, tasks, owners of metrics, readers
 
 
 SHARE = 4.0  # of the CPU time of an import of the libraries: 3.4 were measured

@@ -1,0 +1,64 @@
+"""Gives a control plane the default roles of this server, if an earlier version, or an earlier minor, has made it.
+
+kube-apiserver does so at each start. A control plane does so when it is loaded, once for each content of the default
+roles: its key `made`, or the key that is written here, tells which ones it has.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import cached_property
+from hashlib import sha256
+
+from gateway.controllers.bootstrap import bootstrap_roles
+from gateway.controllers.bootstrap_roles import default_roles
+from gateway.endpoints.table import Endpoints
+from gateway.jsontypes import dumps, loads
+from gateway.release.release import Release
+from storage.change import KEEP, Decision, Put, change
+from storage.common import PartCache
+from storage.database import Database
+from storage.errors import StorageError, StoredObject
+
+logger = logging.getLogger(__name__)
+
+_KEY = b"apiserver-gateway/roles"  # below the root of a control plane
+
+
+class DefaultRoles:
+    """The default roles of a release."""
+
+    def __init__(self, release: Release) -> None:
+        self._release = release
+
+    @cached_property
+    def digest(self) -> str:
+        """Names their content."""
+        return sha256(dumps([each.content for each in default_roles(self._release)])).hexdigest()[:16]
+
+    async def complete(self, endpoints: Endpoints, database: Database) -> None:
+        """Creates the missing roles, and completes the others. If etcd fails it is tried when it is loaded again."""
+        if _made_with(database) == self.digest:
+            return
+        value = self.digest.encode()
+
+        async def written(current: StoredObject | None) -> Decision:
+            return KEEP if current is not None and current.value == value else Put(value)
+
+        try:
+            if await known(database) != self.digest:
+                await bootstrap_roles(endpoints)
+                await change(database.store, database.cache.root + _KEY, written)
+        except StorageError as error:
+            logger.warning("default roles of a control plane could not be completed: %s", error)
+
+
+async def known(database: Database) -> str:
+    """The digest of the default roles that a control plane has; "" if it is not known. Raises StorageError."""
+    found = await database.store.get(database.cache.root + _KEY)
+    return _made_with(database) if found is None else found.value.decode()
+
+
+def _made_with(database: Database) -> str:
+    seeds = database.cache.seeds if isinstance(database.cache, PartCache) else None
+    return "" if seeds is None else str(loads(seeds.born.value).get("roles", ""))
