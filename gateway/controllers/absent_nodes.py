@@ -1,10 +1,19 @@
-"""Removes pods that are being deleted and whose node does not exist: no kubelet will ever finish their deletion."""
+"""Removes pods that are being deleted and whose node does not exist: no kubelet will ever finish their deletion.
+
+A pod without a node is deleted by two writes, as in kube-apiserver: its deletionTimestamp, then its removal. If a
+server ends between the two, the pod stays; so it is removed here, too.
+"""
 
 from __future__ import annotations
 
+from gateway import clock
 from gateway.controllers.keyed import Keyed, is_being_deleted
+from gateway.jsontypes import JsonObject
+from gateway.kinds.metadata import seconds_of
 from gateway.writing.options import DeleteOptions
 from storage.entry import Entry
+
+INTERRUPTED = 10.0  # seconds after which the removal of a pod is no longer under way in another server
 
 
 class AbsentNodes(Keyed):
@@ -26,8 +35,19 @@ class AbsentNodes(Keyed):
         pod = self.cached(key)
         if pod is None or not is_being_deleted(pod):
             return
-        node = (pod.get("spec") or {}).get("nodeName", "")
         if not pod["metadata"].get("deletionGracePeriodSeconds"):
-            return  # it only waits for its finalizers
+            await self._finish(key, pod)
+            return
+        node = (pod.get("spec") or {}).get("nodeName", "")
         if not node or await self.live(self.key("minions", "", node)) is None:
+            await self.delete(self.actor.of("", "v1", "pods"), pod, DeleteOptions(grace_period=0))
+
+    async def _finish(self, key: bytes, pod: JsonObject) -> None:
+        """Removes a pod that has no grace period left and waits for no finalizer: its removal was interrupted."""
+        if pod["metadata"].get("finalizers"):
+            return
+        left = seconds_of(pod["metadata"]["deletionTimestamp"]) + INTERRUPTED - clock.now()
+        if left > 0:
+            self.queue.add_after(key, left)
+        else:
             await self.delete(self.actor.of("", "v1", "pods"), pod, DeleteOptions(grace_period=0))
