@@ -188,3 +188,15 @@ def test_members_that_come_twice_are_told_of_the_patch_and_of_what_it_makes() ->
         'duplicate field "data.b"',
         'duplicate field "data.a"',
     ]
+
+
+def test_small_objects_count_for_what_they_take_in_memory_when_they_are_copied() -> None:
+    """200 KB of them and ten copies took 155 MB: the limit was that of kube-apiserver, in bytes of JSON."""
+    add = {"op": "add", "path": "/x", "value": [{"": 0}] * 29_000}
+    copies = [{"op": "copy", "from": "/x", "path": f"/y{number}"} for number in range(4)]
+    with pytest.raises(StatusError) as refused:
+        patched(add, *copies)
+    assert refused.value.code == 422
+    assert len(patched(add, *copies[:3])["y2"]) == 29_000
+    text = {"op": "add", "path": "/x", "value": "x" * 200_000}
+    assert len(patched(text, *copies)["y3"]) == 200_000
