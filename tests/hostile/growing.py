@@ -4,7 +4,7 @@ Each list and map of each built-in kind that the served OpenAPI describes is fil
 many: equal ones, different ones, wrong ones. It is sent in each way in which an object is written. Twice as much may
 take about twice the CPU time, whatever else runs on the machine.
 
-    python -m tests.hostile.growing [--part N/M] [KIND ...]
+    python -m tests.hostile.growing [--part N/M] [--kubernetes-version 1.37] [KIND ...]
 
 goes through all of them, or through a part, against a server of its own, and prints what it finds.
 """
@@ -291,9 +291,11 @@ def main() -> None:
     parser.add_argument("kinds", nargs="*", metavar="KIND")
     parser.add_argument("--part", default="0/1", help="N/M: each Mth try, from the Nth on")
     parser.add_argument("--way", choices=[way.name for way in Way])
+    parser.add_argument("--kubernetes-version", help="the minor release that the server serves")
     options = parser.parse_args()
     first, step = map(int, options.part.split("/"))
-    with api_server() as server:
+    flags = [f"--kubernetes-version={options.kubernetes_version}"] if options.kubernetes_version else []
+    with api_server(*flags) as server:
         search = Search(server)
         chosen = [each for each in search.fields if not options.kinds or each.kind in options.kinds]
         tries = [(field, *one) for field in chosen for one in search.tries(field)]
