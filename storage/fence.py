@@ -6,14 +6,12 @@ A process may lose the key without noticing, after a pause or a network partitio
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from storage.errors import Fenced, WholeDeleted
 from storage.etcd import EtcdClient
-from storage.etcd.generated import rpc_pb2
 from storage.etcd.kv import Guard
-from storage.etcd.operations import mod_revision_is, read
-from storage.etcd.results import KeyValue, RangeResult, TxnResult
+from storage.etcd.results import KeyValue
 
 _DELETED = "what the object belongs to has been deleted"
 
@@ -71,28 +69,6 @@ class Existence(Fence):
             self.revision = 0
             raise WholeDeleted(_DELETED)
         super().moved(found, compared)
-
-
-class Leading:
-    """Transactions of a client that are made only while a fence is held. Its key is in the same etcd."""
-
-    def __init__(self, client: EtcdClient, fence: Fence) -> None:
-        self.client, self.fence = client, fence
-
-    async def txn(self, compare: Iterable[rpc_pb2.Compare], success: Iterable[rpc_pb2.RequestOp]) -> TxnResult:
-        """Runs `success` if all comparisons hold; else nothing. Raises Fenced, StorageError."""
-        compare, success, key = list(compare), list(success), self.fence.key
-        while True:
-            revision = self.fence.guard().revision
-            answer = await self.client.txn([mod_revision_is(key, revision), *compare], success, [read(key)])
-            if answer.succeeded:
-                return answer
-            found = answer.results[0]
-            assert isinstance(found, RangeResult)
-            held = found.kvs[0] if found.kvs else None
-            if held is not None and held.mod_revision == revision:
-                return answer  # what does not hold is one of the others
-            self.fence.moved(held, revision)
 
 
 class Outpost:

@@ -33,7 +33,8 @@ from gateway.work_queue import WorkQueue, work
 from gateway.writing.actor import Actor
 from gateway.writing.options import DeleteOptions
 from storage.errors import StorageError
-from storage.fence import Fence, Leading
+from storage.fence import Fence
+from storage.leading import Leading
 
 logger = logging.getLogger(__name__)
 

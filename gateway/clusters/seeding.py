@@ -21,8 +21,8 @@ from storage.errors import StorageError
 from storage.etcd import EtcdClient
 from storage.etcd.operations import delete, mod_revision_is, put
 from storage.etcd.results import DeleteResult
-from storage.fence import Leading
 from storage.keys import prefix_end
+from storage.leading import Leading
 
 _PATIENCE = 10.0  # seconds that the controllers have for their objects
 _OF_NAMESPACES = {

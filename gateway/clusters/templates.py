@@ -23,8 +23,8 @@ from storage.errors import StorageError
 from storage.etcd import EtcdClient, KeyValue
 from storage.etcd.operations import delete, is_there, mod_revision_is, none_between, put
 from storage.etcd.results import DeleteResult
-from storage.fence import Leading
 from storage.keys import prefix_end
+from storage.leading import Leading
 from storage.seeded.seeds import Seeds
 
 PART = b"templates/"

@@ -9,8 +9,8 @@ from gateway.clusters.seeding import clear, clear_unmade
 from gateway.clusters.templates import Template, Templates, template_of
 from storage.errors import Fenced
 from storage.etcd import EtcdClient
-from storage.fence import Leading
 from storage.keys import prefix_end
+from storage.leading import Leading
 from tests.integration.clusters.test_making import leading
 
 UID = "6c3e7f2a-0d0e-4e0e-9a55-1f6b7d7c2f11"

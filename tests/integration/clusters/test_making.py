@@ -13,7 +13,8 @@ from gateway.clusters.seeding import clear, default_objects
 from gateway.clusters.templates import Template
 from storage.errors import StorageError
 from storage.etcd import EtcdClient
-from storage.fence import Fence, Leading
+from storage.fence import Fence
+from storage.leading import Leading
 from tests.conftest import PATIENCE
 
 

@@ -1,0 +1,23 @@
+"""A failure of etcd while default roles are completed is told, and does not keep a control plane from being loaded."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from gateway.clusters.roles import DefaultRoles
+from gateway.release.release import release_of
+from storage.errors import Unavailable
+
+
+async def test_a_failure_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    async def get(key: bytes) -> None:
+        raise Unavailable("it is away")
+
+    database = SimpleNamespace(cache=SimpleNamespace(root=b"/clusters/uid/"), store=SimpleNamespace(get=get))
+    await DefaultRoles(release_of()).complete(cast(Any, None), cast(Any, database))
+    assert [record.getMessage() for record in caplog.records] == [
+        "default roles of a control plane could not be completed: it is away"
+    ]
