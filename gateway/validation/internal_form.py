@@ -45,7 +45,11 @@ def internal_order(type_name: str) -> list[str]:
 
 
 def internal_form(type_name: str, value: JsonObject, holder: JsonObject | None = None) -> dict[str, Any]:
-    """The value with Go's names in Go's order. `holder` is the object that the value is in."""
+    """The value with Go's names in Go's order, or with those of JSON for a type that the table lacks. `holder` is the
+    object that the value is in.
+    """
+    if type_name not in _types():
+        return {name: _plain(member) for name, member in value.items()}
     shown: dict[str, Any] = {}
     for name, key, kind in _types()[type_name]:
         if kind.endswith("..."):
