@@ -10,6 +10,7 @@ from apiserver_gateway.testing.clusters import PATH, made
 from gateway.controllers.bootstrap_roles import default_roles
 from gateway.release.release import release_of
 from storage.etcd import EtcdClient, EtcdSettings
+from tests.conftest import PATIENCE
 from tests.integration.clusters.test_life import MAPS
 
 ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
@@ -28,7 +29,7 @@ def roles(cluster: Cluster) -> set[str]:
 
 async def keys(endpoint: str, root: str) -> int:
     """How often the roles of a control plane were completed by another version."""
-    async with EtcdClient(EtcdSettings(endpoints=(endpoint,))) as client:
+    async with EtcdClient(EtcdSettings(endpoints=(endpoint,), timeout=PATIENCE)) as client:
         found = await client.prefix(root.encode())
         return sum(kv.version for kv in found.kvs if kv.key.endswith(KEPT))
 

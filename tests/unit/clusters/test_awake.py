@@ -33,6 +33,9 @@ async def test_controllers_that_fail_are_begun_anew(caplog: pytest.LogCaptureFix
 class _Ends:
     """An awake control plane whose end takes until the test says so."""
 
+    gateway = SimpleNamespace(endpoints=None)
+    database = None
+
     def __init__(self) -> None:
         self.may_end, self.ending, self.has_ended = asyncio.Event(), asyncio.Event(), False
 
@@ -54,6 +57,9 @@ class _Table(Table):
     def __init__(self, row: Row) -> None:
         self._rows, self._names, self._ending, self._fence = {"one": row}, {"uid": "one"}, set(), None
         self.before = cast(_Ends, row.awake)
+        self.roles = cast(Any, SimpleNamespace(complete=self._complete))
+
+    async def _complete(self, endpoints: object, database: object) -> None: ...
 
     def _needed(self, row: Row) -> Any:
         return "as in the Secret"
